@@ -1,0 +1,70 @@
+"""Episodes: one try of one task at one trial, from start to score."""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mesocosm.core.failure import RULES, Failure
+from mesocosm.core.score import Score
+from mesocosm.core.usage import NOTHING, Usage
+
+
+class EpisodeStatus(StrEnum):
+    """Life of an episode. `truncated` met its step budget, `timeout` its time budget; both are scored."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    TRUNCATED = "truncated"
+    TIMEOUT = "timeout"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+SCOREABLE = frozenset({EpisodeStatus.COMPLETED, EpisodeStatus.TRUNCATED, EpisodeStatus.TIMEOUT})
+FINISHED = SCOREABLE | {EpisodeStatus.FAILED}
+"""A cancelled episode is owed, so resuming runs it; a finished one is never run again unless asked for."""
+
+
+class EpisodeKey(NamedTuple):
+    """Identity of an episode inside a run: digest of its task, index of its repetition."""
+
+    task: str
+    trial: int
+
+
+class Episode(msgspec.Struct, omit_defaults=True):
+    """The row of one episode. Times are UNIX seconds; `index` is its place in the plan, for display alone."""
+
+    id: str
+    run_id: str
+    task_digest: str
+    task_id: str
+    trial: int = 0
+    seed: int | None = None
+    index: int = 0
+    cluster: str = ""
+    status: EpisodeStatus = EpisodeStatus.PENDING
+    started_at: float = 0.0
+    ended_at: float | None = None
+    steps: int = 0
+    total_reward: float = 0.0
+    terminal_info: dict[str, Any] = {}
+    failure: Failure | None = None
+    usage: Usage = NOTHING
+    retries: int = 0
+    events: int = 0
+    scores: tuple[Score, ...] = ()
+
+    @property
+    def key(self) -> EpisodeKey:
+        """Identity inside the run."""
+        return EpisodeKey(self.task_digest, self.trial)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the outcome says something about the agent: it was scored, or it failed by its own doing."""
+        if self.status in SCOREABLE:
+            return True
+        return self.failure is not None and RULES[self.failure.cause].valid

@@ -1,0 +1,206 @@
+"""What can go wrong, who must act on it, and what it means for the measurement.
+
+Exceptions::
+
+    MesocosmError
+    ├── UsageError              the caller's input cannot work: flags, files, names          exit 2
+    │   ├── InvalidInput        a list of problems, each with its path
+    │   └── UnknownName         with a suggestion
+    ├── InfrastructureError     store, disk or database cannot be used                       exit 4
+    │   └── RunHeld             another process works on this run
+    ├── RunAborted              the run cannot go on: every episode would fail alike         exit 4
+    └── EpisodeError            one episode failed; the run goes on
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class Boundary(StrEnum):
+    """The seam that an exception crossed on its way into our code."""
+
+    MODEL = "model"
+    AGENT = "agent"
+    ENVIRONMENT = "environment"
+    GRADER = "grader"
+    SANDBOX = "sandbox"
+    STORE = "store"
+    PROXY = "proxy"
+    ENGINE = "engine"
+
+
+class Cause(StrEnum):
+    """Why an episode has no ordinary score."""
+
+    RATE_LIMITED = "rate_limited"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    MODEL_TIMEOUT = "model_timeout"
+    MODEL_INVALID = "model_invalid"
+    MODEL_REJECTED = "model_rejected"
+    MODEL_FORBIDDEN = "model_forbidden"
+    MODEL_MISSING = "model_missing"
+    CONTEXT_OVERFLOW = "context_overflow"
+    REPLY_TRUNCATED = "reply_truncated"
+    MALFORMED_ACTION = "malformed_action"
+    REFUSED = "refused"
+    BUDGET = "token_budget_exceeded"
+    AGENT_ERROR = "agent_error"
+    AGENT_TIMEOUT = "agent_timeout"
+    ENVIRONMENT_ERROR = "environment_error"
+    ENVIRONMENT_TIMEOUT = "environment_timeout"
+    ENVIRONMENT_UNREACHABLE = "environment_unreachable"
+    ENVIRONMENT_INVALID = "environment_invalid"
+    SANDBOX_FAILED = "sandbox_failed"
+    GRADER_ERROR = "grader_error"
+    VALUE_MISSING = "value_missing"
+    VALUE_UNUSABLE = "value_unusable"
+    STORE_ERROR = "store_error"
+    CANCELLED = "cancelled"
+    INTERNAL = "internal_error"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """What a cause means: repeat it inside the episode? a valid measurement? would every episode fail alike?
+
+    A valid failure is the agent's own doing and counts as the metric's worst value. An invalid one says nothing about
+    the agent: its scores are missing, with this cause.
+    """
+
+    boundary: Boundary
+    retried: bool = False
+    valid: bool = False
+    fatal: bool = False
+    owed: bool = False
+
+
+RULES: dict[Cause, Rule] = {
+    Cause.RATE_LIMITED: Rule(Boundary.MODEL, retried=True),
+    Cause.MODEL_UNAVAILABLE: Rule(Boundary.MODEL, retried=True),
+    Cause.MODEL_TIMEOUT: Rule(Boundary.MODEL, retried=True),
+    Cause.MODEL_INVALID: Rule(Boundary.MODEL, retried=True),
+    Cause.MODEL_REJECTED: Rule(Boundary.MODEL),
+    Cause.MODEL_FORBIDDEN: Rule(Boundary.MODEL, fatal=True),
+    Cause.MODEL_MISSING: Rule(Boundary.MODEL, fatal=True),
+    Cause.CONTEXT_OVERFLOW: Rule(Boundary.AGENT, valid=True),
+    Cause.REPLY_TRUNCATED: Rule(Boundary.AGENT, valid=True),
+    Cause.MALFORMED_ACTION: Rule(Boundary.AGENT, valid=True),
+    Cause.REFUSED: Rule(Boundary.AGENT, valid=True),
+    Cause.BUDGET: Rule(Boundary.AGENT, valid=True),
+    Cause.AGENT_ERROR: Rule(Boundary.AGENT),
+    Cause.AGENT_TIMEOUT: Rule(Boundary.AGENT, valid=True),
+    Cause.ENVIRONMENT_ERROR: Rule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_TIMEOUT: Rule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_UNREACHABLE: Rule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_INVALID: Rule(Boundary.ENVIRONMENT),
+    Cause.SANDBOX_FAILED: Rule(Boundary.SANDBOX),
+    Cause.GRADER_ERROR: Rule(Boundary.GRADER),
+    Cause.VALUE_MISSING: Rule(Boundary.GRADER),
+    Cause.VALUE_UNUSABLE: Rule(Boundary.GRADER),
+    Cause.STORE_ERROR: Rule(Boundary.STORE),
+    Cause.CANCELLED: Rule(Boundary.ENGINE, owed=True),
+    Cause.INTERNAL: Rule(Boundary.ENGINE),
+}
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One failure as it is stored: cause, the boundary it crossed, what happened, and the evidence.
+
+    `detail` holds the foreign side's own words (response body, traceback), `stderr` the tail of its process.
+    """
+
+    cause: Cause
+    boundary: Boundary
+    message: str
+    detail: str = ""
+    stderr: str = ""
+
+
+class MesocosmError(Exception):
+    """Root of everything that we raise on purpose. The message says what happened, on what, and what to do next."""
+
+    exit_code = 1
+
+
+class UsageError(MesocosmError):
+    """The caller's input cannot work as it is."""
+
+    exit_code = 2
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing wrong in a document: where (`binding_vow.action_space.fields.a`), what, and how to mend it."""
+
+    path: str
+    message: str
+    fix: str = ""
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidInput(UsageError):
+    """A document breaks its rules; `problems` lists all of them, not only the first."""
+
+    def __init__(self, subject: str, problems: Iterable[Problem]) -> None:
+        self.subject = subject
+        self.problems = tuple(problems)
+        lines = [f"{subject}: {len(self.problems)} problem{'s' * (len(self.problems) != 1)}"]
+        for problem in self.problems:
+            lines.append(f"  {problem}")
+            if problem.fix:
+                lines.append(f"      → {problem.fix}")
+        super().__init__("\n".join(lines))
+
+
+class UnknownName(UsageError):
+    """A name that nothing is registered or stored under."""
+
+
+class InfrastructureError(MesocosmError):
+    """The store or the machine underneath cannot be used; what was committed before stays readable."""
+
+    exit_code = 4
+
+
+class RunHeld(InfrastructureError):
+    """Another live process works on this run; the message names it."""
+
+
+class RunAborted(MesocosmError):
+    """The run stopped because every further episode would fail in the same way."""
+
+    exit_code = 4
+
+
+class EpisodeError(MesocosmError):
+    """One episode failed for a known cause.
+
+    `retry_after` is the wait in seconds that the other side asked for, if it did.
+    """
+
+    def __init__(
+        self,
+        cause: Cause,
+        message: str,
+        *,
+        detail: str = "",
+        stderr: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.detail = detail
+        self.stderr = stderr
+        self.retry_after = retry_after
+
+    @property
+    def rule(self) -> Rule:
+        """The row of the failure table for this cause."""
+        return RULES[self.cause]
+
+    def failure(self) -> Failure:
+        """Return the stored form."""
+        return Failure(self.cause, self.rule.boundary, str(self), self.detail, self.stderr)

@@ -1,0 +1,133 @@
+"""What is asked of a model and what comes back."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.message import Message, ToolCall
+from mesocosm.core.usage import Usage
+
+_NAME = re.compile(
+    r"(?P<provider>[A-Za-z][A-Za-z0-9_-]*)/(?P<model>[^\s@]*(?:@(?!https?://)[^\s@]*)*)(?:@(?P<url>https?://\S+))?"
+)
+
+
+class ModelName(msgspec.Struct, frozen=True):
+    """A model as `provider/name[@base_url]`; an `@` without a URL behind it belongs to the name."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelName":
+        """Read `text`. Raises UsageError that shows the form."""
+        match = _NAME.fullmatch(text.strip())
+        if match is None or not match["model"]:
+            raise UsageError(
+                f"model {text!r} is not of the form provider/name[@base_url]; "
+                "for example ollama/llama3.2, builtin/random or openai/my-model@http://127.0.0.1:8001/v1"
+            )
+        return cls(match["provider"].lower(), match["model"], (match["url"] or "").rstrip("/"))
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model}" + (f"@{self.base_url}" if self.base_url else "")
+
+
+class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A model and everything that shapes its answers. `timeout_s` bounds one call and is no part of the identity."""
+
+    name: str
+    temperature: float = 0.0
+    max_tokens: int = 512
+    top_p: float | None = None
+    extra: dict[str, Any] = {}
+    timeout_s: float = 120.0
+    cache: str = ""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what belongs into the signature of a run."""
+        return {
+            "name": self.name,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "top_p": self.top_p,
+            "extra": self.extra,
+        }
+
+
+class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A function that the model may call; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where a call stands in its episode. Only models inside this process see it; nothing of it is sent anywhere.
+
+    `space` is the action space (a core.space.Space) or None, `input` what the task shows, `oracle` asks the
+    environment for the best action.
+    """
+
+    seed: int | None
+    task: str
+    trial: int
+    step: int
+    space: Any = None
+    observation: Any = None
+    input: Any = None
+    oracle: Callable[[], Awaitable[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `schema` is the JSON Schema that the whole reply must follow, where the model supports it."""
+
+    messages: Sequence[Message]
+    temperature: float = 0.0
+    max_tokens: int = 512
+    top_p: float | None = None
+    schema: Mapping[str, Any] | None = None
+    schema_name: str = "action"
+    tools: Sequence[Tool] = ()
+    timeout_s: float = 120.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    trial: int = 0
+    view: View | None = None
+
+
+ONE_CALL = Usage(calls=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One answer. `finish_reason` is `stop`, `length`, `tool_calls`, `content_filter` or the provider's own word.
+
+    `usage.cost_usd` is None when no price is known for `model`. `cached` tells an answer out of the response cache.
+    """
+
+    text: str
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = ONE_CALL
+    model: str = ""
+    latency_s: float = 0.0
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do, known before a run starts."""
+
+    structured: bool = False
+    images: bool = False
+    tools: bool = False
+    local: bool = False

@@ -1,0 +1,447 @@
+"""Every part that can be replaced, as a protocol. Read this file and you know the seams of the house."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from mesocosm.core.episode import Episode, EpisodeKey
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
+from mesocosm.core.run import BenchmarkRef, Holder, Run, Selection
+from mesocosm.core.score import Metric, MetricResult, Score
+from mesocosm.core.task import Task
+
+# What can be run
+
+
+class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an environment shows. `notes` name deviations from its contract, for the author to read."""
+
+    data: Any = None
+    content_type: str = "application/json"
+    system_prompt: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an environment answers to an action."""
+
+    observation: Observation
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    info: dict[str, Any] = {}
+    system_prompt: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Environment(Protocol):
+    """The world of one episode. Calls come one at a time; every failure is a core.failure.EpisodeError."""
+
+    async def reset(self) -> Observation:
+        """Start the episode with its task's seed."""
+        ...
+
+    async def step(self, action: Any) -> Step:
+        """Apply one action (any JSON value)."""
+        ...
+
+    async def oracle(self) -> Any:
+        """Return the best next action. Raises EpisodeError when this environment offers none."""
+        ...
+
+    async def close(self) -> None:
+        """Give the episode's resources back; never raises."""
+        ...
+
+
+class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a benchmark before anything runs.
+
+    `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
+    `parallel` is how many episodes it can take at once (None: any number).
+    """
+
+    id: str
+    title: str
+    version: str
+    digest: str
+    kind: str
+    metrics: tuple[Metric, ...]
+    description: str = ""
+    vow: dict[str, Any] = {}
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    parallel: int | None = None
+    system_prompt: str = ""
+    oracle: bool = False
+
+
+class Benchmark(Protocol):
+    """A named, versioned thing that can be run: tasks, how to run one, how to score it.
+
+    Registered by kind; the factory gets a BenchmarkRef. It is a context: `open` starts what all episodes share (an
+    adapter process), `close` stops all of it.
+    """
+
+    @property
+    def info(self) -> BenchmarkInfo:
+        """Facts that hold before `open`."""
+        ...
+
+    @property
+    def action_space(self) -> Any:
+        """The core.space.Space of actions, None where actions are free text."""
+        ...
+
+    @property
+    def observation_space(self) -> Any:
+        """The core.space.Space of observations, or None."""
+        ...
+
+    def count(self, selection: Selection) -> int:
+        """Return how many tasks `selection` picks."""
+        ...
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield the picked tasks, lazily and always in the same order."""
+        ...
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Start what all episodes share; `notice` takes lines for people. Raises MesocosmError."""
+        ...
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of one episode; nothing is sent to it yet."""
+        ...
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the scores of an episode that ended in the ordinary way."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what `open` started, with all its children."""
+        ...
+
+
+class Model(Protocol):
+    """An endpoint that answers. One call of `ask` is one try: the engine repeats, waits and records."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    async def check(self) -> None:
+        """Verify before a run that the model can answer. Raises EpisodeError or UsageError with the remedy."""
+        ...
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer. Raises EpisodeError with a cause of the model boundary."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...
+
+
+class Context(Protocol):
+    """What the engine hands to an agent for one episode. Everything done through it is recorded and limited."""
+
+    task: Task
+    episode_id: str
+    trial: int
+    info: BenchmarkInfo
+    action_space: Any
+    observation_space: Any
+    capabilities: Capabilities
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended, by the environment or by a limit."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Actions taken so far."""
+        ...
+
+    @property
+    def steps_left(self) -> int | None:
+        """Actions left before the step limit; None without one."""
+        ...
+
+    async def reset(self) -> Observation:
+        """Start the environment."""
+        ...
+
+    async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
+        """Act. After it, look at `over`."""
+        ...
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Call the model, with retries and budgets. The request's view is filled in by the engine."""
+        ...
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        """Write an event of the agent's own."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Write a warning into the trace and into the run's list of distinct warnings."""
+        ...
+
+
+class Agent(Protocol):
+    """The system under test around a model."""
+
+    async def play(self, context: Context) -> None:
+        """Play one episode to its end. Any exception that leaves is a failure of the agent."""
+        ...
+
+
+# Where it runs
+
+
+@runtime_checkable
+class Process(Protocol):
+    """A started foreign process with everything that it started."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the leader."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code once it ended."""
+        ...
+
+    def stderr_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stderr."""
+        ...
+
+    def stdout_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stdout."""
+        ...
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """End the whole process tree, politely for `grace` seconds."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A place where foreign programs run."""
+
+    async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> Process:
+        """Start `command` (never a shell) in `cwd`. Raises EpisodeError with cause sandbox_failed."""
+        ...
+
+
+class Executor(Protocol):
+    """A place where episodes run: this process now, a cluster by the same protocol."""
+
+    async def execute(self, keys: Iterable["Planned"], play: Callable[["Planned"], Awaitable[Episode]]) -> None:
+        """Play every planned episode; return when all are over or the run is stopped."""
+        ...
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One owed episode: its task, repetition and place in the plan."""
+
+    task: Task
+    digest: str
+    trial: int
+    index: int
+
+
+# What is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a trace: events `first`…`last` (inclusive) of steps `first_step`…`last_step` as raw JSON lines."""
+
+    seq: int
+    first: int
+    last: int
+    first_step: int
+    last_step: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Large content, stored once by digest."""
+
+    digest: str
+    content_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is written of one episode in one transaction: its row as it is now, new chunks, new blobs."""
+
+    episode: Episode
+    chunks: Sequence[Chunk] = ()
+    blobs: Sequence[Blob] = ()
+
+
+class Journal(Protocol):
+    """The single writer of a run: entries are committed in groups, in order, and the heartbeat is kept."""
+
+    def write(self, entry: Entry) -> None:
+        """Take an entry, at once. Raises InfrastructureError when writing has failed before."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until the queue is short enough to take more. Raises InfrastructureError."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until everything taken so far is durable. Raises InfrastructureError."""
+        ...
+
+    async def close(self) -> None:
+        """Drain and stop the heartbeat."""
+        ...
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a listing and the cursor of the next one (None at the end)."""
+
+    items: tuple[Any, ...]
+    cursor: str | None = None
+
+
+class Store(Protocol):
+    """The record of everything. Methods block (SQL); the journal does not."""
+
+    def add_run(self, run: Run) -> Run:
+        """Insert a run and return it with its attempt number (1 + earlier runs of this signature)."""
+        ...
+
+    def get_run(self, run_id: str) -> Run:
+        """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
+        ...
+
+    def save_run(self, run: Run) -> None:
+        """Write status, metrics, times, error and warnings of a run; counters belong to the journal."""
+        ...
+
+    def hold(self, run_id: str, holder: Holder) -> None:
+        """Take a run for this process; removes what an interrupted process left unfinished. Raises RunHeld."""
+        ...
+
+    def release(self, run_id: str, holder: Holder) -> None:
+        """Give a run back."""
+        ...
+
+    def request_stop(self, run_id: str) -> None:
+        """Ask whoever works on a run to stop it."""
+        ...
+
+    def finished_keys(self, run_id: str) -> set[EpisodeKey]:
+        """Return the keys of all finished episodes of a run."""
+        ...
+
+    def drop_failed(self, run_id: str) -> int:
+        """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
+        ...
+
+    def journal(
+        self,
+        run_id: str,
+        holder: Holder,
+        committed: Callable[[Sequence[Episode]], None],
+        stop: Callable[[], None],
+    ) -> Journal:
+        """Open the writer of a run.
+
+        `committed` hears of finished episodes once they are durable, `stop` that somebody asked to stop the run; both
+        are called from the writer's thread.
+        """
+        ...
+
+    def episodes(self, run_id: str, *, cursor: str | None = None, limit: int = 200) -> Page:
+        """Return episodes in the order of the plan."""
+        ...
+
+    def scores(self, run_id: str) -> Iterator[tuple[Episode, Score]]:
+        """Yield the scores of all finished episodes of a run, without loading them together."""
+        ...
+
+    def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield the events of an episode from position `first` on, reading only the chunks needed."""
+        ...
+
+    def save_scores(self, run_id: str, scores: Iterable[tuple[str, Sequence[Score]]]) -> None:
+        """Replace the scores of the named episodes."""
+        ...
+
+    def close(self) -> None:
+        """Close connections."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Content by digest."""
+
+    def get(self, digest: str) -> Blob:
+        """Return a blob. Raises UnknownName."""
+        ...
+
+
+# Who watches
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands. `score` is the primary metric over the episodes stored so far."""
+
+    run: Run
+    planned: int
+    done: int
+    failed: int
+    running: int
+    resumed: int
+    tokens: int
+    cost_usd: float | None
+    rate: float
+    seconds_left: float | None
+    score: MetricResult | None = None
+
+
+class Observer:
+    """Base of everything that watches a run; each method may be left as it is. Called on the event loop."""
+
+    def run_started(self, progress: Progress) -> None:
+        """The plan is made; episodes start now."""
+
+    def episode_finished(self, episode: Episode, progress: Progress) -> None:
+        """An episode is over and durable."""
+
+    def notice(self, message: str) -> None:
+        """A line for people: an adapter started, a warning, a wait."""
+
+    def run_finished(self, run: Run) -> None:
+        """The run ended, for whatever reason."""
+
+
+# How they are found
+
+BenchmarkFactory = Callable[[BenchmarkRef], Benchmark]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that a run is put together from, resolved."""
+
+    benchmark: Benchmark
+    model: Model
+    agent: Agent
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,136 @@
+"""One registry for all extension points; built-ins enter by the same door as plug-ins."""
+
+import difflib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import UnknownName, UsageError
+
+
+def fold(name: str) -> str:
+    """Return `name` as it is compared: case, hyphen and underscore make no difference."""
+    return name.strip().lower().replace("_", "-")
+
+
+def suggestion(name: str, known: list[str]) -> str:
+    """Return ` — did you mean …?` for a near miss, else the list of known names."""
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(sorted(known))}" if known else "; nothing is installed under this kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One name: where it comes from (`built-in`, a distribution, `decorator`) and how to get it."""
+
+    name: str
+    origin: str
+    target: str
+    load: Callable[[], Any]
+
+
+class Registry:
+    """Names of one kind of thing, from entry points `mesocosm.<kind>` and from the `register` decorator.
+
+    A name that is not registered but reads `package.module:attr` or `path/file.py:attr` is imported.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._own: dict[str, Registered] = {}
+        self._installed: dict[str, Registered] | None = None
+
+    def register(self, name: str) -> Callable[[Any], Any]:
+        """Return a decorator that enters its object under `name`."""
+
+        def enter(target: Any) -> Any:
+            where = f"{target.__module__}:{target.__qualname__}"
+            self._own[fold(name)] = Registered(name, "decorator", where, lambda: target)
+            return target
+
+        return enter
+
+    def get(self, name: str) -> Any:
+        """Return the object called `name`. Raises UnknownName with a suggestion, UsageError when it does not load."""
+        found = self._own.get(fold(name)) or self._entry_points().get(fold(name))
+        if found is None:
+            if ":" in name:
+                return import_reference(name)
+            known = [entry.name for entry in self.entries()]
+            raise UnknownName(f"no {self.kind.rstrip('s')} is called {name!r}{suggestion(name, known)}")
+        try:
+            return found.load()
+        except ImportError as error:
+            raise UsageError(
+                f"{self.kind.rstrip('s')} {found.name!r} ({found.target}, from {found.origin}) cannot be imported: {error}"
+            ) from error
+
+    def entries(self) -> list[Registered]:
+        """Return everything registered, sorted by name."""
+        return sorted({**self._entry_points(), **self._own}.values(), key=lambda entry: entry.name)
+
+    def _entry_points(self) -> dict[str, Registered]:
+        if self._installed is None:
+            from importlib.metadata import entry_points
+
+            self._installed = {}
+            for point in entry_points(group=f"mesocosm.{self.kind}"):
+                origin = point.dist.name if point.dist else "unknown"
+                origin = "built-in" if origin == "mesocosm" else origin
+                self._installed[fold(point.name)] = Registered(point.name, origin, point.value, point.load)
+        return self._installed
+
+
+def import_reference(reference: str) -> Any:
+    """Return what `package.module:attr` or `path/file.py:attr` names. Raises UsageError that says what is missing."""
+    place, _, attribute = reference.rpartition(":")
+    try:
+        module = _import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except (ImportError, FileNotFoundError) as error:
+        raise UsageError(f"{reference!r} cannot be imported: {error}") from error
+    target: Any = module
+    for part in attribute.split("."):
+        if not hasattr(target, part):
+            raise UsageError(
+                f"{place!r} has no attribute {attribute!r}; it offers {', '.join(_public(module)) or 'nothing'}"
+            )
+        target = getattr(target, part)
+    return target
+
+
+def _public(module: Any) -> list[str]:
+    return [name for name in vars(module) if not name.startswith("_")]
+
+
+def _import_file(path: Path) -> Any:
+    path = path.resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    name = f"mesocosm_file_{path.stem}_{abs(hash(path)):x}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        sys.path.insert(0, str(path.parent))
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        finally:
+            sys.path.remove(str(path.parent))
+    return sys.modules[name]
+
+
+BENCHMARKS = Registry("benchmarks")
+MODELS = Registry("models")
+AGENTS = Registry("agents")
+TECHNIQUES = Registry("techniques")

@@ -1,0 +1,149 @@
+"""Runs: one benchmark × agent × model × settings."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import NOTHING, Usage
+
+
+class RunStatus(StrEnum):
+    """Life of a run. `stopped` may be resumed; `failed` means that nothing could be scored or the run broke off."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class BenchmarkRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a benchmark comes from: a registered `kind`, its `source` (path, id, module:attr), options of the kind."""
+
+    kind: str
+    source: str
+    options: dict[str, Any] = {}
+
+
+class AgentSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A registered agent and its options; all of it is part of the identity."""
+
+    name: str = "loop"
+    options: dict[str, Any] = {}
+
+
+class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which tasks: explicit `seeds`, or the first `count` ones (None: all that the benchmark has), each `trials` times."""
+
+    seeds: tuple[int, ...] | None = None
+    count: int | None = None
+    trials: int = 1
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest owed."""
+
+    episode_steps: int | None = None
+    episode_seconds: float | None = None
+    episode_tokens: int | None = None
+    run_seconds: float | None = None
+    run_tokens: int | None = None
+    run_usd: float | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    retries: int = 4
+
+
+class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything needed to start a run, and to start the same one again."""
+
+    benchmark: BenchmarkRef
+    model: ModelSettings
+    agent: AgentSettings = AgentSettings()
+    selection: Selection = Selection()
+    limits: Limits = Limits()
+    parallel: int = 1
+    name: str = ""
+    tags: tuple[str, ...] = ()
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that works on a run: host, process id with its start time, boot id of the machine."""
+
+    host: str
+    pid: int
+    started: float
+    boot: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Episodes of a run by outcome; `planned` is the target."""
+
+    planned: int = 0
+    completed: int = 0
+    truncated: int = 0
+    timeout: int = 0
+    failed: int = 0
+
+    @property
+    def done(self) -> int:
+        """Episodes that are finished and stored."""
+        return self.completed + self.truncated + self.timeout + self.failed
+
+    @property
+    def owed(self) -> int:
+        """Episodes still to run."""
+        return max(self.planned - self.done, 0)
+
+    @property
+    def scoreable(self) -> int:
+        """Episodes that ended in the ordinary way."""
+        return self.completed + self.truncated + self.timeout
+
+
+class Run(msgspec.Struct, omit_defaults=True):
+    """The row of one run. Times are UNIX seconds.
+
+    `info` is the benchmark's own description as it was when the run started (a core.ports.BenchmarkInfo as JSON);
+    `provenance` names versions, host and command.
+    """
+
+    id: str
+    signature: str
+    benchmark: str
+    benchmark_title: str
+    benchmark_version: str
+    benchmark_digest: str
+    kind: str
+    model: str
+    agent: str
+    spec: RunSpec
+    name: str = ""
+    group_id: str = ""
+    attempt: int = 1
+    status: RunStatus = RunStatus.PENDING
+    counts: Counts = Counts()
+    metrics: tuple[MetricResult, ...] = ()
+    usage: Usage = NOTHING
+    created_at: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    heartbeat_at: float | None = None
+    holder: Holder | None = None
+    stop_requested: bool = False
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    info: dict[str, Any] = {}
+    provenance: dict[str, Any] = {}
+
+    @property
+    def primary(self) -> MetricResult | None:
+        """The metric that ranks this run, once computed."""
+        return next((metric for metric in self.metrics if metric.primary), None)

@@ -1,0 +1,64 @@
+"""Scores of episodes and metrics of runs."""
+
+import msgspec
+
+from mesocosm.core.failure import Cause
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One named value of one episode.
+
+    Without a value it is either missing for a cause, or `worst`: the agent failed by its own doing, and the metric
+    takes its worst value for this episode.
+    """
+
+    name: str
+    value: float | None = None
+    missing: Cause | None = None
+    worst: bool = False
+    explanation: str = ""
+
+
+class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How scores named `score` become one number of the run.
+
+    `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`). `low` and `high`
+    bound the values where the benchmark declares it; they give the worst value.
+    """
+
+    name: str
+    score: str
+    aggregation: str = "mean"
+    threshold: float = 0.0
+    higher_is_better: bool = True
+    low: float | None = None
+    high: float | None = None
+    primary: bool = False
+
+
+class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One number of a run with everything needed to trust it.
+
+    `value [low, high]` is the reading without missing episodes; `pessimistic` counts every missing one as worst.
+    `n_planned = n_scored + sum(missing.values())`; `n_worst` of the scored ones were failures of the agent itself.
+    None stands for a number that does not exist (nothing scored, no interval for this aggregation).
+    """
+
+    name: str
+    aggregation: str
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str
+    n_planned: int
+    n_scored: int
+    n_tasks: int
+    missing: dict[str, int] = {}
+    n_worst: int = 0
+    worst_value: float | None = None
+    pessimistic: float | None = None
+    pessimistic_low: float | None = None
+    pessimistic_high: float | None = None
+    higher_is_better: bool = True
+    primary: bool = False
+    level: float = 0.95

@@ -1,0 +1,25 @@
+"""The signature: equal exactly when two runs are the same experiment."""
+
+from mesocosm.core.ids import digest
+from mesocosm.core.run import RunSpec
+
+
+def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str) -> str:
+    """Return the digest of everything that can change the outcome of a run.
+
+    Covered: benchmark and its content, agent with options, model with settings, tasks and trials, the limits that end
+    an episode. Not covered: concurrency, run budgets, timeouts of calls, paths, names, tags.
+    """
+    limits = spec.limits
+    return digest(
+        {
+            "benchmark": benchmark_id,
+            "content": benchmark_digest,
+            "agent": {"name": spec.agent.name, "options": spec.agent.options},
+            "model": spec.model.identity(),
+            "seeds": spec.selection.seeds,
+            "count": spec.selection.count if spec.selection.seeds is None else None,
+            "trials": spec.selection.trials,
+            "limits": [limits.episode_steps, limits.episode_seconds, limits.episode_tokens],
+        }
+    )

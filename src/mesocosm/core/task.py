@@ -1,0 +1,35 @@
+"""A task: one problem that a benchmark poses."""
+
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.ids import digest
+
+
+class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One problem: a seed, a dataset row, a test case.
+
+    `id` is for people and no part of the identity. `input` is what the agent may see; `target` is gold data that only
+    graders and the oracle see. `cluster` names the item that several variants were made from: variants of one item are
+    not independent samples. `occurrence` tells identical tasks of one benchmark apart.
+    """
+
+    id: str
+    input: Any = None
+    target: Any = None
+    seed: int | None = None
+    cluster: str | None = None
+    occurrence: int = 0
+    metadata: dict[str, Any] = {}
+
+    def digest(self) -> str:
+        """Return the digest of everything that makes this problem this problem; not its name or position."""
+        content: dict[str, Any] = {"seed": self.seed}
+        if self.input is not None:
+            content["input"] = self.input
+        if self.target is not None:
+            content["target"] = self.target
+        if self.occurrence:
+            content["occurrence"] = self.occurrence
+        return digest(content)

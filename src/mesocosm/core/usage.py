@@ -1,0 +1,37 @@
+"""Tokens and money."""
+
+import msgspec
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one or several model calls, as the provider counted them.
+
+    `cached` is the part of `prompt` read from the provider's cache, `reasoning` the part of `completion` that was
+    hidden thought. `cost_usd` is None as soon as one price is unknown: an unknown price is never 0.
+    """
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    cost_usd: float | None = 0.0
+    calls: int = 0
+
+    @property
+    def total(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt + self.completion
+
+    def __add__(self, other: "Usage") -> "Usage":
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            self.calls + other.calls,
+        )
+
+
+NOTHING = Usage()
