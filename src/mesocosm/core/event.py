@@ -26,14 +26,15 @@ class Kind(StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry: position `seq` (0, 1, …) in its episode, agent step (0 before the first action), UNIX time, kind, payload.
+    """One entry: position `seq` (0, 1, …) in its episode, step (0 before the first action), UNIX time, kind, payload.
 
     Payloads by kind::
 
         episode_start  {seed, task, trial}
         observation    {data, content_type}          data may be {"$blob": digest} when it is large
         message        {index, role, content, …}     each distinct message once per episode
-        model_call     {model, messages: [[first, last], …], reply, usage, cost_usd, latency_s, finish_reason, retries, …}
+        model_call     {model, messages: [[first, last], …], reply: index, usage, latency_s, finish_reason, …}
+        retry          {cause, message, wait_s, try}
         action         {action, reasoning?, repaired?, role?}
         step_result    {reward, terminated, truncated, info, system_prompt?}
         error          a core.failure.Failure

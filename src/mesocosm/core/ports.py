@@ -1,9 +1,9 @@
 """Every part that can be replaced, as a protocol. Read this file and you know the seams of the house."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -13,6 +13,7 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
 from mesocosm.core.run import BenchmarkRef, Holder, Run, Selection
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
+from mesocosm.core.usage import Usage
 
 # What can be run
 
@@ -241,14 +242,6 @@ class Sandbox(Protocol):
         ...
 
 
-class Executor(Protocol):
-    """A place where episodes run: this process now, a cluster by the same protocol."""
-
-    async def execute(self, keys: Iterable["Planned"], play: Callable[["Planned"], Awaitable[Episode]]) -> None:
-        """Play every planned episode; return when all are over or the run is stopped."""
-        ...
-
-
 class Planned(msgspec.Struct, frozen=True):
     """One owed episode: its task, repetition and place in the plan."""
 
@@ -256,6 +249,22 @@ class Planned(msgspec.Struct, frozen=True):
     digest: str
     trial: int
     index: int
+
+
+class Executor(Protocol):
+    """A place where episodes run: this process now, a cluster by the same protocol.
+
+    It plays owed episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and hands every
+    outcome to the journal. A key whose worker died is simply played again: only the journal makes it finished.
+    """
+
+    async def execute(self, run: Run, owed: Iterator[Planned], parts: "Parts", journal: "Journal") -> None:
+        """Play until nothing is owed or `stop` was called. Raises RunAborted, InfrastructureError."""
+        ...
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Take no new episodes; cancel the running ones after `grace` seconds. They stay owed."""
+        ...
 
 
 # What is kept
@@ -318,6 +327,18 @@ class Page(msgspec.Struct, frozen=True):
     cursor: str | None = None
 
 
+class ScoreRow(NamedTuple):
+    """One score with what statistics need to know of its episode."""
+
+    task: str
+    cluster: str
+    trial: int
+    name: str
+    value: float | None
+    missing: str | None
+    worst: bool
+
+
 class Store(Protocol):
     """The record of everything. Methods block (SQL); the journal does not."""
 
@@ -331,6 +352,10 @@ class Store(Protocol):
 
     def save_run(self, run: Run) -> None:
         """Write status, metrics, times, error and warnings of a run; counters belong to the journal."""
+        ...
+
+    def holder(self) -> Holder:
+        """Return what identifies this process."""
         ...
 
     def hold(self, run_id: str, holder: Holder) -> None:
@@ -371,8 +396,8 @@ class Store(Protocol):
         """Return episodes in the order of the plan."""
         ...
 
-    def scores(self, run_id: str) -> Iterator[tuple[Episode, Score]]:
-        """Yield the scores of all finished episodes of a run, without loading them together."""
+    def score_rows(self, run_id: str) -> "Iterator[ScoreRow]":
+        """Yield the scores of all finished episodes of a run, streamed from the database."""
         ...
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
@@ -399,21 +424,31 @@ class BlobStore(Protocol):
 # Who watches
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a run stands. `score` is the primary metric over the episodes stored so far."""
+class Progress(Protocol):
+    """Where a run stands, always current; watchers read it at their own pace."""
 
     run: Run
     planned: int
+    resumed: int
     done: int
     failed: int
     running: int
-    resumed: int
-    tokens: int
-    cost_usd: float | None
-    rate: float
-    seconds_left: float | None
-    score: MetricResult | None = None
+    usage: Usage
+    retries: int
+
+    @property
+    def rate(self) -> float:
+        """Episodes per second since this process started working."""
+        ...
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Expected time until nothing is owed; None while unknown."""
+        ...
+
+    def score(self) -> MetricResult | None:
+        """Return the primary metric over the episodes stored so far."""
+        ...
 
 
 class Observer:
@@ -422,7 +457,7 @@ class Observer:
     def run_started(self, progress: Progress) -> None:
         """The plan is made; episodes start now."""
 
-    def episode_finished(self, episode: Episode, progress: Progress) -> None:
+    def episode_finished(self, episode: Episode) -> None:
         """An episode is over and durable."""
 
     def notice(self, message: str) -> None:
@@ -444,4 +479,3 @@ class Parts:
     benchmark: Benchmark
     model: Model
     agent: Agent
-    notes: tuple[str, ...] = field(default=())

@@ -67,9 +67,8 @@ class Registry:
         try:
             return found.load()
         except ImportError as error:
-            raise UsageError(
-                f"{self.kind.rstrip('s')} {found.name!r} ({found.target}, from {found.origin}) cannot be imported: {error}"
-            ) from error
+            what = f"{self.kind.rstrip('s')} {found.name!r} ({found.target}, from {found.origin})"
+            raise UsageError(f"{what} cannot be imported: {error}") from error
 
     def entries(self) -> list[Registered]:
         """Return everything registered, sorted by name."""

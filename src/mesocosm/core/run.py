@@ -36,7 +36,7 @@ class AgentSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which tasks: explicit `seeds`, or the first `count` ones (None: all that the benchmark has), each `trials` times."""
+    """Which tasks: explicit `seeds`, or the first `count` ones (None: all there are), each `trials` times."""
 
     seeds: tuple[int, ...] | None = None
     count: int | None = None

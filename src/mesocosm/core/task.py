@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.ids import digest
+from mesocosm.core.ids import digest, digest_bytes
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +25,9 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def digest(self) -> str:
         """Return the digest of everything that makes this problem this problem; not its name or position."""
+        if self.input is None and self.target is None and self.seed is not None and not self.occurrence:
+            # The same text that the general way below gives, some five times faster: plans walk 200,000 of these.
+            return digest_bytes(b'{"seed":%d}' % self.seed)
         content: dict[str, Any] = {"seed": self.seed}
         if self.input is not None:
             content["input"] = self.input
