@@ -178,7 +178,8 @@ class RunAborted(MesocosmError):
 class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
-    `retry_after` is the wait in seconds that the other side asked for, if it did.
+    `retry_after` is the wait in seconds that the other side asked for, if it did; `overload` says that it is busy (429,
+    503), so that fewer calls at once may help.
     """
 
     def __init__(
@@ -189,12 +190,14 @@ class EpisodeError(MesocosmError):
         detail: str = "",
         stderr: str = "",
         retry_after: float | None = None,
+        overload: bool = False,
     ) -> None:
         super().__init__(message)
         self.cause = cause
         self.detail = detail
         self.stderr = stderr
         self.retry_after = retry_after
+        self.overload = overload or cause is Cause.RATE_LIMITED
 
     @property
     def rule(self) -> Rule:

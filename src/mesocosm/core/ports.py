@@ -432,9 +432,13 @@ class Progress(Protocol):
     resumed: int
     done: int
     failed: int
-    running: int
     usage: Usage
     retries: int
+
+    @property
+    def running(self) -> int:
+        """Episodes in progress."""
+        ...
 
     @property
     def rate(self) -> float:

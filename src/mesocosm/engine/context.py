@@ -1,0 +1,268 @@
+"""What an agent meets during one episode: environment and model, recorded and limited."""
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, View
+from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
+from mesocosm.core.run import Limits
+from mesocosm.core.task import Task
+from mesocosm.engine.recorder import Recorder
+from mesocosm.engine.retry import Caller, Retry
+
+TRACEBACK_FRAMES = 12
+
+
+class Over(Exception):
+    """Unwinds an agent that goes on after its episode has ended."""
+
+
+class boundary:  # noqa: N801
+    """A context that attributes any foreign exception to `cause`; errors that know their cause pass unchanged."""
+
+    __slots__ = ("cause", "what")
+
+    def __init__(self, cause: Cause, what: str) -> None:
+        self.cause = cause
+        self.what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, EpisodeError | Over | TimeoutError):
+            raise foreign(self.cause, self.what, error) from error
+
+
+def foreign(cause: Cause, what: str, error: Exception) -> EpisodeError:
+    """Return an exception of foreign code as a failure with its traceback as detail."""
+    frames = "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
+    return EpisodeError(cause, f"{what} raised {type(error).__name__}: {error}", detail=frames)
+
+
+class EpisodeContext:
+    """Implements core.ports.Context for one episode.
+
+    The episode's row is updated as the agent goes, so partial progress survives any failure.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        episode: Episode,
+        benchmark: Benchmark,
+        caller: Caller,
+        recorder: Recorder,
+        limits: Limits,
+        warned: Callable[[str], None],
+    ) -> None:
+        self.task = task
+        self.episode_id = episode.id
+        self.trial = episode.trial
+        self.info: BenchmarkInfo = benchmark.info
+        self.action_space = benchmark.action_space
+        self.observation_space = benchmark.observation_space
+        self.capabilities: Capabilities = caller.model.capabilities
+        self.over = False
+        self.deadline: asyncio.Timeout | None = None
+        self._episode = episode
+        self._caller = caller
+        self._recorder = recorder
+        self._limits = limits
+        self._warned = warned
+        self._environment: Environment | None = None
+        self._observation: Any = None
+        self._cap = _least(self.info.max_steps, limits.episode_steps)
+        self._asking = 0
+
+    def enter(self, environment: Environment) -> None:
+        """Take the world of this episode."""
+        self._environment = environment
+
+    @property
+    def steps(self) -> int:
+        """Actions taken so far."""
+        return self._episode.steps
+
+    @property
+    def steps_left(self) -> int | None:
+        """Actions left before the step limit; None without one."""
+        return None if self._cap is None else max(self._cap - self._episode.steps, 0)
+
+    async def reset(self) -> Observation:
+        """Start the environment; the time budget runs from here."""
+        with boundary(Cause.ENVIRONMENT_ERROR, "reset of the environment"):
+            observation = await self._world.reset()
+        self._seconds_start()
+        self._observe(observation)
+        return observation
+
+    async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
+        """Record and send an action, record what came of it, and see whether the episode is over."""
+        if self.over:
+            raise Over
+        episode = self._episode
+        number = episode.steps + 1
+        payload: dict[str, Any] = {"action": action}
+        if reasoning:
+            payload["reasoning"] = reasoning
+        if role:
+            payload["role"] = role
+        self._recorder.record(Kind.ACTION, payload, number)
+        with boundary(Cause.ENVIRONMENT_ERROR, f"step {number} of the environment"):
+            step = await self._world.step(action)
+        episode.steps = number
+        episode.total_reward += step.reward
+        episode.terminal_info = step.info
+        result: dict[str, Any] = {
+            "reward": step.reward,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+            "info": step.info,
+        }
+        if step.system_prompt is not None:
+            result["system_prompt"] = step.system_prompt
+        if role:
+            result["role"] = role
+        self._recorder.record(Kind.STEP_RESULT, result, number)
+        self._observe(step.observation)
+        for note in step.notes:
+            self.warn(note)
+        if step.terminated or step.truncated:
+            self.end(EpisodeStatus.COMPLETED)
+        elif self._cap is not None and number >= self._cap:
+            self._end_at_cap(step)
+        return step
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Call the model; every try, its tokens, its cost and its messages are recorded."""
+        if self.over:
+            raise Over
+        step = self._episode.steps + 1
+        places = self._recorder.messages(request.messages, step)
+        view = View(
+            self.task.seed,
+            self.task.id,
+            self.trial,
+            self._episode.steps,
+            self.action_space,
+            self._observation,
+            self.task.input,
+            self._oracle,
+        )
+        retries: list[dict[str, Any]] = []
+        with boundary(Cause.MODEL_INVALID, f"model {self._caller.model}"):
+            reply = await self._caller.ask(
+                replace(request, trial=self.trial, view=view), lambda retry: self._retry(retry, step, retries)
+            )
+        self._record_call(request, reply, places, retries, step)
+        spent = self._episode.usage = self._episode.usage + reply.usage
+        budget = self._limits.episode_tokens
+        if budget is not None and spent.total > budget:
+            raise EpisodeError(
+                Cause.BUDGET,
+                f"the episode used {spent.total} tokens; its budget is {budget} (--episode-tokens raises it)",
+            )
+        return reply
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        """Write an event of the agent's own."""
+        self._recorder.record(kind, payload, self._episode.steps + (not self.over))
+
+    def warn(self, message: str) -> None:
+        """Write a warning into the trace and into the run's list."""
+        self._recorder.record(Kind.WARNING, {"message": message}, self._episode.steps)
+        self._warned(message)
+
+    def end(self, status: EpisodeStatus) -> None:
+        """Mark the episode as over with `status`."""
+        self._episode.status = status
+        self.over = True
+
+    def end_for_time(self) -> None:
+        """Mark the episode as over because its seconds are used up."""
+        self._episode.terminal_info = {"reason": "wall_time_limit", **self._episode.terminal_info}
+        self.end(EpisodeStatus.TIMEOUT)
+
+    @property
+    def _world(self) -> Environment:
+        if self._environment is None:
+            raise EpisodeError(Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no environment to act in")
+        return self._environment
+
+    async def _oracle(self) -> Any:
+        with boundary(Cause.ENVIRONMENT_ERROR, "oracle of the environment"):
+            return await self._world.oracle()
+
+    def _observe(self, observation: Observation) -> None:
+        self._observation = observation.data
+        payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
+        if observation.content_type != "application/json":
+            payload["content_type"] = observation.content_type
+        if observation.system_prompt is not None:
+            payload["system_prompt"] = observation.system_prompt
+        self._recorder.record(Kind.OBSERVATION, payload, self._episode.steps)
+        for note in observation.notes:
+            self.warn(note)
+
+    def _seconds_start(self) -> None:
+        seconds = _least(self.info.max_seconds, self._limits.episode_seconds)
+        if seconds is not None and self.deadline is not None:
+            self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+
+    def _end_at_cap(self, step: Step) -> None:
+        self._episode.terminal_info = {
+            "reason": "step_limit",
+            **step.info,
+            "max_steps": self._cap,
+            "declared_max_steps": self.info.max_steps,
+        }
+        self.end(EpisodeStatus.TRUNCATED)
+
+    def _retry(self, retry: Retry, step: int, retries: list[dict[str, Any]]) -> None:
+        self._episode.retries += 1
+        payload = {
+            "cause": retry.error.cause,
+            "message": str(retry.error),
+            "wait_s": round(retry.wait_s, 3),
+            "try": retry.attempt,
+        }
+        retries.append(payload)
+        self._recorder.record(Kind.RETRY, payload, step)
+
+    def _record_call(
+        self, request: ModelRequest, reply: ModelReply, places: list[list[int]], retries: list[Any], step: int
+    ) -> None:
+        payload: dict[str, Any] = {
+            "model": reply.model,
+            "messages": places,
+            "text": reply.text,
+            "usage": reply.usage,
+            "latency_s": round(reply.latency_s, 6),
+            "finish_reason": reply.finish_reason,
+        }
+        if reply.reasoning:
+            payload["reasoning"] = reply.reasoning
+        if reply.tool_calls:
+            payload["tool_calls"] = reply.tool_calls
+        if reply.cached:
+            payload["cached"] = True
+        if retries:
+            payload["retries"] = len(retries)
+        if request.schema is not None:
+            payload["structured"] = True
+        self._recorder.record(Kind.MODEL_CALL, payload, step)
+
+
+def _least(*values: Any) -> Any:
+    present = [value for value in values if value is not None]
+    return min(present) if present else None

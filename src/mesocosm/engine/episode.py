@@ -1,0 +1,154 @@
+"""One episode from start to score, with a failure boundary around every foreign call."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause, EpisodeError, MesocosmError, RunAborted
+from mesocosm.core.ids import new_id
+from mesocosm.core.ports import Environment, Journal, Parts, Planned
+from mesocosm.core.run import Limits
+from mesocosm.core.score import Score
+from mesocosm.core.task import Task
+from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign
+from mesocosm.engine.recorder import Recorder
+from mesocosm.engine.redact import Redactor
+from mesocosm.engine.retry import Caller
+
+
+class Player:
+    """Plays episodes of one run; many at a time."""
+
+    def __init__(
+        self,
+        run_id: str,
+        parts: Parts,
+        caller: Caller,
+        limits: Limits,
+        journal: Journal,
+        redactor: Redactor,
+        warned: Callable[[str], None],
+    ) -> None:
+        self._run_id = run_id
+        self._parts = parts
+        self._caller = caller
+        self._limits = limits
+        self._journal = journal
+        self._redactor = redactor
+        self._warned = warned
+        self._timed = parts.benchmark.info.max_seconds is not None or limits.episode_seconds is not None
+        self.active: dict[str, Recorder] = {}
+
+    async def play(self, planned: Planned) -> Episode:
+        """Play one owed episode and hand it to the journal.
+
+        Whatever the foreign code does, the outcome is an episode with a status and its scores, or an episode that
+        stays owed because it was cancelled. Raises RunAborted when every further episode would fail alike.
+        """
+        task = planned.task
+        episode = Episode(
+            id=new_id(),
+            run_id=self._run_id,
+            task_digest=planned.digest,
+            task_id=task.id,
+            trial=planned.trial,
+            seed=task.seed,
+            index=planned.index,
+            cluster=task.cluster or "",
+            status=EpisodeStatus.RUNNING,
+            started_at=time.time(),
+        )
+        recorder = self.active[episode.id] = Recorder(episode, self._journal, self._redactor)
+        recorder.record(Kind.EPISODE_START, {"seed": task.seed, "task": task.id, "trial": planned.trial}, 0)
+        try:
+            await self._attempt(task, episode, recorder)
+            episode.scores = tuple(await self._grade(task, episode))
+            self._end(episode, recorder)
+        except asyncio.CancelledError:
+            if recorder.written:
+                episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
+                recorder.record(Kind.LOG, {"message": "cancelled before its end; it is owed"}, episode.steps)
+                recorder.finish()
+            raise
+        finally:
+            del self.active[episode.id]
+        return episode
+
+    async def _attempt(self, task: Task, episode: Episode, recorder: Recorder) -> None:
+        benchmark = self._parts.benchmark
+        context = EpisodeContext(task, episode, benchmark, self._caller, recorder, self._limits, self._warned)
+        environment: Environment | None = None
+        try:
+            with boundary(Cause.ENVIRONMENT_ERROR, f"benchmark {benchmark.info.id!r}"):
+                environment = await benchmark.environment(task, episode.id)
+            context.enter(environment)
+            await self._play(context)
+            if not context.over:
+                context.end(EpisodeStatus.COMPLETED)
+        except Over:
+            pass
+        except EpisodeError as error:
+            self._fail(episode, recorder, error)
+        except MesocosmError as error:
+            if isinstance(error, RunAborted):
+                raise
+            self._fail(episode, recorder, foreign(Cause.INTERNAL, "the engine", error))
+        except Exception as error:  # noqa: BLE001  (the boundary of the agent: whatever it raises is its failure)
+            self._fail(episode, recorder, foreign(Cause.AGENT_ERROR, "the agent", error))
+        finally:
+            if environment is not None:
+                await environment.close()
+
+    async def _play(self, context: EpisodeContext) -> None:
+        if not self._timed:
+            await self._parts.agent.play(context)
+            return
+        try:
+            async with asyncio.timeout(None) as context.deadline:
+                await self._parts.agent.play(context)
+        except TimeoutError as error:
+            if context.deadline is None or not context.deadline.expired():
+                raise foreign(Cause.AGENT_ERROR, "the agent", error) from error
+            context.end_for_time()
+
+    def _fail(self, episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
+        if error.rule.fatal:
+            raise RunAborted(str(error)) from error
+        episode.status = EpisodeStatus.FAILED
+        episode.failure = error.failure()
+        episode.terminal_info = {**episode.terminal_info, "error": str(error)}
+        if error.cause is Cause.BUDGET:
+            episode.terminal_info["reason"] = Cause.BUDGET.value
+        recorder.record(Kind.ERROR, episode.failure, episode.steps)
+
+    async def _grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        names = dict.fromkeys(metric.score for metric in self._parts.benchmark.info.metrics)
+        if episode.status in SCOREABLE:
+            try:
+                with boundary(Cause.GRADER_ERROR, "the grader"):
+                    return await self._parts.benchmark.grade(task, episode)
+            except EpisodeError as error:
+                return [Score(name, missing=error.cause, explanation=str(error)) for name in names]
+        if episode.valid:
+            return [Score(name, worst=True, explanation=str(episode.terminal_info["error"])) for name in names]
+        cause = episode.failure.cause if episode.failure else Cause.INTERNAL
+        return [Score(name, missing=cause) for name in names]
+
+    def _end(self, episode: Episode, recorder: Recorder) -> None:
+        total = episode.usage.total
+        episode.terminal_info = {**episode.terminal_info, "total_tokens": total}
+        episode.ended_at = time.time()
+        recorder.record(
+            Kind.EPISODE_END,
+            {
+                "total_reward": episode.total_reward,
+                "steps": episode.steps,
+                "status": episode.status,
+                "terminal_info": episode.terminal_info,
+                "total_tokens": total,
+            },
+            episode.steps,
+        )
+        recorder.finish()

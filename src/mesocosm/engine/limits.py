@@ -1,0 +1,62 @@
+"""Budgets of a run, and rates per minute."""
+
+import asyncio
+import time
+
+from mesocosm.core.failure import RunAborted
+from mesocosm.core.run import Limits
+from mesocosm.core.usage import NOTHING, Usage
+
+
+class Rate:
+    """A token bucket: `per_minute` units on average, at most a second's worth (or one unit) at once."""
+
+    def __init__(self, per_minute: float) -> None:
+        self._per_second = per_minute / 60
+        self._burst = max(self._per_second, 1.0)
+        self._level = self._burst
+        self._at = time.monotonic()
+
+    async def take(self, units: float = 1.0) -> None:
+        """Wait until `units` are free. Debts are allowed: units are known only after a call, and paid by the next."""
+        now = time.monotonic()
+        self._level = min(self._level + (now - self._at) * self._per_second, self._burst) - units
+        self._at = now
+        if self._level < 0:
+            await asyncio.sleep(-self._level / self._per_second)
+
+    def owe(self, units: float) -> None:
+        """Charge units after the fact."""
+        self._level -= units
+
+
+class Budget:
+    """What a run may spend in all: seconds, tokens, US dollars. Counts what earlier sessions of the run spent."""
+
+    def __init__(self, limits: Limits, spent: Usage = NOTHING) -> None:
+        self.limits = limits
+        self.spent = spent
+        self._started = time.monotonic()
+        self._counted = any(limit is not None for limit in (limits.run_tokens, limits.run_usd))
+
+    def charge(self, usage: Usage, model: str) -> None:
+        """Add what a call used. Raises RunAborted when money is limited and the price of `model` is unknown."""
+        if not self._counted:
+            return
+        if self.limits.run_usd is not None and usage.cost_usd is None:
+            raise RunAborted(
+                f"the run is limited to {self.limits.run_usd} USD, but no price is known for {model}; "
+                "name it in a price file (MESOCOSM_PRICES) or limit tokens instead"
+            )
+        self.spent += usage
+
+    def exhausted(self) -> str:
+        """Return why no further episode may start, or an empty string."""
+        limits = self.limits
+        if limits.run_seconds is not None and time.monotonic() - self._started >= limits.run_seconds:
+            return f"the run's time budget of {limits.run_seconds:g} s is used up"
+        if limits.run_tokens is not None and self.spent.total >= limits.run_tokens:
+            return f"the run's budget of {limits.run_tokens} tokens is used up ({self.spent.total} spent)"
+        if limits.run_usd is not None and (self.spent.cost_usd or 0.0) >= limits.run_usd:
+            return f"the run's budget of {limits.run_usd:g} USD is used up ({self.spent.cost_usd or 0.0:.4f} spent)"
+        return ""

@@ -1,0 +1,83 @@
+"""Episodes in this process."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from mesocosm.core.ports import Journal, Parts, Planned
+from mesocosm.core.run import Run
+from mesocosm.engine.episode import Player
+from mesocosm.engine.limits import Budget
+from mesocosm.engine.progress import Tracker
+from mesocosm.engine.redact import Redactor
+from mesocosm.engine.retry import Backoff, Caller
+from mesocosm.engine.scheduler import Scheduler
+
+FLUSH_S = 1.0
+"""A running episode's events reach the store at the latest after this time, so that others can watch it."""
+
+
+class LocalExecutor:
+    """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor."""
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        redactor: Redactor,
+        warned: Callable[[str], None],
+        backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
+    ) -> None:
+        self.stopped = ""
+        self._tracker = tracker
+        self._redactor = redactor
+        self._warned = warned
+        self._backoff = backoff
+        self._scheduler: Scheduler[Planned] | None = None
+
+    async def execute(self, run: Run, owed: Iterator[Planned], parts: Parts, journal: Journal) -> None:
+        """Play until nothing is owed, a budget is used up, or `stop` was called."""
+        spec = run.spec
+        parallel = (
+            spec.parallel
+            if parts.benchmark.info.parallel is None
+            else min(spec.parallel, parts.benchmark.info.parallel)
+        )
+        budget = Budget(spec.limits, run.usage)
+        caller = Caller(parts.model, spec.limits, parallel, budget, self._backoff)
+        player = Player(run.id, parts, caller, spec.limits, journal, self._redactor, self._warned)
+
+        async def play(planned: Planned) -> None:
+            await journal.room()
+            if reason := budget.exhausted():
+                self.stop(reason)
+                return
+            await player.play(planned)
+
+        scheduler = self._scheduler = Scheduler(parallel, play)
+        self._tracker.watch(scheduler)
+        if self.stopped:
+            return
+        flusher = asyncio.create_task(_flush(player))
+        try:
+            await scheduler.run(owed)
+        finally:
+            flusher.cancel()
+            with suppress(asyncio.CancelledError):
+                await flusher
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Take no new episodes; cancel the running ones after `grace` seconds."""
+        self.stopped = self.stopped or reason
+        if self._scheduler is not None:
+            self._scheduler.stop(grace)
+
+
+async def _flush(player: Player) -> None:
+    """Write what running episodes recorded, sparing those that may well end before their events are due."""
+    while True:
+        await asyncio.sleep(FLUSH_S / 2)
+        due = time.time() - FLUSH_S / 2
+        for recorder in list(player.active.values()):
+            if recorder.pending_since is not None and recorder.pending_since <= due:
+                recorder.flush()

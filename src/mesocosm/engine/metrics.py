@@ -1,0 +1,131 @@
+"""The numbers of a run, from the scores of its episodes."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.stats import aggregate
+
+NOT_RUN = "not_run"
+"""What stands in `missing` for planned episodes that have not been run."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """The scores of one name: values with the cluster of each, how many are worst, missing by cause."""
+
+    values: array[float] = field(default_factory=lambda: array("d"))
+    clusters: array[int] = field(default_factory=lambda: array("q"))
+    worst_clusters: array[int] = field(default_factory=lambda: array("q"))
+    missing_clusters: array[int] = field(default_factory=lambda: array("q"))
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
+    """Sort streamed scores by name. Values stay as eight bytes each, so a million of them fit."""
+    found: dict[str, Collected] = {}
+    numbers: dict[str, int] = {}
+    for row in rows:
+        kept = found.get(row.name)
+        if kept is None:
+            kept = found[row.name] = Collected()
+        cluster = numbers.setdefault(row.cluster or row.task, len(numbers))
+        if row.value is not None:
+            kept.values.append(row.value)
+            kept.clusters.append(cluster)
+        elif row.worst:
+            kept.worst_clusters.append(cluster)
+        else:
+            kept.missing_clusters.append(cluster)
+            kept.missing[row.missing or "unknown"] += 1
+    return found
+
+
+def measure(metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int) -> tuple[MetricResult, ...]:
+    """Return every metric of a run with its interval, both readings, and what is missing.
+
+    A failure by the agent's own doing counts as the metric's worst value: a failed pass, the declared bound, or else
+    the worst value seen in this run. Episodes missing for other causes are left out of `value` and counted as worst in
+    `pessimistic`.
+    """
+    collected = collect(rows)
+    return tuple(_measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics)
+
+
+def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
+    worst = _worst(metric, kept.values)
+    values, clusters = array("d", kept.values), array("q", kept.clusters)
+    missing = Counter(kept.missing)
+    n_worst = len(kept.worst_clusters)
+    if worst is None:
+        missing["agent_failure"] += n_worst
+    else:
+        values.extend([worst] * n_worst)
+        clusters.extend(kept.worst_clusters)
+    unrun = max(planned - len(kept.values) - n_worst - kept.missing.total(), 0)
+    if unrun:
+        missing[NOT_RUN] += unrun
+    value, low, high, method = _interval(metric, values, clusters)
+    result = MetricResult(
+        name=metric.name,
+        aggregation=metric.aggregation,
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        n_planned=planned,
+        n_scored=len(values),
+        n_tasks=len(set(clusters)),
+        missing={cause: count for cause, count in sorted(missing.items()) if count},
+        n_worst=n_worst if worst is not None else 0,
+        worst_value=worst if n_worst or missing.total() else None,
+        higher_is_better=metric.higher_is_better,
+        primary=metric.primary,
+    )
+    if worst is None or not missing.total():
+        return result
+    return _pessimistic(result, metric, kept, values, clusters, worst, unrun)
+
+
+def _pessimistic(
+    result: MetricResult,
+    metric: Metric,
+    kept: Collected,
+    values: "array[float]",
+    clusters: "array[int]",
+    worst: float,
+    unrun: int,
+) -> MetricResult:
+    import msgspec
+
+    values.extend([worst] * (len(kept.missing_clusters) + unrun))
+    clusters.extend(kept.missing_clusters)
+    # Episodes that never ran have no known task here, so each is a cluster of its own.
+    clusters.extend(range(-unrun, 0))
+    value, low, high, _ = _interval(metric, values, clusters)
+    return msgspec.structs.replace(result, pessimistic=value, pessimistic_low=low, pessimistic_high=high)
+
+
+def _worst(metric: Metric, values: "array[float]") -> float | None:
+    """Return the value that an agent's failure counts as, None when nothing tells it."""
+    declared = metric.low if metric.higher_is_better else metric.high
+    if declared is not None:
+        return declared
+    if metric.aggregation == "pass_rate":
+        return metric.threshold if metric.higher_is_better else metric.threshold + 1.0
+    if not values:
+        return None
+    return min(values) if metric.higher_is_better else max(values)
+
+
+def _interval(
+    metric: Metric, values: "array[float]", clusters: "array[int]"
+) -> tuple[float | None, float | None, float | None, str]:
+    if not values:
+        return None, None, None, "nothing scored"
+    repeated = len(set(clusters)) < len(clusters)
+    found = aggregate(metric.aggregation, values, clusters if repeated else None, threshold=metric.threshold)
+    return found.value, found.low, found.high, found.method

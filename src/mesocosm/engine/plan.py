@@ -1,0 +1,36 @@
+"""Which episodes a run owes: everything selected, minus what the store already holds."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mesocosm.core.episode import EpisodeKey
+from mesocosm.core.ports import Benchmark, Planned
+from mesocosm.core.run import Selection
+
+
+def planned(benchmark: Benchmark, selection: Selection) -> Iterator[Planned]:
+    """Yield every episode of a run lazily: all tasks once, then all of them for the next trial.
+
+    Identical tasks are told apart by counting their occurrences, so that none is lost and order does not matter.
+    """
+    index = 0
+    for trial in range(selection.trials):
+        seen: dict[str, int] = {}
+        for task in benchmark.tasks(selection):
+            name = task.digest()
+            times = seen.get(name, 0)
+            seen[name] = times + 1
+            if times:
+                distinct = msgspec.structs.replace(task, occurrence=times)
+                yield Planned(distinct, distinct.digest(), trial, index)
+            else:
+                yield Planned(task, name, trial, index)
+            index += 1
+
+
+def owed(benchmark: Benchmark, selection: Selection, finished: set[EpisodeKey]) -> Iterator[Planned]:
+    """Yield the planned episodes whose keys are not among the finished ones."""
+    for item in planned(benchmark, selection):
+        if (item.digest, item.trial) not in finished:
+            yield item

@@ -1,0 +1,138 @@
+"""The ordered, redacted record of one episode, handed to the journal in chunks."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.message import Image, Message
+from mesocosm.core.ports import Blob, Chunk, Entry, Journal
+from mesocosm.engine.redact import Redactor
+
+CHUNK_EVENTS = 128
+CHUNK_BYTES = 64 * 1024
+BLOB_BYTES = 16 * 1024
+"""Content above this size is stored once by digest; below it the reference would cost more than it saves."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Recorder:
+    """Takes the events of one episode in order.
+
+    Nothing is written before `flush` or before a chunk is full, so a short episode costs one entry. Messages are
+    stored once: by identity of the object first, then by content.
+    """
+
+    def __init__(self, episode: Episode, journal: Journal, redactor: Redactor) -> None:
+        self.episode = episode
+        self.pending_since: float | None = None
+        self.written = False
+        self._journal = journal
+        self._redactor = redactor
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._first = 0
+        self._first_step = 0
+        self._seq = 0
+        self._chunk = 0
+        self._blobs: list[Blob] = []
+        self._known_blobs: set[str] = set()
+        self._messages: dict[int, tuple[int, Message]] = {}
+        self._contents: dict[bytes, int] = {}
+
+    def record(self, kind: Kind, payload: Any, step: int) -> None:
+        """Append one event."""
+        now = time.time()
+        line = _encode(Event(self._seq, step, now, kind, payload))
+        if not self._lines:
+            self._first, self._first_step, self.pending_since = self._seq, step, now
+        self._lines.append(line)
+        self._seq += 1
+        self._size += len(line) + 1
+        self._last_step = step
+        if self._size >= CHUNK_BYTES or len(self._lines) >= CHUNK_EVENTS:
+            self.flush()
+
+    def messages(self, messages: Sequence[Message], step: int) -> list[list[int]]:
+        """Record the messages not seen before and return where all of them are, as runs `[first, last]` of indexes."""
+        runs: list[list[int]] = []
+        for message in messages:
+            known = self._messages.get(id(message))
+            index = known[0] if known is not None else self._message(message, step)
+            if runs and runs[-1][1] == index - 1:
+                runs[-1][1] = index
+            else:
+                runs.append([index, index])
+        return runs
+
+    def _message(self, message: Message, step: int) -> int:
+        content = _encode(message)
+        key = content if len(content) <= 64 else digest_bytes(content).encode()
+        index = self._contents.get(key)
+        if index is None:
+            index = self._contents[key] = len(self._contents)
+            self.record(Kind.MESSAGE, {"index": index, **self._stored(message)}, step)
+        # The message is kept with its index: a freed object's id may be given to another one.
+        self._messages[id(message)] = (index, message)
+        return index
+
+    def _stored(self, message: Message) -> dict[str, Any]:
+        fields: dict[str, Any] = msgspec.to_builtins(message)
+        if not isinstance(message.content, str):
+            fields["content"] = [
+                {**part, "data": self.reference(original.data, original.media_type)}
+                if isinstance(original, Image) and original.data
+                else part
+                for part, original in zip(fields["content"], message.content, strict=True)
+            ]
+        return fields
+
+    def reference(self, data: Any, content_type: str) -> Any:
+        """Return `data`, or a reference `{"$blob": digest, "bytes": n}` to it when it is large text."""
+        if not isinstance(data, str) or len(data) < BLOB_BYTES:
+            return data
+        raw = self._redactor.text(data).encode()
+        name = digest_bytes(raw)
+        if name not in self._known_blobs:
+            self._known_blobs.add(name)
+            self._blobs.append(Blob(name, content_type, raw))
+        return {"$blob": name, "bytes": len(raw)}
+
+    def flush(self) -> None:
+        """Hand over what has been recorded so far, with the episode as it is now."""
+        if self._lines:
+            self._journal.write(Entry(self._row(), self._take(), self._take_blobs()))
+            self.written = True
+
+    def finish(self) -> None:
+        """Hand over the rest together with the episode's final row: both are committed, or neither."""
+        self.episode.events = self._seq
+        self._journal.write(Entry(self._row(), self._take(), self._take_blobs()))
+        self.written = True
+
+    def _row(self) -> Episode:
+        episode = self.episode
+        row = msgspec.structs.replace(episode, events=self._seq)
+        if episode.terminal_info:
+            row.terminal_info = self._redactor.value(episode.terminal_info, dict[str, Any])
+        if episode.failure is not None:
+            row.failure = self._redactor.value(episode.failure, type(episode.failure))
+        return row
+
+    def _take(self) -> list[Chunk]:
+        if not self._lines:
+            return []
+        raw = self._redactor.json(b"\n".join(self._lines) + b"\n")
+        chunk = Chunk(self._chunk, self._first, self._seq - 1, self._first_step, self._last_step, raw)
+        self._chunk += 1
+        self._lines, self._size, self.pending_since = [], 0, None
+        return [chunk]
+
+    def _take_blobs(self) -> list[Blob]:
+        blobs, self._blobs = self._blobs, []
+        return blobs

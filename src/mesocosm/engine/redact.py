@@ -1,0 +1,70 @@
+"""Secrets never reach the record: values known from the environment, and what looks like a credential."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+MARK = "[redacted]"
+
+_NAME = re.compile(
+    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|PAT)(?:_|$|S$)|APIKEY|ACCESS_KEY", re.IGNORECASE
+)
+_SHORTEST = 8
+"""Shorter values are words; hiding them would blank ordinary text."""
+
+_SHAPES = (
+    rb"sk-[A-Za-z0-9_\-]{20,}",
+    rb"gh[pousr]_[A-Za-z0-9]{30,}",
+    rb"github_pat_[A-Za-z0-9_]{30,}",
+    rb"gsk_[A-Za-z0-9]{20,}",
+    rb"hf_[A-Za-z0-9]{30,}",
+    rb"AKIA[0-9A-Z]{16}",
+    rb"AIza[0-9A-Za-z_\-]{35}",
+    rb"xox[abprs]-[A-Za-z0-9\-]{10,}",
+    rb"eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}",
+    rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
+)
+
+T = TypeVar("T")
+
+
+def secret_values(environment: Mapping[str, str]) -> set[str]:
+    """Return the values of variables whose names say that they are secret."""
+    return {value for name, value in environment.items() if len(value) >= _SHORTEST and _NAME.search(name)}
+
+
+class Redactor:
+    """Replaces secrets in encoded JSON and in values; the same object serves a whole run."""
+
+    def __init__(self, secrets: Iterable[str] | None = None) -> None:
+        values = secret_values(os.environ) if secrets is None else set(secrets)
+        spelled = {msgspec.json.encode(value)[1:-1] for value in values} | {value.encode() for value in values}
+        exact = [re.escape(value) for value in sorted(spelled, key=len, reverse=True) if value]
+        self._pattern = re.compile(b"|".join([*exact, *_SHAPES]), re.DOTALL)
+        self._exact = {value for value in spelled if value}
+
+    def json(self, data: bytes) -> bytes:
+        """Return JSON bytes with every secret replaced; the same object when there is none."""
+        if self._pattern.search(data) is None:
+            return data
+        return self._pattern.sub(self._replace, data)
+
+    def text(self, text: str) -> str:
+        """Return `text` with every secret replaced."""
+        return self.json(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+    def value(self, value: T, kind: Any = Any) -> T:
+        """Return a JSON value (or a struct of type `kind`) with every secret inside replaced."""
+        data = msgspec.json.encode(value)
+        clean = self.json(data)
+        return value if clean is data else msgspec.json.decode(clean, type=kind)
+
+    def _replace(self, match: re.Match[bytes]) -> bytes:
+        found = match[0]
+        before = match.string[match.start() - 1 : match.start()]
+        if found not in self._exact and before.isalnum():
+            return found
+        return MARK.encode()

@@ -1,0 +1,89 @@
+"""Model calls with retries, waits, rate limits and adaptive concurrency."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mesocosm.core.failure import EpisodeError
+from mesocosm.core.model import ModelReply, ModelRequest
+from mesocosm.core.ports import Model
+from mesocosm.core.run import Limits
+from mesocosm.engine.concurrency import AdaptiveLimit
+from mesocosm.engine.limits import Budget, Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait before a retry: exponential with full jitter, or as long as the other side asks.
+
+    Seconds. A Retry-After above `longest` is cut to it.
+    """
+
+    base: float = 0.5
+    factor: float = 2.0
+    cap: float = 30.0
+    longest: float = 300.0
+
+    def wait(self, attempt: int, retry_after: float | None) -> float:
+        """Return the wait before retry number `attempt` (1, 2, …)."""
+        if retry_after is not None:
+            return min(max(retry_after, 0.0), self.longest)
+        return random.uniform(0.5, 1.0) * min(self.base * self.factor ** (attempt - 1), self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """One repetition: which try failed (1, 2, …), why, and the wait in seconds before the next."""
+
+    attempt: int
+    error: EpisodeError
+    wait_s: float
+
+
+class Caller:
+    """All calls of a run to its model go through here."""
+
+    def __init__(self, model: Model, limits: Limits, parallel: int, budget: Budget, backoff: Backoff) -> None:
+        self.model = model
+        self.concurrency = AdaptiveLimit(parallel)
+        self._retries = limits.retries
+        self._backoff = backoff
+        self._budget = budget
+        self._requests = Rate(limits.requests_per_minute) if limits.requests_per_minute else None
+        self._tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None
+
+    async def ask(self, request: ModelRequest, retried: Callable[[Retry], None]) -> ModelReply:
+        """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError."""
+        attempt = 1
+        while True:
+            try:
+                return await self._once(request)
+            except EpisodeError as error:
+                if not error.rule.retried or attempt > self._retries:
+                    raise
+                retry = Retry(attempt, error, self._backoff.wait(attempt, error.retry_after))
+            retried(retry)
+            await asyncio.sleep(retry.wait_s)
+            attempt += 1
+
+    async def _once(self, request: ModelRequest) -> ModelReply:
+        if self._requests is not None:
+            await self._requests.take()
+        if self._tokens is not None:
+            await self._tokens.take(0.0)
+        concurrency = self.concurrency
+        started = await concurrency.acquire()
+        try:
+            reply = await self.model.ask(request)
+        except EpisodeError as error:
+            if error.overload:
+                concurrency.overloaded(started, error.retry_after)
+            raise
+        finally:
+            concurrency.release()
+        concurrency.succeeded()
+        if self._tokens is not None:
+            self._tokens.owe(reply.usage.total)
+        self._budget.charge(reply.usage, reply.model)
+        return reply

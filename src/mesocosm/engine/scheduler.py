@@ -1,0 +1,69 @@
+"""Many episodes at once in one process: workers, stop with grace, flush of slow traces."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Scheduler(Generic[T]):
+    """Runs `work` on every item with at most `parallel` at a time.
+
+    The first exception that leaves `work` ends everything and is raised by `run`. After `stop` no new item is taken,
+    and what still runs is cancelled when the grace is over; a second `stop` with grace 0 cancels at once.
+    """
+
+    def __init__(self, parallel: int, work: Callable[[T], Awaitable[None]]) -> None:
+        self.parallel = max(parallel, 1)
+        self.running = 0
+        self.stopping = False
+        self._work = work
+        self._workers: set[asyncio.Task[None]] = set()
+
+    async def run(self, items: Iterator[T]) -> None:
+        """Return when all items are done, or the stop is complete. Raises what a piece of work raised."""
+        try:
+            for _ in range(self.parallel):
+                if self.stopping:
+                    break
+                item = next(items, None)
+                if item is None:
+                    break
+                worker = asyncio.create_task(self._worker(item, items))
+                self._workers.add(worker)
+                worker.add_done_callback(self._workers.discard)
+                if len(self._workers) % 64 == 0:
+                    await asyncio.sleep(0)
+            await self._settle()
+        finally:
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def _settle(self) -> None:
+        while self._workers:
+            done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                if not worker.cancelled() and (error := worker.exception()) is not None:
+                    raise error
+
+    async def _worker(self, item: T | None, items: Iterator[T]) -> None:
+        while item is not None:
+            self.running += 1
+            try:
+                await self._work(item)
+            finally:
+                self.running -= 1
+            if self.stopping:
+                return
+            item = next(items, None)
+
+    def stop(self, grace: float) -> None:
+        """Take no new items; cancel what runs after `grace` seconds. Call it on the event loop."""
+        self.stopping = True
+        asyncio.get_running_loop().call_later(grace, self._cancel)
+
+    def _cancel(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
