@@ -1,0 +1,239 @@
+"""What an environment answers over HTTP, and how it is read.
+
+Reading is tolerant, because adapters are written in every language: whatever has one sensible meaning is taken, and a
+note on the result names each deviation. What has none raises EpisodeError with cause environment_invalid that names the
+field. Notes hold no values, so that the same deviation gives the same note at every step.
+"""
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.ports import Observation, Step
+
+JSON = "application/json"
+TEXT_LIMIT = 2048
+"""Characters that an error keeps of the other side's own text."""
+
+WRAPPER = frozenset({"data", "content_type", "system_prompt"})
+STEP = frozenset({"observation", "reward", "terminated", "truncated", "info", "system_prompt"})
+TRUE = frozenset({"true", "1", "yes"})
+FALSE = frozenset({"false", "0", "no", ""})
+NAMED = 5
+"""Unknown keys that a note names at most."""
+
+
+def decode(body: bytes) -> Any:
+    """Return the JSON value that `body` holds. Raises EpisodeError that says what is wrong with it, and where."""
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        problem = "the body is nested too deeply to be read"
+    except ValueError as error:
+        problem = _problem(body, error)
+    raise invalid(problem, body=body)
+
+
+def read_reset(value: Any) -> Observation:
+    """Return the first observation from the answer to POST /reset; `{"observation": X}` is read as X."""
+    if isinstance(value, dict) and len(value) == 1 and "observation" in value:
+        inner = read_observation(value["observation"])
+        note = "the answer to /reset wraps the observation in `observation`; send the observation itself"
+        return msgspec.structs.replace(inner, notes=(note, *inner.notes))
+    return read_observation(value)
+
+
+def read_observation(value: Any) -> Observation:
+    """Return an observation, sent bare or wrapped as `{data, content_type, system_prompt}`; one such key wraps."""
+    if not isinstance(value, dict) or WRAPPER.isdisjoint(value):
+        return Observation(value)
+    content_type = value.get("content_type")
+    if content_type is not None and not isinstance(content_type, str):
+        raise invalid(f"`content_type` is {shown(content_type)}; it must be a media type such as image/png")
+    notes: list[str] = []
+    if "data" not in value:
+        notes.append("the observation is a wrapper without `data`, so the agent sees null")
+    if foreign := value.keys() - WRAPPER:
+        given = _listed(value.keys() & WRAPPER)
+        notes.append(
+            f"the observation has {given}, so it is read as a wrapper, and its {_listed(foreign)} not shown to "
+            "the agent; put the whole observation into `data`"
+        )
+    return Observation(value.get("data"), content_type or JSON, _prompt(value), tuple(notes))
+
+
+def read_step(value: Any) -> Step:
+    """Return what an answer to POST /step says; `done` stands for a `terminated` that is not there."""
+    if not isinstance(value, dict):
+        raise invalid(f"the body is {shown(value)}; it must be an object with {', '.join(sorted(STEP))}")
+    notes: list[str] = []
+    if "observation" in value:
+        observation = read_observation(value["observation"])
+    else:
+        observation = Observation({})
+        notes.append("the answer to /step has no `observation`; the agent sees an empty object")
+    reward = _reward(value, notes)
+    terminated = _terminated(value, notes)
+    truncated = _flag(value, "truncated", notes)
+    info = _info(value, notes)
+    prompt = _prompt(value)
+    if prompt is None:
+        prompt = observation.system_prompt
+    ignored = value.keys() - STEP
+    if "terminated" not in value:
+        ignored.discard("done")
+    if ignored:
+        notes.append(f"the answer to /step has {_listed(ignored)}, which means nothing here")
+    return Step(observation, reward, terminated, truncated, info, prompt, tuple(notes))
+
+
+def read_oracle(value: Any) -> Any:
+    """Return the action in an answer to POST /oracle, `{"action": …}`."""
+    if not isinstance(value, dict) or "action" not in value:
+        raise invalid(f"the body is {shown(value)}; it must be an object with `action`")
+    return value["action"]
+
+
+def own_words(body: bytes) -> str:
+    """Return the text of an error answer, at most TEXT_LIMIT characters: `detail` or its like where there is one."""
+    text = body[: 8 * TEXT_LIMIT].decode(errors="replace").strip()
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return cut(text)
+    if isinstance(value, dict):
+        words = next((value[key] for key in ("detail", "error", "message") if value.get(key)), value)
+        if isinstance(words, list):
+            return cut("; ".join(_validation_problem(item) for item in words))
+        if words is not value:
+            return cut(words if isinstance(words, str) else _json(words))
+    return cut(value if isinstance(value, str) else text)
+
+
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Return `text` with its middle left out where it is longer than `limit`; both ends of a traceback matter."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]} … {text[head + 5 - limit :]}"
+
+
+def shown(value: Any, limit: int = 80) -> str:
+    """Return how a message shows a value: its kind and its beginning."""
+    kinds = {dict: "an object", list: "a list", str: "the text", bool: "", int: "the number", float: "the number"}
+    text = _json(value)
+    return f"{kinds.get(type(value), '')} {cut(text, limit)}".strip()
+
+
+def invalid(problem: str, *, body: bytes = b"") -> EpisodeError:
+    """Return the failure of an answer that cannot be read."""
+    detail = cut(body[: 8 * TEXT_LIMIT].decode(errors="replace"))
+    return EpisodeError(Cause.ENVIRONMENT_INVALID, problem, detail=detail)
+
+
+def _reward(value: dict[str, Any], notes: list[str]) -> float:
+    if "reward" not in value:
+        notes.append("the answer to /step has no `reward`; it counts as 0")
+        return 0.0
+    given = value["reward"]
+    if type(given) is not float and type(given) is not int:
+        if not isinstance(given, str | bool):
+            raise invalid(f"`reward` is {shown(given)}; it must be a finite number")
+        notes.append(f"`reward` is a {'text' if isinstance(given, str) else 'boolean'}; send a number")
+    try:
+        reward = float(given)
+    except (ValueError, OverflowError):
+        reward = math.nan
+    if not math.isfinite(reward):
+        raise invalid(f"`reward` is {shown(given)}; it must be a finite number")
+    return reward
+
+
+def _terminated(value: dict[str, Any], notes: list[str]) -> bool:
+    if "terminated" in value:
+        return _flag(value, "terminated", notes)
+    if "done" in value:
+        notes.append("the answer to /step has `done` but no `terminated`; `done` is taken for it")
+        return _flag(value, "done", notes)
+    if "truncated" not in value:
+        notes.append("the answer to /step has no `terminated`; the episode goes on")
+    return False
+
+
+def _flag(value: dict[str, Any], key: str, notes: list[str]) -> bool:
+    given = value.get(key, False)
+    if given is True or given is False:
+        return given
+    word = given.strip().lower() if isinstance(given, str) else str(given) if type(given) is int else None
+    if word not in TRUE and word not in FALSE:
+        raise invalid(f"`{key}` is {shown(given)}; it must be true or false")
+    notes.append(f"`{key}` is a {'text' if isinstance(given, str) else 'number'}; send true or false")
+    return word in TRUE
+
+
+def _info(value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    info = value.get("info")
+    if info is None:
+        if "info" in value:
+            notes.append("`info` is null; send an object")
+        return {}
+    if not isinstance(info, dict):
+        raise invalid(f"`info` is {shown(info)}; it must be an object")
+    return info
+
+
+def _prompt(value: dict[str, Any]) -> str | None:
+    prompt = value.get("system_prompt")
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    raise invalid(f"`system_prompt` is {shown(prompt)}; it must be a text or null")
+
+
+def _problem(body: bytes, error: ValueError) -> str:
+    if not body.strip():
+        return "the body is empty; it must be JSON"
+    place = _not_a_number(body)
+    if place is not None:
+        return f"{place} is NaN or infinite, which JSON does not know; send null or a text"
+    return f"the body is no JSON ({error}): {cut(body[:200].decode(errors='replace'), 120)!r}"
+
+
+def _not_a_number(body: bytes) -> str | None:
+    """Return the place of the first NaN or infinity in what is JSON but for these."""
+    try:
+        value = json.loads(body, parse_constant=lambda _: math.nan)
+        return _find_nan(value, "")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_nan(value: Any, place: str) -> str | None:
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"`{place}`" if place else "the body"
+    if isinstance(value, dict):
+        parts = ((item, f"{place}.{key}" if place else key) for key, item in value.items())
+    elif isinstance(value, list):
+        parts = ((item, f"{place}[{index}]") for index, item in enumerate(value))
+    else:
+        return None
+    return next((found for item, path in parts if (found := _find_nan(item, path)) is not None), None)
+
+
+def _validation_problem(item: Any) -> str:
+    """Return one entry of the list that FastAPI calls `detail` as a line."""
+    if isinstance(item, dict) and isinstance(item.get("loc"), list) and isinstance(item.get("msg"), str):
+        return f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+    return item if isinstance(item, str) else _json(item)
+
+
+def _listed(keys: set[str] | frozenset[str]) -> str:
+    names = sorted(keys)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(f"`{cut(name, 40)}`" for name in names[:NAMED]) + more
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
