@@ -1,0 +1,161 @@
+"""The JSON bodies of the model protocols that the fake server speaks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.testing.fault import Fault
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the fake model says. Tokens left at None are guessed from the lengths (four bytes a token).
+
+    `tool_calls` are (name, arguments) pairs.
+    """
+
+    text: str = "ok"
+    reasoning: str = ""
+    tool_calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    finish_reason: str = "stop"
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+def tokens(answer: Answer, size: int) -> tuple[int, int]:
+    """Return prompt and completion tokens of an answer to a request body of `size` bytes."""
+    prompt = answer.prompt_tokens if answer.prompt_tokens is not None else size // 4
+    completion = answer.completion_tokens if answer.completion_tokens is not None else len(answer.text) // 4 + 1
+    return prompt, completion
+
+
+def openai_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of a chat completion."""
+    prompt, completion = tokens(answer, size)
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
+    if answer.tool_calls:
+        message["tool_calls"] = [
+            {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": _encode(given).decode()}}
+            for n, (name, given) in enumerate(answer.tool_calls)
+        ]
+        message["content"] = answer.text or None
+    usage: dict[str, Any] = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+    if answer.cached_tokens:
+        usage["prompt_tokens_details"] = {"cached_tokens": answer.cached_tokens}
+    if answer.reasoning_tokens:
+        usage["completion_tokens_details"] = {"reasoning_tokens": answer.reasoning_tokens}
+    return _encode(
+        {
+            "id": "chatcmpl-fake",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": answer.finish_reason}],
+            "usage": usage,
+        }
+    )
+
+
+def ollama_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to `/api/chat` without streaming."""
+    prompt, completion = tokens(answer, size)
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.reasoning:
+        message["thinking"] = answer.reasoning
+    if answer.tool_calls:
+        message["tool_calls"] = [
+            {"function": {"name": name, "arguments": dict(given)}} for name, given in answer.tool_calls
+        ]
+    return _encode(
+        {
+            "model": model,
+            "created_at": "1970-01-01T00:00:00Z",
+            "message": message,
+            "done": True,
+            "done_reason": answer.finish_reason,
+            "prompt_eval_count": prompt,
+            "eval_count": completion,
+        }
+    )
+
+
+def anthropic_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to `/v1/messages`."""
+    prompt, completion = tokens(answer, size)
+    content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
+    for n, (name, given) in enumerate(answer.tool_calls):
+        content.append({"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": dict(given)})
+    reasons = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+    return _encode(
+        {
+            "id": "msg_fake",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": content,
+            "stop_reason": reasons.get(answer.finish_reason, answer.finish_reason),
+            "stop_sequence": None,
+            "usage": {"input_tokens": prompt, "output_tokens": completion},
+        }
+    )
+
+
+def gemini_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to `:generateContent`."""
+    prompt, completion = tokens(answer, size)
+    reasons = {"stop": "STOP", "length": "MAX_TOKENS"}
+    return _encode(
+        {
+            "candidates": [
+                {
+                    "content": {"role": "model", "parts": [{"text": answer.text}]},
+                    "finishReason": reasons.get(answer.finish_reason, answer.finish_reason),
+                    "index": 0,
+                }
+            ],
+            "usageMetadata": {
+                "promptTokenCount": prompt,
+                "candidatesTokenCount": completion,
+                "totalTokenCount": prompt + completion,
+            },
+            "modelVersion": model,
+        }
+    )
+
+
+def openai_error(fault: Fault) -> bytes:
+    """Return an error body as OpenAI writes it."""
+    error = {
+        "message": fault.text,
+        "type": "invalid_request_error",
+        "param": fault.param or None,
+        "code": fault.code or None,
+    }
+    return _encode({"error": error})
+
+
+def ollama_error(fault: Fault) -> bytes:
+    """Return an error body as Ollama writes it."""
+    return _encode({"error": fault.text})
+
+
+def anthropic_error(fault: Fault) -> bytes:
+    """Return an error body as Anthropic writes it."""
+    return _encode({"type": "error", "error": {"type": fault.code or "api_error", "message": fault.text}})
+
+
+def gemini_error(fault: Fault) -> bytes:
+    """Return an error body as Google writes it."""
+    return _encode({"error": {"code": fault.status, "message": fault.text, "status": fault.code or "UNKNOWN"}})

@@ -1,0 +1,221 @@
+"""A fake model endpoint on loopback: OpenAI, Ollama, Anthropic and Gemini protocols, with faults on demand.
+
+In a test::
+
+    async with ModelServer("4", faults=[RATE_LIMIT]) as server:
+        ...  # talk to server.openai_url or server.url
+
+As a process of its own: `python -m mesocosm.testing.model_server --port 8001 --delay 0.05`.
+"""
+
+import argparse
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.testing import dialect
+from mesocosm.testing.dialect import Answer
+from mesocosm.testing.fault import Fault, FaultKind, sometimes
+from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+
+Said = str | Answer
+Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
+"""Takes the decoded request body, returns what the model says, at once or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How answers and errors of one wire protocol look."""
+
+    answer: Callable[[Answer, str, int], bytes]
+    error: Callable[[Fault], bytes]
+
+
+OPENAI = Dialect(dialect.openai_answer, dialect.openai_error)
+OLLAMA = Dialect(dialect.ollama_answer, dialect.ollama_error)
+ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error)
+GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
+
+
+class ModelServer(LoopbackServer):
+    """A server that answers like a model.
+
+    `answer` is the text, or a function of the decoded request body. `delay` seconds pass before each answer. `faults`
+    is taken one by one, a None being no fault; after its end nothing fails. `models` are the names it has; None means
+    that it takes any. The last `keep` requests are in `requests`; `served` counts all questions.
+    """
+
+    def __init__(
+        self,
+        answer: Said | Answering = "ok",
+        *,
+        delay: float = 0.0,
+        faults: Iterable[Fault | None] = (),
+        models: Sequence[str] | None = None,
+        port: int = 0,
+        keep: int = 10_000,
+    ) -> None:
+        super().__init__(port)
+        self.answer = answer
+        self.delay = delay
+        self.models = models
+        self.requests: deque[Request] = deque(maxlen=keep)
+        self.served = 0
+        self._faults = iter(faults)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def openai_url(self) -> str:
+        """The base URL for OpenAI clients; Ollama and Anthropic ones take `url`."""
+        return f"{self.url}/v1"
+
+    @property
+    def calls(self) -> list[Request]:
+        """The kept requests that asked the model something; listings are left out."""
+        return [request for request in self.requests if request.method == "POST"]
+
+    async def stop(self) -> None:
+        """Stop listening, drop every connection and every answer under way."""
+        for task in self._tasks:
+            task.cancel()
+        await super().stop()
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        """Answer one request, now or after the delay."""
+        self.requests.append(request)
+        if request.method == "GET":
+            connection.send(self._listing(request.path))
+            return
+        spoken = _dialect(request.path)
+        if spoken is None:
+            connection.send(response(404, OPENAI.error(Fault(text=f"nothing is at {request.path}"))))
+            return
+        self.served += 1
+        fault = next(self._faults, None)
+        if fault is not None:
+            self._later(lambda: _fail(connection, spoken, fault, request))
+        elif self.models is None and isinstance(self.answer, str | Answer):
+            self._send(connection, spoken, request, self.answer, "fake")
+        else:
+            self._consider(connection, spoken, request)
+
+    def _consider(self, connection: Connection, spoken: Dialect, request: Request) -> None:
+        try:
+            body = request.body
+        except msgspec.DecodeError as error:
+            connection.send(response(400, spoken.error(Fault(status=400, text=f"the body is no JSON: {error}"))))
+            return
+        model = str(body.get("model", "fake"))
+        if self.models is not None and not {model, f"{model}:latest"} & set(self.models):
+            fault = Fault(status=404, text=f"model '{model}' not found", code="model_not_found")
+            connection.send(response(404, spoken.error(fault)))
+            return
+        said = self.answer(body) if callable(self.answer) else self.answer
+        if inspect.isawaitable(said):
+            task = asyncio.get_running_loop().create_task(self._wait(connection, spoken, request, said, model))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._send(connection, spoken, request, said, model)
+
+    async def _wait(
+        self, connection: Connection, spoken: Dialect, request: Request, said: Awaitable[Said], model: str
+    ) -> None:
+        self._send(connection, spoken, request, await said, model)
+
+    def _send(self, connection: Connection, spoken: Dialect, request: Request, said: Said, model: str) -> None:
+        payload = _payload(spoken, said, model, request)
+        self._later(lambda: connection.send(payload))
+
+    def _later(self, act: Callable[[], None]) -> None:
+        if self.delay:
+            asyncio.get_running_loop().call_later(self.delay, act)
+        else:
+            act()
+
+    def _listing(self, path: str) -> bytes:
+        models = self.models if self.models is not None else ("fake",)
+        if path == "/api/tags":
+            tags = [{"name": name, "model": name} for name in models]
+            return response(200, msgspec.json.encode({"models": tags}))
+        if path.endswith("/models"):
+            listed = [{"id": name, "object": "model"} for name in models]
+            return response(200, msgspec.json.encode({"object": "list", "data": listed}))
+        return response(404, OPENAI.error(Fault(text=f"nothing is at {path}")))
+
+
+def _dialect(path: str) -> Dialect | None:
+    if path.endswith("/chat/completions"):
+        return OPENAI
+    if path == "/api/chat":
+        return OLLAMA
+    if path.endswith("/messages"):
+        return ANTHROPIC
+    return GEMINI if path.endswith(":generateContent") else None
+
+
+def _payload(spoken: Dialect, said: Said, model: str, request: Request) -> bytes:
+    answer = said if isinstance(said, Answer) else Answer(said)
+    return response(200, spoken.answer(answer, model, len(request.raw)))
+
+
+def _fail(connection: Connection, spoken: Dialect, fault: Fault, request: Request) -> None:
+    match fault.kind:
+        case FaultKind.HANG:
+            return
+        case FaultKind.CLOSE:
+            connection.finish()
+        case FaultKind.CUT:
+            whole = _payload(spoken, "this answer is cut in the middle", "fake", request)
+            connection.finish(whole[: -len(whole) // 4])
+        case FaultKind.GARBAGE:
+            connection.send(response(200, b"<html>this is no JSON</html>", content_type="text/html"))
+        case FaultKind.EMPTY_BODY:
+            connection.send(response(200, b""))
+        case FaultKind.EMPTY_TEXT:
+            connection.send(_payload(spoken, "", "fake", request))
+        case FaultKind.STATUS:
+            headers = f"retry-after: {fault.retry_after}\r\n" if fault.retry_after else ""
+            if fault.header is not None:
+                headers += f"{fault.header[0]}: {fault.header[1]}\r\n"
+            body = spoken.error(fault) if fault.raw is None else fault.raw
+            connection.send(response(fault.status, body, headers))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m mesocosm.testing.model_server", description="A fake model endpoint on loopback."
+    )
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--answer", default="ok", help="what the model says")
+    parser.add_argument("--models", nargs="*", help="the models it has; any name without this flag")
+    parser.add_argument("--faults", type=float, default=0.0, help="share of requests that fail, 0 to 1")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the faults")
+    return parser
+
+
+async def _run(server: ModelServer) -> None:
+    async with server:
+        print(f"listening on {server.url}", flush=True)
+        await asyncio.Event().wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until interrupted; the first line on stdout is `listening on URL`."""
+    given = _parser().parse_args(arguments)
+    faults = sometimes(given.faults, given.seed) if given.faults else ()
+    server = ModelServer(given.answer, delay=given.delay, faults=faults, models=given.models, port=given.port, keep=0)
+    try:
+        asyncio.run(_run(server))
+    except KeyboardInterrupt:
+        return
+
+
+if __name__ == "__main__":
+    main()
