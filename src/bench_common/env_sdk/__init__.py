@@ -1,0 +1,22 @@
+"""What environments import: `from bench_common.env_sdk import BaseEnv, StepResult, serve`.
+
+Names that need a web server are imported on first use, so that an environment and its tests load at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mesocosm.environments.sdk import BaseEnv, StepResult
+
+if TYPE_CHECKING:
+    from bench_common.env_sdk.server import serve
+
+__all__ = ["BaseEnv", "StepResult", "serve"]
+
+_HOMES = {"serve": "bench_common.env_sdk.server"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

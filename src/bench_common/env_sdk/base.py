@@ -1,0 +1,5 @@
+"""The author's side of an environment."""
+
+from mesocosm.environments.sdk import BaseEnv, StepResult
+
+__all__ = ["BaseEnv", "StepResult"]

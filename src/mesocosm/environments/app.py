@@ -1,0 +1,99 @@
+"""The HTTP side of an environment server: routes, documentation, status codes."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, get_type_hints
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import ValidationError
+
+from mesocosm.environments.sdk import BaseEnv
+from mesocosm.environments.stage import IDLE_SECONDS, Refusal, Stage
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+_OBSERVATION = {"data": {"board": "…"}, "content_type": "application/json"}
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "/reset": {**_OBSERVATION, "system_prompt": None},
+    "/step": {
+        "observation": _OBSERVATION,
+        "reward": 0.0,
+        "terminated": False,
+        "truncated": False,
+        "info": {},
+        "system_prompt": None,
+    },
+    "/close": {},
+    "/render": {"data": "…", "content_type": "text/plain"},
+    "/oracle": {"action": "up"},
+}
+
+
+class _BytesRoute(APIRoute):
+    """A route whose endpoint takes the parsed body and returns the bytes of the answer.
+
+    FastAPI's own handling, which has to serve any signature, makes a request a third more expensive.
+    """
+
+    def get_route_handler(self) -> _Handler:
+        parse = get_type_hints(self.endpoint)["body"].model_validate_json
+        endpoint = self.endpoint
+
+        async def answer(request: Request) -> Response:
+            try:
+                body = parse(await request.body())
+            except ValidationError as error:
+                raise RequestValidationError(
+                    [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
+                ) from None
+            return Response(await endpoint(body), media_type="application/json")
+
+        return answer
+
+
+def create_app(env_class: type[BaseEnv], *, idle_seconds: float = IDLE_SECONDS) -> FastAPI:
+    """Return the application that serves episodes of `env_class`, with its documentation at /docs.
+
+    Episodes without a call for `idle_seconds` are closed when another one starts.
+    """
+    stage = Stage(env_class, idle_seconds=idle_seconds)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await stage.close_all()
+
+    app = FastAPI(title=f"Environment {stage.name}", lifespan=lifespan)
+    app.add_exception_handler(Refusal, _refuse)
+    app.add_api_route("/health", stage.health, methods=["GET"])
+    app.router.route_class = _BytesRoute
+    for path, example in _EXAMPLES.items():
+        app.add_api_route(
+            path,
+            getattr(stage, path[1:]),
+            methods=["POST"],
+            response_model=None,
+            responses=_responses(path, example),
+        )
+    return app
+
+
+async def _refuse(_request: Request, refusal: Exception) -> Response:
+    if not isinstance(refusal, Refusal):
+        raise refusal
+    return JSONResponse({"detail": refusal.detail}, refusal.status)
+
+
+def _responses(path: str, example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """Return the documentation of the answers of a route."""
+    answers: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": example}}}}
+    if path != "/close":
+        answers[500] = {"description": "The environment failed; `detail` says how and where."}
+    if path in {"/step", "/render", "/oracle"}:
+        answers[404] = {"description": "No such episode is live."}
+    if path == "/oracle":
+        answers[501] = {"description": "The environment offers no oracle."}
+    return answers

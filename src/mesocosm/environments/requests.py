@@ -1,0 +1,41 @@
+"""The bodies of requests to an environment server. Unknown keys are ignored."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+
+class ResetRequest(BaseModel):
+    """Start an episode."""
+
+    episode_id: str = Field(description="Chosen by the caller; names the episode in all later calls.")
+    seed: int | None = Field(default=None, description="Same seed, same episode.")
+    scenario_params: dict[str, Any] = Field(
+        default_factory=dict, description="Passed to the environment's `reset` by name."
+    )
+
+
+class StepRequest(BaseModel):
+    """Act once in an episode."""
+
+    episode_id: str
+    action: Any = Field(description="Any JSON value, null included, but the key must be there.")
+
+
+class CloseRequest(BaseModel):
+    """End an episode."""
+
+    episode_id: str
+
+
+class RenderRequest(BaseModel):
+    """Ask for a view of an episode for people."""
+
+    episode_id: str
+    mode: str = "text"
+
+
+class OracleRequest(BaseModel):
+    """Ask for the best action in the present state of an episode."""
+
+    episode_id: str
