@@ -1,1 +1,67 @@
-"""."""
+"""Intervals, tests, pass@k and power: pure functions of numbers, checked against published values and SciPy.
+
+`aggregate` gives one number of a run, `paired_difference` and `unpaired_difference` compare two, `holm` adjusts many.
+"""
+
+from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
+from mesocosm.stats.bootstrap import bootstrap, bootstrap_clustered
+from mesocosm.stats.comparison import Comparison, Flip, Verdict
+from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
+from mesocosm.stats.moments import Moments, moments
+from mesocosm.stats.paired import newcombe_paired, paired_difference
+from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
+from mesocosm.stats.power import (
+    fewest_pairs,
+    paired_power,
+    pairs_needed,
+    samples_needed,
+    smallest_difference,
+    smallest_difference_unpaired,
+    smallest_flip_difference,
+    smallest_rate_difference,
+)
+from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
+from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sign_flip, welch
+from mesocosm.stats.unpaired import newcombe, unpaired_difference, welch_interval
+
+__all__ = [
+    "AGGREGATIONS",
+    "Comparison",
+    "Flip",
+    "Interval",
+    "Moments",
+    "PassK",
+    "Significance",
+    "Verdict",
+    "aggregate",
+    "bootstrap",
+    "bootstrap_clustered",
+    "clustered",
+    "fewest_pairs",
+    "fisher",
+    "holm",
+    "mcnemar",
+    "median_clustered",
+    "median_interval",
+    "moments",
+    "newcombe",
+    "newcombe_paired",
+    "paired_difference",
+    "paired_power",
+    "pairs_needed",
+    "pass_at_k",
+    "pass_hat_k",
+    "proportion_clustered",
+    "quantile_interval",
+    "samples_needed",
+    "sign_flip",
+    "smallest_difference",
+    "smallest_difference_unpaired",
+    "smallest_flip_difference",
+    "smallest_rate_difference",
+    "student",
+    "unpaired_difference",
+    "welch",
+    "welch_interval",
+    "wilson",
+]

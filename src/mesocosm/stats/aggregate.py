@@ -1,0 +1,93 @@
+"""One number of a run from the values of its episodes, with the interval that suits the aggregation."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+from mesocosm.stats.interval import Interval, clustered_sums, proportion_clustered, student, wilson
+from mesocosm.stats.moments import check_level, check_values, is_pass_fail
+from mesocosm.stats.quantile import median_clustered, median_interval
+
+AGGREGATIONS = ("mean", "median", "max", "min", "sum", "pass_rate")
+
+
+def aggregate(
+    how: str,
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    threshold: float = 0.0,
+    level: float = 0.95,
+) -> Interval:
+    """Return the aggregation `how` of `values`; `clusters` names the task of each value when tasks have several trials.
+
+    mean
+        Student or normal; clustered by task; a mean of nothing but 0 and 1 is a proportion and treated like pass_rate.
+    pass_rate
+        share of values strictly greater than `threshold`: Wilson, or its clustered form.
+    median
+        exact percentile bootstrap; Woodruff when clustered.
+    sum
+        n times the mean and its interval.
+    max, min
+        the value; both bounds infinite, because a sample bounds no extreme (method "none").
+
+    Linear in the number of values (median: one sort); an `array('d')` is not copied. Raises ValueError for an unknown
+    `how`, no values, a value that is not finite, or `clusters` of another length.
+    """
+    check_level(level)
+    n = check_values(values)
+    if clusters is not None and len(clusters) != n:
+        raise ValueError(f"{len(clusters)} cluster names for {n} values; give one for each value")
+    if clusters is not None and len(set(clusters)) == n:
+        clusters = None
+    match how:
+        case "mean":
+            return _mean(values, clusters, level)
+        case "sum":
+            return _sum(values, clusters, level)
+        case "pass_rate":
+            return _rate(values, clusters, threshold, level)
+        case "median":
+            return _median(values, clusters, level)
+        case "max" | "min":
+            extreme = float(max(values) if how == "max" else min(values))
+            return Interval(extreme, -math.inf, math.inf, n, "none", level)
+    raise ValueError(f"there is no aggregation {how!r}; choose one of {', '.join(AGGREGATIONS)}")
+
+
+def _mean(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
+    if is_pass_fail(values):
+        return _rate(values, clusters, 0.5, level)
+    if clusters is None:
+        return student(values, level)
+    sums: dict[Hashable, float] = {}
+    sizes: dict[Hashable, int] = {}
+    for name, value in zip(clusters, values, strict=True):
+        sums[name] = sums.get(name, 0.0) + value
+        sizes[name] = sizes.get(name, 0) + 1
+    return clustered_sums(list(sums.values()), list(sizes.values()), level)
+
+
+def _sum(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
+    total, scaled = math.fsum(values), _mean(values, clusters, level).times(len(values))
+    return replace(scaled, value=total, low=min(scaled.low, total), high=max(scaled.high, total))
+
+
+def _rate(values: Sequence[float], clusters: Sequence[Hashable] | None, threshold: float, level: float) -> Interval:
+    if clusters is None:
+        return wilson(sum(1 for value in values if value > threshold), len(values), level)
+    counts: dict[Hashable, tuple[int, int]] = {}
+    for name, value in zip(clusters, values, strict=True):
+        trials, passes = counts.get(name, (0, 0))
+        counts[name] = trials + 1, passes + (value > threshold)
+    return proportion_clustered(counts.values(), level)
+
+
+def _median(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
+    if clusters is None:
+        return median_interval(values, level)
+    groups: dict[Hashable, list[float]] = {}
+    for name, value in zip(clusters, values, strict=True):
+        groups.setdefault(name, []).append(value)
+    return median_clustered(groups.values(), level)

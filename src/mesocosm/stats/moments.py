@@ -1,0 +1,53 @@
+"""Count, mean and standard deviation of a sample, and the checks that every sample passes first."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Size, mean and sample standard deviation (divisor n - 1; 0 for one value) in the unit of the values."""
+
+    n: int
+    mean: float
+    sd: float
+
+
+def moments(values: Sequence[float]) -> Moments:
+    """Return the moments of finite `values`; any sequence will do, an `array('d')` is never copied.
+
+    Sums are exactly rounded. Raises ValueError when there is no value, or when one is NaN or infinite.
+    """
+    n = check_values(values)
+    peak = max(abs(max(values)), abs(min(values)))
+    if peak == 0:
+        return Moments(n, 0.0, 0.0)
+    # A power of two as the unit keeps sums and squares in range and changes no digit.
+    unit = math.ldexp(1.0, math.frexp(peak)[1] - 1)
+    mean = math.fsum(x / unit for x in values) / n
+    squares = math.fsum((x / unit - mean) ** 2 for x in values)
+    return Moments(n, mean * unit, math.sqrt(squares / max(n - 1, 1)) * unit)
+
+
+def check_values(values: Sequence[float]) -> int:
+    """Return how many values there are; raise ValueError when there is none or one of them is not finite."""
+    if len(values) == 0:
+        raise ValueError("there is no value to summarise; leave the number out when nothing was scored")
+    if not all(map(math.isfinite, values)):
+        place = next(i for i, x in enumerate(values) if not math.isfinite(x))
+        raise ValueError(
+            f"value {place} is {values[place]}; drop values that are not finite, and count them as missing"
+        )
+    return len(values)
+
+
+def check_level(level: float) -> None:
+    """Raise ValueError unless `level` is a confidence level strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"a confidence level of {level} is impossible; give a share between 0 and 1, such as 0.95")
+
+
+def is_pass_fail(values: Sequence[float]) -> bool:
+    """Return whether every value is 0 or 1, so that their mean is a proportion."""
+    return all(x in (0, 1) for x in values)

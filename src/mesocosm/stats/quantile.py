@@ -1,0 +1,122 @@
+"""Medians and quantiles with the exact percentile bootstrap, without resampling.
+
+The r-th smallest of n draws with replacement is at most the k-th smallest value when at least r draws are: a binomial
+probability (Efron 1979, Ann. Statist. 7:1, section 3; Maritz & Jarrett 1978, JASA 73:194). So the limit of infinitely
+many resamples costs one sort and a few binomial tails.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from functools import partial
+from itertools import chain
+
+from mesocosm.stats.distribution import binomial_cdf, binomial_pmf
+from mesocosm.stats.interval import Interval, clustered_error, critical_value
+from mesocosm.stats.moments import check_level, check_values
+
+# The chance that the r-th smallest draw lies further than this many ranks from a given border is below 1e-13.
+_REACH = 64
+
+
+def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Return the median (average of the two middle values for even counts) with its exact bootstrap interval.
+
+    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not finite.
+    """
+    check_level(level)
+    n = check_values(values)
+    if n % 2:
+        return quantile_interval(values, 0.5, level)
+    ordered = sorted(values)
+    low, high = (_middle_quantile(ordered, p) for p in ((1 - level) / 2, (1 + level) / 2))
+    median = _median(ordered)
+    return Interval(median, min(low, median), max(high, median), n, "exact bootstrap", level)
+
+
+def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) -> Interval:
+    """Return the ⌈nq⌉-th smallest of n values, 0 < q < 1, with its exact bootstrap interval.
+
+    One value gets `[-inf, inf]`. Raises ValueError without values, when one is not finite, or for another q.
+    """
+    check_level(level)
+    n = check_values(values)
+    if not 0 < q < 1:
+        raise ValueError(f"there is no {q} quantile; give a share strictly between 0 and 1")
+    ordered = sorted(values)
+    rank = math.ceil(n * q)
+    value = ordered[rank - 1]
+    if n == 1:
+        return Interval(value, -math.inf, math.inf, 1, "exact bootstrap", level)
+    ranks = range(1, n + 1)
+    low, high = (
+        ordered[bisect_left(ranks, p, key=lambda k: _at_least(rank, n, k))] for p in ((1 - level) / 2, (1 + level) / 2)
+    )
+    return Interval(value, low, high, n, "exact bootstrap", level)
+
+
+def median_clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
+    """Return the median of all values when those of one cluster belong together.
+
+    Woodruff's interval: the cluster-robust interval of the share below the median, read back as values (Woodruff 1952,
+    JASA 47:635). It is the large-sample limit of the cluster bootstrap, in the time of one sort. A bound that the
+    clusters are too few to give is infinite. Raises ValueError for an empty cluster.
+    """
+    sizes = [check_values(values) for values in values_by_cluster]
+    ordered = sorted(chain.from_iterable(values_by_cluster))
+    check_values(ordered)
+    n, median = len(ordered), _median(ordered)
+    if len(sizes) == 1:
+        return Interval(median, -math.inf, math.inf, n, "woodruff", level)
+    below = [sum((x < median) + 0.5 * (x == median) for x in values) for values in values_by_cluster]
+    margin = critical_value(level, len(sizes) - 1) * clustered_error(below, sizes, 0.5)
+    first, last = math.floor(n * (0.5 - margin)), math.ceil(n * (0.5 + margin))
+    low = ordered[first - 1] if first >= 1 else -math.inf
+    high = ordered[last - 1] if last <= n else math.inf
+    return Interval(median, min(low, median), max(high, median), n, "woodruff", level)
+
+
+def _at_least(rank: int, n: int, k: int) -> float:
+    """Return P(the rank-th smallest of n draws is among the k smallest values)."""
+    return 1 - binomial_cdf(rank - 1, n, k / n)
+
+
+def _median(ordered: Sequence[float]) -> float:
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else _between(ordered[half - 1], ordered[half])
+
+
+def _between(a: float, b: float) -> float:
+    return a / 2 + b / 2
+
+
+def _middle_quantile(ordered: Sequence[float], p: float) -> float:
+    """Return the p-quantile of the bootstrap distribution of an even median: one of the averages of two values."""
+    n = len(ordered)
+    place = bisect_left(range(n), p, key=lambda k: _middle_at_most(ordered, ordered[k]))
+    place = bisect_left(ordered, ordered[min(place, n - 1)])
+    below = ordered[max(0, place - _REACH) : place]
+    above = ordered[place : place + _REACH]
+    floor = ordered[place - 1] if place else ordered[0]
+    averages = sorted({t for a in below for b in above if floor < (t := _between(a, b)) < ordered[place]})
+    found = bisect_left(averages, p, key=partial(_middle_at_most, ordered))
+    return averages[found] if found < len(averages) else ordered[place]
+
+
+def _middle_at_most(ordered: Sequence[float], t: float) -> float:
+    """Return P(the average of the two middle ones of n draws <= t).
+
+    Either more than half of the draws are <= t; or exactly half are. Then the largest of those and the smallest of the
+    others are independent, and their average must be <= t.
+    """
+    n, half = len(ordered), len(ordered) // 2
+    k = bisect_right(ordered, t)
+    certain = _at_least(half + 1, n, k)
+    if k in (0, n):
+        return certain
+    split = 0.0
+    for i in range(k, max(0, k - _REACH), -1):
+        largest = (i / k) ** half - ((i - 1) / k) ** half
+        j = bisect_right(ordered, t, k, n, key=partial(_between, ordered[i - 1]))
+        split += largest * (1 - ((n - j) / (n - k)) ** half)
+    return certain + binomial_pmf(half, n, k / n) * split
