@@ -13,6 +13,7 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
+from mesocosm.core.reading import shown
 
 JSON = "application/json"
 TEXT_LIMIT = 2048
@@ -121,17 +122,18 @@ def cut(text: str, limit: int = TEXT_LIMIT) -> str:
     return f"{text[:head]} … {text[head + 5 - limit :]}"
 
 
-def shown(value: Any, limit: int = 80) -> str:
-    """Return how a message shows a value: its kind and its beginning."""
-    kinds = {dict: "an object", list: "a list", str: "the text", bool: "", int: "the number", float: "the number"}
-    text = _json(value)
-    return f"{kinds.get(type(value), '')} {cut(text, limit)}".strip()
-
-
 def invalid(problem: str, *, body: bytes = b"") -> EpisodeError:
     """Return the failure of an answer that cannot be read."""
     detail = cut(body[: 8 * TEXT_LIMIT].decode(errors="replace"))
     return EpisodeError(Cause.ENVIRONMENT_INVALID, problem, detail=detail)
+
+
+def no_oracle(name: str, words: str = "") -> EpisodeError:
+    """Return the failure of asking an environment without an oracle for the best action."""
+    said = f" ({words})" if words else ""
+    return EpisodeError(
+        Cause.MODEL_REJECTED, f"environment {name} offers no oracle{said}: define BaseEnv.oracle, or use another model"
+    )
 
 
 def _reward(value: dict[str, Any], notes: list[str]) -> float:

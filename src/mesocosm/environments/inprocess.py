@@ -1,0 +1,373 @@
+"""Environment classes run inside this process, without HTTP: kind `python` of benchmarks.
+
+The calls of an environment are made inline, so one that blocks holds up every other episode; the option
+`{"threads": true}` moves each call into a thread. Classes are trusted: nothing separates them from the runner.
+"""
+
+import asyncio
+import inspect
+import logging
+import math
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, MesocosmError, Problem, UsageError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ports import BenchmarkInfo, Observation, Step
+from mesocosm.core.registry import import_reference
+from mesocosm.core.run import BenchmarkRef, Selection
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, parse_space
+from mesocosm.core.task import Task
+from mesocosm.environments.answers import JSON, no_oracle
+from mesocosm.environments.contract import Contract
+from mesocosm.environments.payload import PayloadError, describe, jsonable, reward_payload, text_keys
+from mesocosm.environments.scoring import field_score, reward_score
+from mesocosm.environments.sdk import BaseEnv
+from mesocosm.environments.seeds import seed_count, seed_tasks
+
+REWARD = "reward"
+MEAN_REWARD = Metric("mean_reward", REWARD, primary=True)
+OPTIONS = frozenset({"threads"})
+TRACEBACK_FRAMES = 12
+
+_log = logging.getLogger(__name__)
+
+
+def open_class(ref: BenchmarkRef) -> "ClassBenchmark":
+    """Return the benchmark of the class that `ref.source` names, `package.module:Class` or `path/file.py:Class`.
+
+    Option: `threads` (false) runs each call in a thread. Raises UsageError when the reference cannot be imported, names
+    no environment class, or an option is unknown.
+    """
+    unknown = ref.options.keys() - OPTIONS
+    if unknown:
+        raise UsageError(f"benchmark kind 'python' has no option {min(unknown)!r}; it has: threads")
+    target = _imported(ref.source)
+    if not isinstance(target, type) or not callable(getattr(target, "reset", None)):
+        raise UsageError(
+            f"{ref.source!r} is {describe(target)}; it must be a subclass of mesocosm.environments.sdk.BaseEnv"
+        )
+    return ClassBenchmark(target, threads=bool(ref.options.get("threads")))
+
+
+def _imported(source: str) -> Any:
+    try:
+        return import_reference(source)
+    except MesocosmError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{source!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+class ClassBenchmark:
+    """A class of environments as a benchmark. Implements core.ports.Benchmark.
+
+    Optional class attributes: `title`, `version`, `description`, `max_steps`, `metrics` (core.score.Metric; the score
+    `reward` is the sum of rewards, any other the field of that name in the last info; default: mean reward),
+    `action_space` and `observation_space` (a core.space.Space or the JSON of one), and `tasks`, a class method that
+    yields core.task.Task: then `reset` gets the task as the keyword `task`. Without it tasks are seeds.
+
+    The digest covers the source file of the class alone, not the modules that it imports.
+    """
+
+    def __init__(self, env_class: type[BaseEnv], *, threads: bool = False) -> None:
+        self._class = env_class
+        self._threads = threads
+        self._own_tasks: Callable[[], Iterable[Task]] | None = getattr(env_class, "tasks", None)
+        self._contract = Contract(_space(env_class, "observation_space"), _space(env_class, "action_space"))
+        self._parses = getattr(env_class, "parse_action", None) not in (None, BaseEnv.parse_action)
+        self._info = _info(env_class)
+        self._scores = tuple(dict.fromkeys(metric.score for metric in self._info.metrics))
+
+    @property
+    def info(self) -> BenchmarkInfo:
+        """Facts that the class attributes give."""
+        return self._info
+
+    @property
+    def action_space(self) -> Space | None:
+        """The declared space of actions, or None."""
+        return self._contract.action
+
+    @property
+    def observation_space(self) -> Space | None:
+        """The declared space of observations, or None."""
+        return self._contract.observation
+
+    def count(self, selection: Selection) -> int:
+        """Return how many tasks `selection` picks."""
+        return seed_count(selection) if self._own_tasks is None else sum(1 for _ in self.tasks(selection))
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield seeds, or the tasks of the class: the first `count`, or those whose seed is among `seeds`."""
+        if self._own_tasks is None:
+            yield from seed_tasks(selection)
+            return
+        wanted = None if selection.seeds is None else set(selection.seeds)
+        left = math.inf if selection.count is None or wanted is not None else selection.count
+        for task in self._own_tasks():
+            if left <= 0:
+                return
+            if wanted is None or task.seed in wanted:
+                left -= 1
+                yield task
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Nothing is shared between episodes."""
+
+    async def environment(self, task: Task, episode_id: str) -> "ClassEnvironment":
+        """Return the world of one episode; its instance is made at reset."""
+        params = {} if self._own_tasks is None else {"task": task}
+        return ClassEnvironment(
+            self._class, task.seed, params, contract=self._contract, parses=self._parses, threads=self._threads
+        )
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the reward and the fields of the last info that the metrics name."""
+        return [
+            reward_score(name, episode) if name == REWARD else field_score(name, name, episode.terminal_info)
+            for name in self._scores
+        ]
+
+    async def close(self) -> None:
+        """Nothing is shared between episodes."""
+
+
+class ClassEnvironment:
+    """One instance of an environment class. Implements core.ports.Environment.
+
+    What the instance returns is copied into plain JSON data, so later changes of its own state reach no record.
+    """
+
+    __slots__ = ("_class", "_contract", "_env", "_params", "_parses", "_seed", "_threads")
+
+    def __init__(
+        self,
+        env_class: type[BaseEnv],
+        seed: int | None,
+        params: Mapping[str, Any],
+        *,
+        contract: Contract,
+        parses: bool,
+        threads: bool,
+    ) -> None:
+        self._class = env_class
+        self._seed = seed
+        self._params = params
+        self._contract = contract
+        self._parses = parses
+        self._threads = threads
+        self._env: BaseEnv | None = None
+
+    async def reset(self) -> Observation:
+        """Make the instance and start it with the seed of its task."""
+        returned = await self._call("reset", self._start)
+        try:
+            return self._first(returned)
+        except PayloadError as error:
+            raise self._invalid("reset", error) from error
+
+    async def step(self, action: Any) -> Step:
+        """Pass the action through `parse_action` and `step` of the instance."""
+        env = self._live("step")
+        result = await self._call("step", self._act if self._parses else env.step, action)
+        try:
+            return self._stepped(result, action)
+        except PayloadError as error:
+            raise self._invalid("step", error) from error
+
+    async def oracle(self) -> Any:
+        """Return what the class's own `oracle` recommends. Raises EpisodeError when it has none."""
+        env = self._live("oracle")
+        if getattr(type(env), "oracle", BaseEnv.oracle) is BaseEnv.oracle:
+            raise no_oracle(self._class.__name__)
+        action = await self._call("oracle", env.oracle)
+        try:
+            return plain(action)
+        except PayloadError as error:
+            raise self._invalid("oracle", error) from error
+
+    async def close(self) -> None:
+        """Close the instance; its failure is only logged, because the episode is over either way."""
+        env, self._env = self._env, None
+        if env is None or getattr(type(env), "close", BaseEnv.close) is BaseEnv.close:
+            return
+        try:
+            await self._call("close", env.close)
+        except EpisodeError as error:
+            _log.warning("%s", error)
+
+    async def _call(self, method: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            if self._threads and not inspect.iscoroutinefunction(function):
+                result = _released(await asyncio.to_thread(_caught, function, *arguments))
+            else:
+                result = function(*arguments)
+            return await result if hasattr(result, "__await__") else result
+        except (Exception, SystemExit) as error:
+            raise self._failure(method, error) from error
+
+    def _start(self) -> Any:
+        env = self._env = self._class()
+        return env.reset(seed=self._seed, **self._params)
+
+    def _act(self, action: Any) -> Any:
+        env = self._live("step")
+        return env.step(env.parse_action(action))
+
+    def _live(self, method: str) -> BaseEnv:
+        if self._env is None:
+            raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"{method} of {self._class.__name__} without a reset before it")
+        return self._env
+
+    def _first(self, returned: Any) -> Observation:
+        content_type, prompt = JSON, None
+        if (
+            type(returned) is dict
+            and "data" in returned
+            and ("content_type" in returned or "system_prompt" in returned)
+        ):
+            content_type = _content_type(returned.get("content_type") or JSON)
+            prompt = _prompt(returned.get("system_prompt"))
+            returned = returned["data"]
+        data = plain(returned)
+        return Observation(data, content_type, prompt, self._contract.observed(data))
+
+    def _stepped(self, result: Any, action: Any) -> Step:
+        try:
+            shown, reward = result.observation, result.reward
+            terminated, truncated = bool(result.terminated), bool(result.truncated)
+        except AttributeError:
+            raise PayloadError(
+                f"{describe(result)}; it must be a StepResult(observation, reward, terminated, truncated, info)"
+            ) from None
+        data = plain(shown)
+        info = getattr(result, "info", None)
+        observation = Observation(
+            data, _content_type(getattr(result, "content_type", JSON)), notes=self._contract.observed(data)
+        )
+        return Step(
+            observation,
+            reward if type(reward) is float and math.isfinite(reward) else reward_payload(reward),
+            terminated,
+            truncated,
+            plain(text_keys(info)) if info else {},
+            _prompt(getattr(result, "system_prompt", None)),
+            self._contract.acted(action),
+        )
+
+    def _failure(self, method: str, error: BaseException) -> EpisodeError:
+        if isinstance(error, EpisodeError):
+            return error
+        if isinstance(error, NotImplementedError) and method == "oracle":
+            return no_oracle(self._class.__name__, str(error))
+        what = f"{self._class.__name__}.{method}() failed: {type(error).__name__}: {error}"
+        frames = "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
+        return EpisodeError(Cause.ENVIRONMENT_ERROR, what, detail=frames)
+
+    def _invalid(self, method: str, error: PayloadError) -> EpisodeError:
+        return EpisodeError(
+            Cause.ENVIRONMENT_INVALID, f"{self._class.__name__}.{method}() returned a bad value: {error}"
+        )
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as plain JSON data that shares no mutable part with it. Raises PayloadError.
+
+    Scalars and flat dicts of scalars, the usual case, do not take the way through JSON text.
+    """
+    if _scalar(value):
+        return value
+    if type(value) is dict and all(type(key) is str and _scalar(item) for key, item in value.items()):
+        return value.copy()
+    return jsonable(value)
+
+
+def _scalar(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii())
+    if kind is float:
+        return math.isfinite(value)
+    return kind is int or kind is bool or value is None
+
+
+def _content_type(value: Any) -> str:
+    if not isinstance(value, str):
+        raise PayloadError(f"content_type must be text such as 'image/png', not {describe(value)}")
+    return value
+
+
+def _prompt(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise PayloadError(f"system_prompt must be text or None, not {describe(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """An exception of user code as a value: a future holds no StopIteration, and makes a new TimeoutError of one."""
+
+    error: BaseException
+
+
+def _caught(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again where it is awaited
+        return _Raised(error)
+
+
+def _released(outcome: Any) -> Any:
+    if isinstance(outcome, _Raised):
+        raise outcome.error
+    return outcome
+
+
+def _space(env_class: type, name: str) -> Space | None:
+    declared = getattr(env_class, name, None)
+    if declared is None or isinstance(declared, SpaceSpec | CompositeSpace):
+        return declared
+    problems: list[Problem] = []
+    space = parse_space(declared, name, problems)
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if space is None or errors:
+        raise InvalidInput(f"class {env_class.__name__}", errors)
+    return space
+
+
+def _info(env_class: type[BaseEnv]) -> BenchmarkInfo:
+    metrics = tuple(getattr(env_class, "metrics", ())) or (MEAN_REWARD,)
+    wrong = next((metric for metric in metrics if not isinstance(metric, Metric)), None)
+    if wrong is not None:
+        raise UsageError(
+            f"class {env_class.__name__}: `metrics` holds {describe(wrong)}; use mesocosm.core.score.Metric"
+        )
+    digest, module = _source(env_class)
+    return BenchmarkInfo(
+        id=f"{module}:{env_class.__qualname__}",
+        title=getattr(env_class, "title", env_class.__name__),
+        version=str(getattr(env_class, "version", "1")),
+        digest=digest,
+        kind="python",
+        metrics=metrics,
+        description=getattr(env_class, "description", "") or inspect.getdoc(env_class) or "",
+        max_steps=getattr(env_class, "max_steps", None),
+        oracle=getattr(env_class, "oracle", BaseEnv.oracle) is not BaseEnv.oracle,
+    )
+
+
+def _source(env_class: type) -> tuple[str, str]:
+    """Return digest and module name; a class from a file goes by the name of the file, wherever the file lies."""
+    try:
+        path = Path(inspect.getfile(env_class))
+        data = path.read_bytes()
+    except (TypeError, OSError):
+        return digest_bytes(f"{env_class.__module__}:{env_class.__qualname__}".encode()), env_class.__module__
+    by_path = env_class.__module__.startswith("mesocosm_file_") or env_class.__module__ == "__main__"
+    return digest_bytes(data), path.stem if by_path else env_class.__module__
