@@ -2,17 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, MesocosmError, RunAborted
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.run import Limits
-from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign
+from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Caller
@@ -64,7 +64,7 @@ class Player:
         recorder.record(Kind.EPISODE_START, {"seed": task.seed, "task": task.id, "trial": planned.trial}, 0)
         try:
             await self._attempt(task, episode, recorder)
-            episode.scores = tuple(await self._grade(task, episode))
+            episode.scores = tuple(await grade(self._parts.benchmark, task, episode))
             self._end(episode, recorder)
         except asyncio.CancelledError:
             if recorder.written:
@@ -122,19 +122,6 @@ class Player:
         if error.cause is Cause.BUDGET:
             episode.terminal_info["reason"] = Cause.BUDGET.value
         recorder.record(Kind.ERROR, episode.failure, episode.steps)
-
-    async def _grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        names = dict.fromkeys(metric.score for metric in self._parts.benchmark.info.metrics)
-        if episode.status in SCOREABLE:
-            try:
-                with boundary(Cause.GRADER_ERROR, "the grader"):
-                    return await self._parts.benchmark.grade(task, episode)
-            except EpisodeError as error:
-                return [Score(name, missing=error.cause, explanation=str(error)) for name in names]
-        if episode.valid:
-            return [Score(name, worst=True, explanation=str(episode.terminal_info["error"])) for name in names]
-        cause = episode.failure.cause if episode.failure else Cause.INTERNAL
-        return [Score(name, missing=cause) for name in names]
 
     def _end(self, episode: Episode, recorder: Recorder) -> None:
         total = episode.usage.total

@@ -113,30 +113,30 @@ class Tracker:
 
 
 class Sums:
-    """Count, mean and squared deviations of values (Welford 1962), and how many pass."""
+    """Count, mean and sum of squared deviations of values (Welford 1962), and how many pass."""
 
     def __init__(self) -> None:
         self.n = 0
         self.passed = 0
-        self._mean = 0.0
-        self._squares = 0.0
+        self.mean = 0.0
+        self.squares = 0.0
 
     def add(self, value: float, *, passes: bool) -> None:
         """Take one value."""
         self.n += 1
         self.passed += passes
-        before = value - self._mean
-        self._mean += before / self.n
-        self._squares += before * (value - self._mean)
+        before = value - self.mean
+        self.mean += before / self.n
+        self.squares += before * (value - self.mean)
 
     def merge(self, other: "Sums") -> None:
         """Take all values of `other` (Chan, Golub, LeVeque 1979)."""
         n = self.n + other.n
         if not other.n:
             return
-        apart = other._mean - self._mean
-        self._squares += other._squares + apart * apart * self.n * other.n / n
-        self._mean += apart * other.n / n
+        apart = other.mean - self.mean
+        self.squares += other.squares + apart * apart * self.n * other.n / n
+        self.mean += apart * other.n / n
         self.n = n
         self.passed += other.passed
 
@@ -146,6 +146,6 @@ class Sums:
             found = wilson(self.passed, self.n)
             return found.value, found.low, found.high
         if self.n < 2:
-            return self._mean, None, None
-        half = Z95 * math.sqrt(self._squares / (self.n - 1) / self.n)
-        return self._mean, self._mean - half, self._mean + half
+            return self.mean, None, None
+        half = Z95 * math.sqrt(self.squares / (self.n - 1) / self.n)
+        return self.mean, self.mean - half, self.mean + half

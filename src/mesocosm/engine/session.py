@@ -140,7 +140,7 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         if before != now
     ]
     raise UsageError(
-        f"run {record.id} cannot go on, because it would mix two experiments: {'; '.join(changes) or 'settings changed'}. "
+        f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes) or 'settings changed'}. "
         "Bring the old content back, or start a new run."
     )
 

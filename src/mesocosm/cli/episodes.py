@@ -1,0 +1,131 @@
+"""`mesocosm run episodes` and `mesocosm run export`: what happened inside a run."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.episode import Episode
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+WIDTH = 400
+"""Characters of an observation or a reply that the timeline on a terminal shows."""
+
+
+@click.command(cls=Command)
+@click.argument("run_id")
+@click.option("--traces", is_flag=True, help="Also what happened in each episode.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most this many episodes.")
+def episodes(run_id: str, traces: bool, limit: int | None) -> None:
+    """List the episodes of a run: a table on a terminal, one JSON document elsewhere or with --json."""
+    from itertools import islice
+
+    from mesocosm.cli.run import results
+    from mesocosm.interop.replay import all_episodes
+
+    store, chosen = results(), options()
+    run = store.get_run(run_id)
+
+    def listed() -> Iterator[Episode]:
+        return islice(all_episodes(store, run.id), limit)
+
+    if chosen.json or not sys.stdout.isatty():
+        _write_json(store, run.id, listed, traces=traces)
+    elif traces:
+        for episode in listed():
+            _timeline(store, episode)
+    else:
+        _table(listed())
+
+
+def _write_json(store: "SqlStore", run_id: str, listed: Callable[[], Iterator[Episode]], *, traces: bool) -> None:
+    import msgspec
+
+    from mesocosm.interop.replay import episode_document, trace
+
+    write = click.get_binary_stream("stdout").write
+    write(b'{"run_id":' + msgspec.json.encode(run_id) + b',"episodes":[')
+    for place, episode in enumerate(listed()):
+        write((b",\n" if place else b"\n") + msgspec.json.encode(episode_document(episode)))
+    write(b"]")
+    if traces:
+        write(b',"traces_by_episode":{')
+        for place, episode in enumerate(listed()):
+            found = trace(episode, store.events(episode.id), store)
+            write((b",\n" if place else b"\n") + msgspec.json.encode(episode.id) + b":" + msgspec.json.encode(found))
+        write(b"}")
+    write(b"}\n")
+
+
+def _table(listed: Iterator[Episode]) -> None:
+    from mesocosm.cli.render import duration, number, table
+
+    rows = []
+    for episode in listed:
+        scores = ", ".join(f"{score.name} {number(score.value)}" for score in episode.scores)
+        why = episode.failure.message.splitlines()[0][:80] if episode.failure else scores
+        seconds = duration((episode.ended_at or episode.started_at) - episode.started_at)
+        reward = f"{episode.total_reward:.2f}"
+        rows.append(
+            [str(episode.index), episode.task_id, str(episode.status), reward, str(episode.steps), seconds, why]
+        )
+    columns = ["#", "task", "status", "reward", "steps", "time", "scores or failure"]
+    table(columns, rows, options(), right=(0, 3, 4, 5))
+
+
+def _timeline(store: "SqlStore", episode: Episode) -> None:
+    from mesocosm.interop.replay import trace
+
+    click.secho(f"\n{episode.task_id} trial {episode.trial} · {episode.status} · {episode.id}", bold=True)
+    for event in trace(episode, store.events(episode.id), store):
+        payload = event["payload"]
+        if event["event_type"] == "observation" and payload["phase"] == "after_env":
+            continue
+        words = _words(event["event_type"], payload)
+        if words:
+            click.echo(f"{event['step']:>4}  {event['event_type']:<13} {words}")
+
+
+def _words(kind: str, payload: dict[str, Any]) -> str:
+    import msgspec
+
+    shown: Any = payload
+    if kind == "observation":
+        shown = payload["data"]
+    elif kind == "model_call":
+        shown = payload["text"]
+    elif kind == "action":
+        shown = payload["action"]
+    elif kind == "technique_event" and payload.get("kind") == "token_usage":
+        return ""
+    text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
+    text = text if len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text):,} characters)"
+    return text.replace("\n", "\n" + " " * 20)
+
+
+@click.command(cls=Command)
+@click.argument("run_id")
+@click.option("-o", "--output", metavar="FILE", help="File to write; standard output without it.")
+def export(run_id: str, output: str | None) -> None:
+    """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
+    from mesocosm.cli.render import run_document
+    from mesocosm.cli.run import results
+    from mesocosm.interop.files import replacing
+    from mesocosm.interop.replay import pieces
+
+    store = results()
+    found = pieces(store, store, store.get_run(run_id).id, run_document)
+    if output is None:
+        stream = click.get_binary_stream("stdout")
+        for piece in found:
+            stream.write(piece)
+        return
+    with replacing(Path(output)) as file:
+        for piece in found:
+            file.write(piece)
+    click.echo(f"Wrote {output}")

@@ -1,0 +1,192 @@
+"""`mesocosm run local`: episodes on this machine, with a manifest and a model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
+
+DEFAULT_MODEL = "ollama/llama3.2"
+DEFAULT_EPISODES = 5
+DEFAULT_ENV_URL = "http://localhost:8765"
+
+
+def _techniques(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    import json
+
+    chosen: dict[str, Any] = {}
+    for value in values:
+        name, _, text = value.partition("=")
+        try:
+            chosen[name] = json.loads(text) if text else {}
+        except json.JSONDecodeError as error:
+            raise click.BadParameter(f"{value!r}: what follows '=' is no JSON object ({error})") from error
+        if chosen[name] is not False and not isinstance(chosen[name], dict):
+            raise click.BadParameter(f'{value!r}: give a JSON object, as in memory={{"window_size": 6}}, or false')
+    return chosen
+
+
+def _history(context: click.Context, parameter: click.Parameter, value: str) -> str | int:
+    if value in {"full", "none"}:
+        return value
+    if value.isdigit() and int(value) > 0:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither 'full' nor 'none' nor a number of turns")
+
+
+def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...] | None:
+    seeds: list[int] = []
+    for value in values:
+        first, dash, last = value.rpartition("-")
+        try:
+            if dash and first:
+                seeds += range(int(first), int(last) + 1)
+            else:
+                seeds.append(int(value))
+        except ValueError as error:
+            raise click.BadParameter(f"{value!r} is no integer and no range like 0-99") from error
+    return tuple(seeds) or None
+
+
+@click.command(cls=Command, many=("--seeds", "--tag"))
+@click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
+@click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
+@click.option("--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run.")
+@click.option(
+    "--env-url", metavar="URL", help=f"Adapter to use if it answers [{DEFAULT_ENV_URL}]; else one is started."
+)
+@click.option("--episodes", type=click.IntRange(min=1), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}].")
+@click.option("--seeds", multiple=True, callback=_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
+@click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
+@click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
+@click.option("--temperature", type=float, default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
+@click.option("--parallel", type=int, default=1, show_default=True, help="Episodes at the same time.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "--history", default="full", callback=_history, show_default=True, help="full, none, or a number of turns."
+)
+@click.option("--history-tokens", type=click.IntRange(min=1), help="Token budget of the conversation.")
+@click.option(
+    "--technique", multiple=True, callback=_techniques, metavar="ID[=JSON]", help="Set or (=false) switch off."
+)
+@click.option(
+    "--reask", type=click.IntRange(min=0), default=1, show_default=True, help="Re-asks on a malformed action."
+)
+@click.option(
+    "--structured", type=click.Choice(["auto", "on", "off"]), default="auto", help="Native structured output."
+)
+@click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
+@click.option("--episode-seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of an episode.")
+@click.option("--episode-tokens", type=click.IntRange(min=1), help="Token limit of an episode.")
+@click.option("--run-seconds", type=click.FloatRange(min=0, min_open=True), help="Time budget of the run.")
+@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
+@click.option("--run-usd", type=click.FloatRange(min=0, min_open=True), help="Money budget of the run.")
+@click.option("--rpm", type=click.FloatRange(min=0, min_open=True), help="Model requests per minute.")
+@click.option("--tpm", type=click.FloatRange(min=0, min_open=True), help="Model tokens per minute.")
+@click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="Seconds per model call.",
+)
+@click.option(
+    "--step-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds per adapter call.",
+)
+@click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
+@click.option("--allow-cloud", is_flag=True, help="Allow a model that is not on this machine.")
+@click.option("--resume", is_flag=True, help="Continue an unfinished run of the same experiment, if there is one.")
+@click.option("--name", default="", metavar="TEXT", help="Name of the run, for people.")
+@click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
+def local(**given: Any) -> int:
+    """Run episodes of an environment on this machine and record them.
+
+    The adapter of the manifest is started on a free port unless one answers already. Only models on this machine are
+    used (ollama, builtin, replay, loopback URLs) unless --allow-cloud is given.
+
+    \b
+    mesocosm run local --model builtin/random --episodes 20 --parallel 4
+    mesocosm run local --model ollama/llama3.2
+    mesocosm run local --model openai/my-model@http://127.0.0.1:8001/v1 --seeds 1 2 3
+    """
+    from mesocosm.cli.session import attend_new
+
+    spec = local_spec(given)
+    _stay_local(spec.model.name, allowed=given["allow_cloud"])
+    options().quiet = given["quiet"]
+    return attend_new(spec, resume=given["resume"])
+
+
+def local_spec(given: Mapping[str, Any]) -> RunSpec:
+    """Return the spec that the flags describe. Raises UsageError when the manifest cannot be found."""
+    from mesocosm.environments.manifest import find_manifest
+
+    manifest = Path(given["manifest"]) if given["manifest"] else find_manifest(Path.cwd())
+    source: dict[str, Any] = {
+        "env_url": (given["env_url"] or DEFAULT_ENV_URL).rstrip("/"),
+        "explicit_env_url": given["env_url"] is not None,
+        "step_timeout": given["step_timeout"],
+    }
+    if given["domain_id"]:
+        source["domain_id"] = given["domain_id"]
+    seeds = given["seeds"]
+    return RunSpec(
+        benchmark=BenchmarkRef("environment", str(manifest.resolve()), source),
+        model=ModelSettings(
+            name=str(ModelName.parse(given["model"])),
+            temperature=given["temperature"],
+            max_tokens=given["max_tokens"],
+            timeout_s=given["timeout"],
+            cache=str(Path(given["cache"]).resolve()) if given["cache"] else "",
+        ),
+        agent=AgentSettings("loop", _agent_options(given)),
+        selection=Selection(seeds, None if seeds else given["episodes"] or DEFAULT_EPISODES, given["trials"]),
+        limits=Limits(
+            episode_steps=given["max_steps"],
+            episode_seconds=given["episode_seconds"],
+            episode_tokens=given["episode_tokens"],
+            run_seconds=given["run_seconds"],
+            run_tokens=given["run_tokens"],
+            run_usd=given["run_usd"],
+            requests_per_minute=given["rpm"],
+            tokens_per_minute=given["tpm"],
+            retries=given["retries"],
+        ),
+        parallel=max(given["parallel"], 1),
+        name=given["name"],
+        tags=given["tag"],
+    )
+
+
+def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
+    if given["history_tokens"]:
+        chosen["history_tokens"] = given["history_tokens"]
+    if given["system_prompt"]:
+        chosen["system_prompt"] = given["system_prompt"]
+    if given["technique"]:
+        chosen["techniques"] = given["technique"]
+    return chosen
+
+
+def _stay_local(model: str, *, allowed: bool) -> None:
+    from mesocosm.models.catalogue import is_local
+
+    if allowed or is_local(ModelName.parse(model)):
+        return
+    raise UsageError(
+        f"{model} is not on this machine, and 'run local' sends nothing elsewhere unless you allow it.\n"
+        f"Use a local model (ollama/llama3.2, builtin/random, openai/NAME@http://127.0.0.1:PORT/v1), "
+        f"or repeat the command with --allow-cloud."
+    )

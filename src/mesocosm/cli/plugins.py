@@ -1,0 +1,22 @@
+"""`mesocosm plugins`: what is installed."""
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+def plugins() -> None:
+    """List benchmarks, models, agents and techniques by name, with the package that each comes from."""
+    from mesocosm.cli.render import emit, table
+    from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
+
+    rows = [
+        [registry.kind, entry.name, entry.origin, entry.target]
+        for registry in (BENCHMARKS, MODELS, AGENTS, TECHNIQUES)
+        for entry in registry.entries()
+    ]
+    if options().json:
+        emit([dict(zip(("kind", "name", "origin", "target"), row, strict=True)) for row in rows])
+        return
+    table(["kind", "name", "from", "implemented by"], rows, options())

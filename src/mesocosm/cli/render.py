@@ -1,0 +1,238 @@
+"""How people read results: short numbers, plain tables, and the JSON forms of records."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Options
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import Usage
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+
+def number(value: float | None) -> str:
+    """Return a score with four decimals, large ones shorter, `–` for none."""
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return `[low, high]`, or nothing when there is no interval."""
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def tokens(count: int) -> str:
+    """Return a count of tokens, in thousands or millions when large."""
+    for size, unit in ((1_000_000, "M"), (10_000, "k")):
+        if count >= size:
+            return f"{count / (1_000_000 if unit == 'M' else 1000):.1f}{unit}"
+    return f"{count:,}"
+
+
+def cost(usage: Usage) -> float | None:
+    """Return the cost in US dollars; None when a price is unknown."""
+    return usage.cost_usd
+
+
+def money(value: float | None) -> str:
+    """Return US dollars; an unknown cost is said to be unknown."""
+    return "cost unknown" if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return seconds as `0.4 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def moment(stamp: float | None) -> str | None:
+    """Return a UNIX time as ISO 8601 with offset."""
+    return None if stamp is None else datetime.fromtimestamp(stamp, UTC).isoformat(timespec="milliseconds")
+
+
+def when(stamp: float | None) -> str:
+    """Return a UNIX time for people, in local time."""
+    return "–" if not stamp else datetime.fromtimestamp(stamp, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def emit(document: Any) -> None:
+    """Print one JSON document; numbers that JSON does not know become null."""
+    import msgspec
+
+    data = msgspec.json.encode(document)
+    click.echo(msgspec.json.format(data, indent=2).decode())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], chosen: Options, *, right: Sequence[int] = ()) -> None:
+    """Print a table: aligned columns without boxes where stdout is no terminal, rich otherwise."""
+    lines = [list(row) for row in rows]
+    if chosen.plain or not sys.stdout.isatty():
+        _plain(columns, lines, right)
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, column in enumerate(columns):
+        drawn.add_column(column, justify="right" if position in right else "left", overflow="fold")
+    for line in lines:
+        drawn.add_row(*(Text(cell) for cell in line))
+    Console().print(drawn)
+
+
+def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    widths = [max(len(row[position]) for row in [list(columns), *rows]) for position in range(len(columns))]
+    for row in [list(columns), *rows]:
+        cells = [
+            cell.rjust(width) if position in right else cell.ljust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
+    """Return the table rows of a run's metrics."""
+    return [
+        [
+            ("* " if metric.primary else "  ") + metric.name,
+            number(metric.value),
+            interval(metric.low, metric.high) or "–",
+            f"{metric.n_scored:,}/{metric.n_planned:,}",
+            metric.method if metric.method != "nothing scored" else "–",
+        ]
+        for metric in metrics
+    ]
+
+
+def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
+    """Print what came of a run."""
+    if chosen.json:
+        emit({"run": run_document(run)})
+        return
+    counts = run.counts
+    seconds = (run.ended_at or 0.0) - (run.started_at or 0.0)
+    reward, steps = store.episode_means(run.id)
+    click.echo()
+    click.echo(f"{run.benchmark} · {run.model} · {run.status}")
+    table(["metric", "value", "95 % interval", "n", "method"], metric_rows(run.metrics), chosen, right=(1, 3))
+    facts = [
+        f"{counts.scoreable:,}/{counts.planned:,} scoreable",
+        f"average reward {number(reward)}",
+        f"average steps {'–' if steps is None else f'{steps:.2f}'}",
+    ]
+    if run.usage.total:
+        facts += [f"{tokens(run.usage.total)} tokens", money(run.usage.cost_usd)]
+    facts.append(f"wall time {duration(max(seconds, 0.0))}")
+    click.echo(" · ".join(facts))
+    for line in remarks(run):
+        click.echo(line)
+    click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
+    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
+        click.echo(f"  mesocosm run resume {run.id}    continues it: {run.counts.owed:,} episodes are owed")
+
+
+def remarks(run: Run) -> list[str]:
+    """Return what a reader must know beside the numbers: failures, missing values, the other reading, warnings."""
+    lines = []
+    if run.error:
+        lines.append(f"{run.status}: {run.error}")
+    if run.counts.failed:
+        lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
+    for metric in run.metrics:
+        if metric.missing:
+            causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
+            line = f"{metric.name}: {sum(metric.missing.values()):,} of {metric.n_planned:,} have no value ({causes})"
+            if metric.pessimistic is not None:
+                bounds = interval(metric.pessimistic_low, metric.pessimistic_high)
+                line += f"; counted as worst: {number(metric.pessimistic)} {bounds}".rstrip()
+            lines.append(line)
+        if metric.n_worst:
+            lines.append(
+                f"{metric.name}: {metric.n_worst:,} failures of the agent count as its worst value "
+                f"({number(metric.worst_value)})"
+            )
+    lines += [f"warning: {warning}" for warning in run.warnings]
+    return lines
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """Return a run as JSON: the platform's field names, then everything else."""
+    import msgspec
+
+    selection = run.spec.selection
+    return {
+        "id": run.id,
+        "status": run.status,
+        "config": {
+            "domain_id": run.benchmark,
+            "binding_vow_version": run.benchmark_version,
+            "agent_config": {
+                "model": run.model,
+                "system_prompt": run.spec.agent.options.get("system_prompt"),
+                "techniques": techniques(run),
+                "temperature": run.spec.model.temperature,
+                "max_tokens": run.spec.model.max_tokens,
+            },
+            "seed_set": None if selection.seeds is None else list(selection.seeds),
+            "num_episodes": run.counts.planned,
+            "max_parallel": run.spec.parallel,
+            "env_id": None,
+        },
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "completed_at": moment(run.ended_at),
+        "scores": {metric.name: metric.value for metric in run.metrics},
+        "metrics": [msgspec.to_builtins(metric) for metric in run.metrics],
+        "counts": {
+            "planned": run.counts.planned,
+            "completed": run.counts.completed,
+            "truncated": run.counts.truncated,
+            "timeout": run.counts.timeout,
+            "failed": run.counts.failed,
+            "owed": run.counts.owed,
+        },
+        "usage": {
+            "prompt_tokens": run.usage.prompt,
+            "completion_tokens": run.usage.completion,
+            "cost_usd": run.usage.cost_usd,
+            "calls": run.usage.calls,
+        },
+        "benchmark": run.benchmark,
+        "benchmark_title": run.benchmark_title,
+        "benchmark_digest": run.benchmark_digest,
+        "model": run.model,
+        "agent": msgspec.to_builtins(run.spec.agent),
+        "kind": run.kind,
+        "name": run.name,
+        "tags": list(run.tags),
+        "attempt": run.attempt,
+        "signature": run.signature,
+        "error": run.error or None,
+        "warnings": list(run.warnings),
+        "trials": selection.trials,
+        "provenance": run.provenance,
+    }
+
+
+def techniques(run: Run) -> list[dict[str, Any]]:
+    """Return the techniques of a run as the platform spells them."""
+    declared: dict[str, Any] = {
+        str(item.get("technique_id")): {} for item in run.info.get("vow", {}).get("techniques", [])
+    }
+    chosen = {**declared, **run.spec.agent.options.get("techniques", {})}
+    return [{"technique_id": name, "params": params} for name, params in chosen.items() if params is not False]

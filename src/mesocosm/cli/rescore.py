@@ -1,0 +1,28 @@
+"""Scoring a stored run again."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.run import Run
+from mesocosm.engine.grading import rescore
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+
+def rescored(store: "SqlStore", run_id: str, manifest: str | None) -> Run:
+    """Return run `run_id` after grading its episodes again, with the benchmark as it is now."""
+    run = store.get_run(run_id)
+    reference = run.spec.benchmark
+    if manifest is not None:
+        reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
+    holder = store.holder()
+    store.hold(run.id, holder)
+    try:
+        return asyncio.run(rescore(run, BENCHMARKS.get(reference.kind)(reference), store))
+    finally:
+        store.release(run.id, holder)

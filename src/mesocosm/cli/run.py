@@ -1,0 +1,204 @@
+"""`mesocosm run …`: start runs, look at them, continue, stop, rescore and delete them."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Group, options, plural
+from mesocosm.core.failure import UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+TREE = {
+    "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
+    "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
+    "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
+}
+
+
+@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def run(context: click.Context) -> None:
+    """Run environments, and look at runs. A run may be named by any unique beginning of its id, or by `last`."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def results(*, create: bool = False) -> "SqlStore":
+    """Return the store of the running command."""
+    from mesocosm.cli.session import open_results
+
+    return open_results(options(), create=create)
+
+
+@run.command("list")
+@click.option("--status", help="pending, running, finished, failed or stopped.")
+@click.option("--benchmark", help="Runs of this benchmark.")
+@click.option("--model", help="Runs of this model.")
+@click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--cursor", help="Where the page before ended.")
+def list_(**given: Any) -> None:
+    """List runs, newest first."""
+    from mesocosm.cli.render import emit, interval, number, run_document, table, when
+
+    store, chosen = results(), options()
+    page = store.list_runs(**given)
+    if chosen.json:
+        emit({"runs": [run_document(item) for item in page.items], "next_cursor": page.cursor})
+        return
+    rows = []
+    for item in page.items:
+        primary = item.primary
+        score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        done = f"{item.counts.done:,}/{item.counts.planned:,}"
+        rows.append([item.id, str(item.status), item.benchmark, item.model, score, done, when(item.created_at)])
+    if not rows:
+        click.echo("no runs match; `mesocosm demo` makes one")
+        return
+    table(["id", "status", "benchmark", "model", "score", "episodes", "started"], rows, chosen, right=(5,))
+    if page.cursor:
+        click.echo(f"more: --cursor {page.cursor}")
+
+
+@run.command()
+@click.argument("run_id")
+def show(run_id: str) -> None:
+    """Show a run: numbers with intervals, what is missing, configuration, warnings."""
+    from mesocosm.cli.render import duration, emit, metric_rows, money, remarks, run_document, table, tokens, when
+
+    store, chosen = results(), options()
+    item = store.get_run(run_id)
+    if chosen.json:
+        emit({"run": run_document(item)})
+        return
+    click.echo(f"{item.benchmark_title} ({item.benchmark} {item.benchmark_version}) · {item.model} · {item.status}")
+    table(["metric", "value", "95 % interval", "n", "method"], metric_rows(item.metrics), chosen, right=(1, 3))
+    for line in remarks(item):
+        click.echo(line)
+    selection, counts, model = item.spec.selection, item.counts, item.spec.model
+    seeds = f"0–{(selection.count or 0) - 1}" if selection.seeds is None else ", ".join(map(str, selection.seeds[:12]))
+    seeds += ", …" if selection.seeds and len(selection.seeds) > 12 else ""
+    ended = item.ended_at or item.heartbeat_at
+    outcomes = (
+        f"{counts.completed:,} completed, {counts.truncated:,} truncated, {counts.timeout:,} timeout, "
+        f"{counts.failed:,} failed"
+    )
+    rows = [
+        ["run", item.id],
+        ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
+        ["seeds", seeds + (f", {selection.trials} trials each" if selection.trials > 1 else "")],
+        ["agent", f"{item.agent} {item.spec.agent.options or ''}".strip()],
+        ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
+        ["started", f"{when(item.started_at)}, took {duration((ended or 0) - (item.started_at or 0))}"],
+        ["tokens", f"{tokens(item.usage.total)} in {item.usage.calls:,} calls, {money(item.usage.cost_usd)}"],
+        ["signature", f"{item.signature} (attempt {item.attempt})"],
+        ["content", item.benchmark_digest],
+    ]
+    if item.tags:
+        rows.append(["tags", ", ".join(item.tags)])
+    if item.holder is not None:
+        rows.append(["held by", str(item.holder)])
+    table(["", ""], rows, chosen)
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--interval", "every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
+def watch(run_id: str, every: float) -> int:
+    """Follow a run that another process works on, until it ends; exit as that run would."""
+    import time
+
+    from mesocosm.cli.render import emit, print_result, run_document
+    from mesocosm.cli.session import exit_code
+    from mesocosm.core.run import RunStatus
+
+    store, chosen = results(), options()
+    told = ""
+    while True:
+        item = store.get_run(run_id)
+        line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
+        if line != told:
+            click.echo(line, err=True)
+            told = line
+        if item.status not in {RunStatus.RUNNING, RunStatus.PENDING}:
+            break
+        if store.abandoned(item):
+            click.echo(f"its process is gone; continue it with: mesocosm run resume {item.id}", err=True)
+            if chosen.json:
+                emit({"run": run_document(item)})
+            return 3
+        time.sleep(every)
+    print_result(item, store, chosen)
+    return exit_code(item)
+
+
+@run.command()
+@click.argument("run_id")
+def stop(run_id: str) -> None:
+    """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed."""
+    from mesocosm.cli.render import emit
+    from mesocosm.core.run import RunStatus
+
+    store = results()
+    item = store.get_run(run_id)
+    if item.status is not RunStatus.RUNNING:
+        raise UsageError(f"run {item.id} is {item.status}; only a running one can be stopped")
+    if store.abandoned(item):
+        raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
+    store.request_stop(item.id)
+    message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
+    if options().json:
+        emit({"run_id": item.id, "stop_requested": True})
+    else:
+        click.echo(message)
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def resume(run_id: str, retry_failed: bool, quiet: bool) -> int:
+    """Continue a run: only episodes that are not finished are played."""
+    from mesocosm.cli.session import attend_resume
+
+    options().quiet = quiet
+    store = results()
+    found = store.get_run(run_id).id
+    store.close()
+    return attend_resume(found, retry_failed=retry_failed)
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--manifest", metavar="FILE", help="Take the scoring from this manifest instead of the run's own.")
+def rescore(run_id: str, manifest: str | None) -> None:
+    """Compute the numbers of a run again from its record, without running anything."""
+    from mesocosm.cli.render import print_result
+    from mesocosm.cli.rescore import rescored
+
+    store = results()
+    print_result(rescored(store, run_id, manifest), store, options())
+
+
+@run.command()
+@click.argument("run_ids", nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def delete(run_ids: tuple[str, ...], yes: bool) -> None:
+    """Delete runs with their episodes and traces, for good."""
+    from mesocosm.cli.render import emit
+
+    store = results()
+    found = [store.get_run(run_id) for run_id in run_ids]
+    episodes = sum(item.counts.done for item in found)
+    if not yes:
+        click.confirm(
+            f"delete {plural(len(found), 'run')} with {plural(episodes, 'episode')}? This cannot be undone", abort=True
+        )
+    for item in found:
+        store.delete_run(item.id)
+        if not options().json:
+            click.echo(f"deleted run {item.id}")
+    if options().json:
+        emit({"deleted": [item.id for item in found]})

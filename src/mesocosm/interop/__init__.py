@@ -1,0 +1,1 @@
+"""Import and export: replay JSON for showcases, bundles that lose nothing."""

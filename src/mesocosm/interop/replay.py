@@ -1,0 +1,232 @@
+"""The schema-1 replay JSON of a run: the document that showcase pages play.
+
+Field names are frozen; what is new stands beside them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.ports import BlobStore, Store
+
+SCHEMA_VERSION = "1"
+
+_ORDER = {
+    "episode_start": 0,
+    "model_call": 2,
+    "action": 3,
+    "tool_call": 3,
+    "technique_event": 3,
+    "step_result": 4,
+    "reward": 4,
+    "episode_end": 99,
+}
+_PHASES = {"start": 0, "before_agent": 1, "after_env": 5}
+_PASSED = {Kind.EPISODE_START, Kind.TOOL_CALL, Kind.TECHNIQUE, Kind.STEP_RESULT, Kind.EPISODE_END}
+_ADDED = {Kind.WARNING: "warning", Kind.ERROR: "error", Kind.RETRY: "retry"}
+
+JSON = dict[str, Any]
+
+
+def moment(stamp: float | None) -> str | None:
+    """Return a UNIX time as ISO 8601 with offset."""
+    return None if stamp is None else datetime.fromtimestamp(stamp, UTC).isoformat()
+
+
+def episode_document(episode: Episode) -> JSON:
+    """Return an episode under the frozen names, then what is new."""
+    scores = {score.name: score.value for score in episode.scores}
+    return {
+        "id": episode.id,
+        "run_id": episode.run_id,
+        "seed": episode.seed,
+        "status": episode.status,
+        "started_at": moment(episode.started_at),
+        "ended_at": moment(episode.ended_at),
+        "steps": episode.steps,
+        "total_reward": episode.total_reward,
+        "terminal_info": episode.terminal_info,
+        "task": episode.task_id,
+        "trial": episode.trial,
+        "index": episode.index,
+        "scores": scores,
+        "failure": None if episode.failure is None else msgspec.to_builtins(episode.failure),
+        "usage": msgspec.to_builtins(episode.usage),
+        "retries": episode.retries,
+    }
+
+
+def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[JSON]:
+    """Return an episode's events as the frozen names call them, in the frozen order.
+
+    We record an observation once; here it appears where readers expect it: at the start, before the agent acts on it,
+    and after the environment gave it.
+    """
+    recorded = list(events)
+    acted = {event.step for event in recorded if event.kind in {Kind.ACTION, Kind.MODEL_CALL}}
+    thoughts = {
+        event.step: event.payload["reasoning"]
+        for event in recorded
+        if event.kind is Kind.ACTION and event.payload.get("reasoning")
+    }
+    found: list[JSON] = []
+    spent = 0
+    for event in recorded:
+        entry = {"episode_id": episode.id, "step": event.step, "timestamp": moment(event.at)}
+        if event.kind is Kind.OBSERVATION:
+            found += _observations(entry, inline(event.payload, blobs), acted)
+        elif event.kind is Kind.MODEL_CALL:
+            usage = event.payload.get("usage") or {}
+            spent += usage.get("prompt", 0) + usage.get("completion", 0)
+            found += _model_call(entry, event.payload, thoughts.get(event.step), spent)
+        elif event.kind is Kind.ACTION:
+            payload = {key: value for key, value in event.payload.items() if key in {"action", "role"}}
+            found.append({**entry, "event_type": "action", "payload": payload})
+        elif event.kind in _PASSED or event.kind in _ADDED:
+            found.append({**entry, "event_type": _ADDED.get(event.kind, event.kind), "payload": event.payload})
+    found.sort(key=_rank)
+    return found
+
+
+def _observations(entry: JSON, payload: JSON, acted: set[int]) -> list[JSON]:
+    step = entry["step"]
+    shown = {
+        "data": payload.get("data"),
+        "content_type": payload.get("content_type", "application/json"),
+        "system_prompt": payload.get("system_prompt"),
+    }
+    phases = [(step, "after_env" if step else "start")]
+    if step + 1 in acted:
+        phases.append((step + 1, "before_agent"))
+    return [
+        {**entry, "step": at, "event_type": "observation", "payload": {"phase": phase, **shown}} for at, phase in phases
+    ]
+
+
+def _model_call(entry: JSON, payload: JSON, reasoning: str | None, spent: int) -> list[JSON]:
+    usage = payload.get("usage") or {}
+    prompt, completion = usage.get("prompt", 0), usage.get("completion", 0)
+    found = []
+    if prompt or completion:
+        counted = {
+            "kind": "token_usage",
+            "step_tokens": prompt + completion,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "cumulative_tokens": spent,
+        }
+        found.append({**entry, "event_type": "technique_event", "payload": counted})
+    text = reasoning or payload.get("reasoning") or ("" if payload.get("structured") else payload.get("text", ""))
+    if text:
+        call = {"text": text, "model": payload.get("model"), "latency_s": payload.get("latency_s")}
+        found.append({**entry, "event_type": "model_call", "payload": call})
+    return found
+
+
+def _rank(event: JSON) -> tuple[int, int, str]:
+    kind = event["event_type"]
+    place = _PHASES[event["payload"]["phase"]] if kind == "observation" else _ORDER.get(kind, 50)
+    return event["step"], place, kind
+
+
+def inline(payload: Any, blobs: BlobStore) -> Any:
+    """Return a payload with references to large content replaced by the content."""
+    if isinstance(payload, dict):
+        if "$blob" in payload:
+            return blobs.get(payload["$blob"]).data.decode("utf-8", "replace")
+        return {key: inline(value, blobs) for key, value in payload.items()}
+    if isinstance(payload, list):
+        return [inline(value, blobs) for value in payload]
+    return payload
+
+
+def turns(events: Iterable[JSON]) -> list[JSON]:
+    """Return the turns of an episode (steps from 1 on); a key exists only where an event supplied it."""
+    found: dict[int, JSON] = {}
+    end: JSON | None = None
+    for event in events:
+        kind, payload = event["event_type"], event["payload"]
+        if kind == "episode_end":
+            end = payload
+            continue
+        if event["step"] < 1:
+            continue
+        turn = found.setdefault(event["step"], {"step": event["step"], "timestamp": event["timestamp"]})
+        _fill(turn, kind, payload)
+    ordered = [found[step] for step in sorted(found)]
+    if end is not None and ordered:
+        names = ("total_reward", "steps", "status", "terminal_info")
+        ordered[-1]["episode_end"] = {name: end.get(name) for name in names}
+    return ordered
+
+
+def _fill(turn: JSON, kind: str, payload: JSON) -> None:
+    if kind == "observation":
+        data = payload.get("data")
+        if payload["phase"] == "after_env":
+            turn["board_after"] = data
+        else:
+            turn["board_before"] = turn["observation"] = data
+        if payload.get("system_prompt"):
+            turn["env_system_prompt"] = payload["system_prompt"]
+        if isinstance(data, dict) and data.get("message"):
+            turn["env_message"] = data["message"]
+    elif kind == "model_call":
+        if text := str(payload.get("text", "")).strip():
+            turn["reasoning"] = text
+        turn["model"] = payload.get("model")
+    elif kind == "action":
+        turn.update(payload)
+    elif kind == "step_result":
+        turn.update({name: payload[name] for name in ("reward", "terminated", "truncated", "info") if name in payload})
+
+
+def pieces(store: Store, blobs: BlobStore, run_id: str, document: Callable[[Any], JSON]) -> Iterator[bytes]:
+    """Yield the replay JSON of a run piece by piece, one episode in memory at a time.
+
+    `document` gives the JSON form of the run. The traces are read twice, once as events and once as turns.
+    """
+    run = store.get_run(run_id)
+    head = {
+        "schema_version": SCHEMA_VERSION,
+        "exported_at": datetime.now(UTC).isoformat(),
+        "visibility": "private",
+        "domain_id": run.benchmark,
+        "domain_name": run.benchmark_title or None,
+        "binding_vow_version": run.benchmark_version,
+        "run": document(run),
+    }
+    yield msgspec.json.encode(head)[:-1]
+
+    def each(of: Callable[[Episode], Any]) -> Iterator[tuple[Episode, bytes]]:
+        for episode in all_episodes(store, run.id):
+            yield episode, msgspec.json.encode(of(episode))
+
+    def events(episode: Episode) -> list[JSON]:
+        return trace(episode, store.events(episode.id), blobs)
+
+    yield b',"episodes":['
+    for place, (_, data) in enumerate(each(episode_document)):
+        yield (b"," if place else b"") + data
+    yield b'],"traces":{'
+    for place, (episode, data) in enumerate(each(events)):
+        yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + data
+    yield b'},"replay":{'
+    for place, (episode, data) in enumerate(each(lambda episode: turns(events(episode)))):
+        yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + data
+    yield b"}}\n"
+
+
+def all_episodes(store: Store, run_id: str) -> Iterator[Episode]:
+    """Yield the episodes of a run in the order of its plan, page by page."""
+    cursor: str | None = None
+    while True:
+        page = store.episodes(run_id, cursor=cursor)
+        yield from page.items
+        if page.cursor is None:
+            return
+        cursor = page.cursor
