@@ -21,14 +21,27 @@ Schema = Mapping[str, Any]
 
 @lru_cache(maxsize=256)
 def schema_of_text(text: str | None) -> dict[str, Any] | None:
-    """Return the JSON Schema that `text` spells, None when it is no JSON object. It is shared: do not change it."""
+    """Return the JSON Schema that `text` spells, None when it is no JSON object or nests absurdly deep.
+
+    The same object is returned for the same text: do not change it.
+    """
     if not text:
         return None
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return schema if isinstance(schema, dict) else None
+    return schema if isinstance(schema, dict) and not _deeper_than(schema, _DEEPEST) else None
+
+
+def _deeper_than(value: object, limit: int) -> bool:
+    level: list[object] = [value]
+    for _ in range(limit):
+        nested = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [child for children in nested for child in children]
+        if not level:
+            return False
+    return True
 
 
 def referred(schema: object, root: Schema) -> Schema:
@@ -187,18 +200,32 @@ class _Walk:
 def hoisted(schema: Schema, definitions: dict[str, Any], owner: str) -> dict[str, Any]:
     """Return `schema` for use inside another one; what its references name moves to `definitions`, the root's `$defs`.
 
-    A name that `definitions` already gives another meaning gets `owner` in front.
+    A name that `definitions` already gives another meaning gets `owner` in front. References to the schema itself and
+    to its definitions are followed; those to other places of it lose their meaning.
     """
+    rest = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
     own: dict[str, Any] = {}
     for key in ("$defs", "definitions"):
         own |= schema[key] if isinstance(schema.get(key), dict) else {}
-    if not own:
-        return dict(schema)
-    names = {name: f"{owner}_{name}" if definitions.get(name, own[name]) != own[name] else name for name in own}
+    recursive = _refers_to_root([rest, own])
+    if recursive:
+        own["#"] = rest
+    names = {name: owner if name == "#" else name for name in own}
+    for name in own:
+        if definitions.get(names[name], own[name]) != own[name]:
+            names[name] = f"{owner}_{names[name]}"
     definitions |= {names[name]: _renamed(definition, names) for name, definition in own.items()}
-    rest = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
-    renamed = _renamed(rest, names)
-    return renamed if isinstance(renamed, dict) else rest
+    if recursive:
+        return {"$ref": f"#/$defs/{names['#']}"}
+    return {key: _renamed(value, names) for key, value in rest.items()} if own else rest
+
+
+def _refers_to_root(schema: object) -> bool:
+    if isinstance(schema, list):
+        return any(_refers_to_root(item) for item in schema)
+    if not isinstance(schema, dict):
+        return False
+    return schema.get("$ref") == "#" or any(_refers_to_root(item) for item in schema.values())
 
 
 def _renamed(schema: object, names: Mapping[str, str]) -> object:
@@ -208,8 +235,8 @@ def _renamed(schema: object, names: Mapping[str, str]) -> object:
         return schema
     copy = {key: _renamed(value, names) for key, value in schema.items()}
     reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith(("#/$defs/", "#/definitions/")):
-        name = reference.split("/", 2)[2]
+    if isinstance(reference, str) and (reference == "#" or reference.startswith(("#/$defs/", "#/definitions/"))):
+        name = reference.removeprefix("#/$defs/").removeprefix("#/definitions/")
         copy["$ref"] = f"#/$defs/{names.get(name, name)}"
     return copy
 

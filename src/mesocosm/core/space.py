@@ -296,14 +296,17 @@ def deviations(space: Space, value: Any, *, path: str = "", limit: int = MOST_DE
     if isinstance(space, CompositeSpace):
         return _composite_deviations(space, value, path, limit)
     if space.type is SpaceType.DISCRETE:
-        return violations(json_schema(space), value, path=path, limit=limit)
+        known = isinstance(value, str) and value in (space.enum_values or ())
+        return [] if known else violations(json_schema(space), value, path=path, limit=limit)
     if space.type is SpaceType.CONTINUOUS:
         return violations(_with_shape(json_schema(space), space.shape, value), value, path=path, limit=limit)
     if space.type is SpaceType.JSON:
         schema = space.json_schema
         return violations({"type": ["object", "array"]} if schema is None else schema, value, path=path, limit=limit)
-    expected = {SpaceType.TEXT: "string", SpaceType.IMAGE: ["string", "object"]}.get(space.type)
-    return violations({} if expected is None else {"type": expected}, value, path=path, limit=limit)
+    if isinstance(value, str) or space.type not in (SpaceType.TEXT, SpaceType.IMAGE):
+        return []
+    expected = "string" if space.type is SpaceType.TEXT else ["string", "object"]
+    return violations({"type": expected}, value, path=path, limit=limit)
 
 
 def _composite_deviations(space: CompositeSpace, value: Any, path: str, limit: int) -> list[str]:
