@@ -48,7 +48,7 @@ def _write_json(store: "SqlStore", run_id: str, listed: Callable[[], Iterator[Ep
 
     from mesocosm.interop.replay import episode_document, trace
 
-    write = click.get_binary_stream("stdout").write
+    write = sys.stdout.buffer.write
     write(b'{"run_id":' + msgspec.json.encode(run_id) + b',"episodes":[')
     for place, episode in enumerate(listed()):
         write((b",\n" if place else b"\n") + msgspec.json.encode(episode_document(episode)))
@@ -121,7 +121,7 @@ def export(run_id: str, output: str | None) -> None:
     store = results()
     found = pieces(store, store, store.get_run(run_id).id, run_document)
     if output is None:
-        stream = click.get_binary_stream("stdout")
+        stream = sys.stdout.buffer
         for piece in found:
             stream.write(piece)
         return

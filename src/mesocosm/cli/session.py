@@ -60,6 +60,16 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
         store.close()
 
 
+def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
+    """Start a run, show its progress, and return it with its exit code; the caller shows the result."""
+    chosen = options()
+    store = open_results(chosen)
+    try:
+        return _work(partial(_run, spec, store, chosen))
+    finally:
+        store.close()
+
+
 def attend_resume(run_id: str, *, retry_failed: bool = False) -> int:
     """Continue a run and return the exit code."""
     chosen = options()
@@ -84,10 +94,15 @@ async def _resume(
 
 
 def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
+    run, code = _work(start)
+    print_result(run, store, chosen)
+    return code
+
+
+def _work(start: Start) -> tuple[Run, int]:
     interrupted = [0]
     run = _loop(_with_signals(start, interrupted))
-    print_result(run, store, chosen)
-    return exit_code(run, interrupted=interrupted[0] > 0)
+    return run, exit_code(run, interrupted=interrupted[0] > 0)
 
 
 def _loop(work: Awaitable[Run]) -> Run:

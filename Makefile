@@ -1,0 +1,49 @@
+# Two commands set everything up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check format perf lock clean
+
+demo: $(VENV)/.installed
+	$(BIN)/mesocosm demo
+
+test: $(VENV)/.installed-test
+	PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+perf: $(VENV)/.installed-test
+	$(BIN)/python -m perf
+
+lock:
+	$(BIN)/pip install --quiet uv
+	for extra in base test; do \
+	  $(BIN)/uv pip compile pyproject.toml $$( [ $$extra = base ] || echo --extra $$extra ) --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$extra.txt; \
+	done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python requirements/base.txt pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/base.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@ $(VENV)/.installed
