@@ -1,0 +1,91 @@
+"""JSON documents that people write: errors say where, down to the column."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+
+_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
+
+
+def read_json(path: Path, what: str = "file") -> tuple[object, list[Problem]]:
+    """Return the JSON document at `path`, with a warning for each key given twice; `what` names it in errors.
+
+    Raises UsageError when the file cannot be read, InvalidInput with line and column when it is no JSON.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{what} {path} cannot be read ({reason}); name an existing file") from error
+    return parse_json(data, f"{what} {path}")
+
+
+def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
+    """Return the JSON document in `data` (UTF-8, -16 or -32, a byte order mark is fine), with warnings as `read_json`.
+
+    Raises InvalidInput about `subject`, with line and column.
+    """
+    try:
+        text = data.decode(json.detect_encoding(data)).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"line {line} is no text in {error.encoding}: byte 0x{data[error.start]:02x}"
+        raise InvalidInput(subject, [Problem("", message, "save the file as UTF-8")]) from error
+    repeated: list[str] = []
+    try:
+        document = json.loads(text, object_pairs_hook=_pairs(repeated), parse_constant=_refused)
+    except json.JSONDecodeError as error:
+        message = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise InvalidInput(subject, [Problem("", message, _syntax_fix(text, error.pos))]) from error
+    except _NotJson as error:
+        raise InvalidInput(subject, [_constant_problem(text, str(error))]) from error
+    except RecursionError as error:
+        raise InvalidInput(subject, [Problem("", "is nested too deeply to be read")]) from error
+    except ValueError as error:
+        raise InvalidInput(subject, [Problem("", f"holds a number that cannot be read: {error}")]) from error
+    message = "is given twice in one object; the last one counts"
+    return document, [Problem(key, message, "remove one of the two", "warning") for key in dict.fromkeys(repeated)]
+
+
+class _NotJson(Exception):
+    """The document holds NaN or Infinity, which Python reads and JSON does not know."""
+
+
+def _refused(constant: str) -> float:
+    raise _NotJson(constant)
+
+
+def _pairs(repeated: list[str]) -> Any:
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = dict(pairs)
+        if len(built) < len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    repeated.append(key)
+                seen.add(key)
+        return built
+
+    return build
+
+
+def _constant_problem(text: str, constant: str) -> Problem:
+    match = next(match for match in _CONSTANT.finditer(text) if match[1])
+    line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
+    return Problem("", f"line {line}, column {column}: {constant} is no JSON", "leave the value out, or write a number")
+
+
+def _syntax_fix(text: str, position: int) -> str:
+    if not text.strip():
+        return "the file is empty; `mesocosm init` writes one to start from"
+    before = text[:position].rstrip()
+    if before.endswith(","):
+        return "remove the comma before it"
+    if text[position : position + 1] == "'":
+        return "JSON strings stand in double quotes"
+    if text[position : position + 1] in ("/", "#"):
+        return "JSON has no comments; remove it"
+    return "look at this line and the one before it"

@@ -1,0 +1,247 @@
+"""Manifests: the file benchanything.json that makes a directory an environment."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
+from mesocosm.core.scoring import ScoringConfig, read_scoring
+from mesocosm.core.vow import BindingVow, read_vow
+from mesocosm.environments.document import read_json
+
+MANIFEST_NAME = "benchanything.json"
+PLACES = (".", "auxiliary", "files")
+"""Where a manifest may lie in a repository; the first hit wins."""
+
+REQUIRED = ("adapter", "name", "binding_vow", "scoring")
+_KNOWN = frozenset({*REQUIRED, "id", "description", "detail", "tags", "system_prompt"})
+_HARMLESS = frozenset(
+    "version domain_id env scenarios episode_detail action_rules step_response traits termination ranking world "  # noqa: SIM905
+    "showcase text author authors license homepage repository notes comment metadata".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An environment as its author describes it. `adapter` is the absolute path of the script to start.
+
+    `id` is the given one, else the name of the repository's directory. `raw` is the document as written.
+    """
+
+    path: Path
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    adapter: Path
+    vow: BindingVow
+    scoring: ScoringConfig
+    system_prompt: str = ""
+    raw: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+
+
+def find_manifest(directory: Path) -> Path:
+    """Return the manifest of a repository. Raises UsageError that lists the places searched."""
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is no directory; name the directory of an environment")
+    tried = [directory / place / MANIFEST_NAME for place in PLACES]
+    found = next((path for path in tried if path.is_file()), None)
+    if found is None:
+        places = "\n".join(f"  {path}" for path in tried)
+        raise UsageError(
+            f"no manifest in {directory}; searched\n{places}\n"
+            f"  → run `mesocosm init --dir DIR` to make a new environment, or name the file with --manifest"
+        )
+    return found
+
+
+def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
+    """Read the manifest at `path` (a file, or a directory to search). `domain_id` overrides the id.
+
+    Raises UsageError when the file cannot be read, InvalidInput with all problems when it breaks the rules.
+    """
+    path = find_manifest(path) if path.is_dir() else path
+    raw, notes = read_json(path, "manifest")
+    problems = [*notes, *manifest_problems(raw, path.parent)]
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors or not isinstance(raw, dict):
+        raise InvalidInput(f"manifest {path}", errors)
+    return _manifest(path, raw, domain_id, tuple(problems))
+
+
+def _manifest(path: Path, raw: dict[str, Any], domain_id: str | None, warnings: tuple[Problem, ...]) -> Manifest:
+    vow, _ = read_vow(raw["binding_vow"])
+    scoring, _ = read_scoring(raw["scoring"])
+    if vow is None or scoring is None:
+        raise InvalidInput(f"manifest {path}", warnings)
+    identity = domain_id or raw.get("id") or directory_id(path)
+    names = {"domain_id": vow.domain_id or identity, "id": vow.id or f"{identity}-v{vow.version}"}
+    prompt = raw.get("system_prompt")
+    return Manifest(
+        path=path.absolute(),
+        id=identity,
+        name=raw["name"],
+        description=raw.get("description") or raw.get("detail") or "",
+        tags=tuple(raw.get("tags") or ()),
+        adapter=(path.parent / raw["adapter"]).resolve(),
+        vow=vow.model_copy(update=names),
+        scoring=scoring,
+        system_prompt=prompt if isinstance(prompt, str) else "",
+        raw=raw,
+        warnings=warnings,
+    )
+
+
+def directory_id(path: Path) -> str:
+    """Return the id that a manifest at `path` has by its place: the repository's directory name.
+
+    In the `auxiliary/` and `files/` layouts that is the parent directory, not the word auxiliary.
+    """
+    directory = path.absolute().parent.resolve()
+    if directory.name in PLACES and directory.parent.name:
+        directory = directory.parent
+    return directory.name or "environment"
+
+
+def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
+    """Yield everything wrong with a manifest, errors and warnings.
+
+    `directory` is the one of the file; without it (standard input) nobody can say whether the adapter exists.
+    """
+    if not isinstance(raw, Mapping):
+        yield not_an_object(raw, "", "the manifest")
+        return
+    for key in REQUIRED:
+        if raw.get(key) in (None, ""):
+            yield Problem(key, "is required, but missing", _FIXES[key])
+    if raw.get("adapter") not in (None, ""):
+        yield from _adapter_problems(raw["adapter"], directory)
+    yield from _text_problems(raw)
+    if raw.get("binding_vow") not in (None, ""):
+        yield from read_vow(raw["binding_vow"])[1]
+    if raw.get("scoring") not in (None, ""):
+        yield from read_scoring(raw["scoring"])[1]
+    yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
+
+
+_FIXES = {
+    "adapter": 'add the script that starts the environment: "adapter": "adapter.py"',
+    "name": 'add a title: "name": "My environment"',
+    "binding_vow": "add the contract of the environment; `mesocosm init` writes one to start from",
+    "scoring": 'add the metrics: "scoring": {"primary_metric": "reward", "metrics": '
+    '[{"name": "reward", "type": "episode_reward", "aggregation": "mean"}]}',
+}
+
+
+def _text_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in ("name", "id", "description", "detail"):
+        if not isinstance(raw.get(key, ""), str | None):
+            yield Problem(key, f"must be a string, not {shown(raw[key])}", "write it in double quotes")
+    tags = raw.get("tags")
+    if tags is not None and not isinstance(tags, list):
+        yield Problem("tags", f"must be a list of strings, not {shown(tags)}", 'write for example ["puzzle", "tier1"]')
+    for index, tag in enumerate(tags if isinstance(tags, list) else ()):
+        if not isinstance(tag, str):
+            yield Problem(join("tags", index), f"must be a string, not {shown(tag)}", "write it in double quotes")
+    prompt = raw.get("system_prompt")
+    if prompt is not None and not isinstance(prompt, str):
+        message = f"must be a string to be used, not {shown(prompt)}; it is left out"
+        yield Problem("system_prompt", message, "write the prompt as one string", "warning")
+
+
+def _adapter_problems(adapter: object, directory: Path | None) -> Iterator[Problem]:
+    if not isinstance(adapter, str):
+        yield Problem("adapter", f"must be a string, not {shown(adapter)}", _FIXES["adapter"])
+        return
+    outside = "keep the script in the manifest's directory or beneath it, and name it relative to the manifest"
+    if "\0" in adapter or len(adapter) > 1000:
+        yield Problem("adapter", f"is no file name: {shown(adapter)}", outside)
+        return
+    if os.path.isabs(adapter) or re.match(r"[A-Za-z]:[\\/]|\\", adapter):  # noqa: PTH117
+        yield Problem("adapter", f"must be a relative path, not {shown(adapter)}", outside)
+        return
+    if directory is None:
+        if ".." in Path(adapter).parts:
+            yield Problem("adapter", f"must not leave the manifest's directory: {shown(adapter)}", outside)
+        return
+    yield from _place_problems(adapter, directory, outside)
+
+
+def _place_problems(adapter: str, directory: Path, outside: str) -> Iterator[Problem]:
+    try:
+        root, place = directory.resolve(), (directory / adapter).resolve()
+        exists, inside = place.is_file(), place.is_relative_to(root)
+    except (OSError, RuntimeError, ValueError) as error:
+        yield Problem("adapter", f"cannot be looked up: {error}", outside)
+        return
+    if not inside:
+        yield Problem("adapter", f"must not leave the manifest's directory: {shown(adapter)} is {place}", outside)
+    elif not exists:
+        kind = "is a directory" if place.is_dir() else "does not exist"
+        scripts = ", ".join(sorted(path.name for path in directory.glob("*.py"))[:8])
+        fix = f"choose one of {scripts}" if scripts else "write the script, or correct the name"
+        yield Problem("adapter", f"file {place} {kind}", fix)
+
+
+LARGE = 64 * 2**20
+"""Bytes from which a file counts by name and size alone: a data set beside the code must not cost seconds a run."""
+
+_SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules", "venv"})
+_SKIPPED_PLACES = frozenset({"showcase", "benchmark_results", "data/traces"})
+_SKIPPED_FILES = re.compile(r"test_.*\.py|.*\.(pyc|pyo|md|log)", re.IGNORECASE)
+
+
+def content_digest(manifest: Manifest) -> str:
+    """Return 32 hex digits that change with anything that can change how the environment behaves.
+
+    Covered: binding vow, scoring, system prompt, and every file beneath the adapter's directory by relative name and
+    content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on the
+    disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave behind
+    (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. Raises UsageError when a file
+    cannot be read.
+    """
+    contract = {
+        "vow": manifest.vow.model_dump(mode="json", exclude={"id", "domain_id"}),
+        "scoring": manifest.scoring.model_dump(mode="json"),
+        "system_prompt": manifest.system_prompt,
+        "adapter": manifest.adapter.name,
+    }
+    total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
+    for name, path in sorted(_content(manifest.adapter.parent, manifest.path.resolve())):
+        try:
+            total.update(f"\n{name}\0{_fingerprint(path)}".encode(errors="surrogateescape"))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise UsageError(f"{path} cannot be read ({reason}), but it is part of {manifest.path}") from error
+    return total.hexdigest()[:32]
+
+
+def _fingerprint(path: Path) -> str:
+    size = path.stat().st_size
+    if size > LARGE:
+        return f"{size} bytes"
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content(root: Path, manifest: Path) -> Iterator[tuple[str, Path]]:
+    """Yield relative POSIX name and path of the regular files that count."""
+    pending = [root]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            path = Path(entry.path)
+            name = path.relative_to(root).as_posix()
+            if entry.name.startswith(".") or name in _SKIPPED_PLACES:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED_DIRECTORIES and not (path / "pyvenv.cfg").exists():
+                    pending.append(path)
+            elif entry.is_file() and not _SKIPPED_FILES.fullmatch(entry.name) and path != manifest:
+                yield name, path
