@@ -11,9 +11,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.usage import Usage
 
-_NAME = re.compile(
-    r"(?P<provider>[A-Za-z][A-Za-z0-9_-]*)/(?P<model>[^\s@]*(?:@(?!https?://)[^\s@]*)*)(?:@(?P<url>https?://\S+))?"
-)
+_NAME = re.compile(r"(?P<provider>[A-Za-z][A-Za-z0-9_-]*)/(?P<model>[^\n]+?)(?:@(?P<url>https?://\S+))?")
 
 
 class ModelName(msgspec.Struct, frozen=True):
@@ -27,7 +25,7 @@ class ModelName(msgspec.Struct, frozen=True):
     def parse(cls, text: str) -> "ModelName":
         """Read `text`. Raises UsageError that shows the form."""
         match = _NAME.fullmatch(text.strip())
-        if match is None or not match["model"]:
+        if match is None or match["model"].startswith("@"):
             raise UsageError(
                 f"model {text!r} is not of the form provider/name[@base_url]; "
                 "for example ollama/llama3.2, builtin/random or openai/my-model@http://127.0.0.1:8001/v1"
