@@ -39,7 +39,7 @@ def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
         document = json.loads(text, object_pairs_hook=_pairs(repeated), parse_constant=_refused)
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise InvalidInput(subject, [Problem("", message, _syntax_fix(text, error.pos))]) from error
+        raise InvalidInput(subject, [Problem("", message, _syntax_fix(text, error))]) from error
     except _NotJson as error:
         raise InvalidInput(subject, [_constant_problem(text, str(error))]) from error
     except RecursionError as error:
@@ -78,14 +78,15 @@ def _constant_problem(text: str, constant: str) -> Problem:
     return Problem("", f"line {line}, column {column}: {constant} is no JSON", "leave the value out, or write a number")
 
 
-def _syntax_fix(text: str, position: int) -> str:
+def _syntax_fix(text: str, error: json.JSONDecodeError) -> str:
+    position, expecting = error.pos, error.msg.startswith(("Expecting", "Illegal trailing comma"))
     if not text.strip():
         return "the file is empty; `mesocosm init` writes one to start from"
     before = text[:position].rstrip()
-    if before.endswith(","):
-        return "remove the comma before it"
-    if text[position : position + 1] == "'":
+    if expecting and before.endswith(",") and text[position : position + 1] in ("}", "]"):
+        return "remove the comma before the bracket"
+    if expecting and text[position : position + 1] == "'":
         return "JSON strings stand in double quotes"
-    if text[position : position + 1] in ("/", "#"):
+    if expecting and text[position : position + 1] in ("/", "#"):
         return "JSON has no comments; remove it"
     return "look at this line and the one before it"

@@ -202,10 +202,10 @@ def content_digest(manifest: Manifest) -> str:
     """Return 32 hex digits that change with anything that can change how the environment behaves.
 
     Covered: binding vow, scoring, system prompt, and every file beneath the adapter's directory by relative name and
-    content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on the
-    disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave behind
-    (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. Raises UsageError when a file
-    cannot be read.
+    content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on
+    the disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave
+    behind (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. Raises UsageError when
+    something cannot be read.
     """
     contract = {
         "vow": manifest.vow.model_dump(mode="json", exclude={"id", "domain_id"}),
@@ -214,12 +214,15 @@ def content_digest(manifest: Manifest) -> str:
         "adapter": manifest.adapter.name,
     }
     total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
-    for name, path in sorted(_content(manifest.adapter.parent, manifest.path.resolve())):
-        try:
+    try:
+        for name, path in sorted(_content(manifest.adapter.parent, manifest.path.resolve())):
             total.update(f"\n{name}\0{_fingerprint(path)}".encode(errors="surrogateescape"))
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise UsageError(f"{path} cannot be read ({reason}), but it is part of {manifest.path}") from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(
+            f"{error.filename} cannot be read ({reason}), but it belongs to the environment of {manifest.path}; "
+            "make it readable, or move it out of the adapter's directory"
+        ) from error
     return total.hexdigest()[:32]
 
 
