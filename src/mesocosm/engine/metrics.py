@@ -1,9 +1,12 @@
 """The numbers of a run, from the scores of its episodes."""
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Metric, MetricResult
@@ -17,10 +20,10 @@ NOT_RUN = "not_run"
 class Collected:
     """The scores of one name: values with the cluster of each, how many are worst, missing by cause."""
 
-    values: array[float] = field(default_factory=lambda: array("d"))
-    clusters: array[int] = field(default_factory=lambda: array("q"))
-    worst_clusters: array[int] = field(default_factory=lambda: array("q"))
-    missing_clusters: array[int] = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    worst_clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    missing_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     missing: Counter[str] = field(default_factory=Counter)
 
 
@@ -99,8 +102,6 @@ def _pessimistic(
     worst: float,
     unrun: int,
 ) -> MetricResult:
-    import msgspec
-
     values.extend([worst] * (len(kept.missing_clusters) + unrun))
     clusters.extend(kept.missing_clusters)
     # Episodes that never ran have no known task here, so each is a cluster of its own.
@@ -128,4 +129,9 @@ def _interval(
         return None, None, None, "nothing scored"
     repeated = len(set(clusters)) < len(clusters)
     found = aggregate(metric.aggregation, values, clusters if repeated else None, threshold=metric.threshold)
-    return found.value, found.low, found.high, found.method
+    return found.value, _finite(found.low), _finite(found.high), found.method
+
+
+def _finite(bound: float | None) -> float | None:
+    """Return None for a bound that one value alone cannot give."""
+    return bound if bound is not None and math.isfinite(bound) else None
