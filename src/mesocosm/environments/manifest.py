@@ -90,13 +90,21 @@ def _manifest(path: Path, raw: dict[str, Any], domain_id: str | None, warnings: 
         name=raw["name"],
         description=raw.get("description") or raw.get("detail") or "",
         tags=tuple(raw.get("tags") or ()),
-        adapter=(path.parent / raw["adapter"]).resolve(),
+        adapter=resolve_adapter(raw["adapter"], path.parent),
         vow=vow.model_copy(update=names),
         scoring=scoring,
         system_prompt=prompt if isinstance(prompt, str) else "",
         raw=raw,
         warnings=warnings,
     )
+
+
+def resolve_adapter(adapter: object, directory: Path) -> Path:
+    """Return the absolute path of the script that a manifest in `directory` names. Raises InvalidInput."""
+    problems = list(_adapter_problems(adapter, directory))
+    if problems or not isinstance(adapter, str):
+        raise InvalidInput(f"manifest in {directory}", problems)
+    return (directory / adapter).resolve()
 
 
 def directory_id(path: Path) -> str:

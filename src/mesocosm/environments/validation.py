@@ -125,8 +125,8 @@ def _budget_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
     if steps is None:
         yield Problem(path, "is not set, so an episode may never end", f"set it, for example to {PLATFORM_STEPS // 4}")
     elif isinstance(steps, int) and steps > PLATFORM_STEPS:
-        message = f"is {spelled(steps)}; a platform cuts episodes at {PLATFORM_STEPS} steps unless its operator says otherwise"
-        yield Problem(path, message, "plan for the cut; local runs have none", "warning")
+        message = f"is {spelled(steps)}, but platforms cut episodes at {PLATFORM_STEPS} steps unless set otherwise"
+        yield Problem(path, message, "plan for the cut; local runs are not cut", "warning")
 
 
 def _register_problems(raw: Mapping[str, Any], policy: Policy | None) -> Iterator[Problem]:

@@ -1,0 +1,1 @@
+"""Records of the original package under their old names."""

@@ -1,0 +1,5 @@
+"""Scoring definitions."""
+
+from mesocosm.core.scoring import MetricDef, ScoringConfig
+
+__all__ = ["MetricDef", "ScoringConfig"]

@@ -1,0 +1,103 @@
+"""Registering a domain at a platform from Python: the way for environments that run at a URL of their own."""
+
+import runpy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.reading import join
+from mesocosm.environments.bench_api import BenchApi, BenchApiError, segment
+from mesocosm.environments.domain import DomainConfig, EnvironmentEndpoint
+from mesocosm.environments.manifest import load_manifest
+
+_CONFLICT = 409
+
+
+def register_domain(
+    config: DomainConfig | Mapping[str, Any],
+    *,
+    api_url: str | None = None,
+    update_if_exists: bool = True,
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Create the domain at the platform, or update it where the id exists; print one line and return the answer.
+
+    Registering the same configuration again changes nothing. Raises VowViolation when the binding vow breaks its rules,
+    BenchApiError when the platform refuses or, with `update_if_exists` off, has the id already.
+    """
+    domain = config if isinstance(config, DomainConfig) else DomainConfig.model_validate(config)
+    domain.binding_vow.validate()
+    api = BenchApi(api_url, token)
+    body = domain.model_dump(mode="json")
+    if not domain.owner_id:
+        del body["owner_id"]
+    done = "registered"
+    try:
+        answer = api.record("POST", "/v1/domains", body)
+    except BenchApiError as error:
+        if error.status != _CONFLICT or not update_if_exists:
+            raise
+        answer, done = api.record("PATCH", f"/v1/domains/{segment(domain.id)}", body), "updated"
+    print(f"{done} domain {domain.id} ({domain.name}) at {api.base_url}")
+    return answer
+
+
+def publish_domain(domain_id: str, *, api_url: str | None = None, token: str | None = None) -> dict[str, Any]:
+    """Publish a registered domain; print one line and return the answer. Raises BenchApiError."""
+    api = BenchApi(api_url, token)
+    answer = api.record("POST", f"/v1/domains/{segment(domain_id)}/publish")
+    print(f"published domain {domain_id} at {api.base_url}")
+    return answer
+
+
+def domain_from_manifest(
+    path: Path, *, domain_id: str | None = None, env_url: str = "http://localhost:8765"
+) -> DomainConfig:
+    """Return the domain that a manifest describes, reached at `env_url`. Raises as `load_manifest`."""
+    manifest = load_manifest(path, domain_id=domain_id)
+    return DomainConfig(
+        id=manifest.id,
+        name=manifest.name,
+        binding_vow=manifest.vow,
+        endpoint=EnvironmentEndpoint(mode="remote", url=env_url),
+        scoring=manifest.scoring,
+        tags=list(manifest.tags),
+        detail=manifest.description,
+    )
+
+
+def domain_from_script(path: Path) -> DomainConfig:
+    """Run a Python file and return its DOMAIN_CONFIG (a DomainConfig, or the object of one).
+
+    Raises UsageError when there is no such file or name, InvalidInput with all problems of an object.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}; name a Python file that defines DOMAIN_CONFIG")
+    config = runpy.run_path(str(path)).get("DOMAIN_CONFIG")
+    if isinstance(config, DomainConfig):
+        return config
+    if not isinstance(config, Mapping):
+        raise UsageError(f"{path} defines no DOMAIN_CONFIG; assign a DomainConfig to that name")
+    try:
+        return DomainConfig.model_validate(config)
+    except ValidationError as error:
+        raise InvalidInput(f"DOMAIN_CONFIG of {path}", _problems(error)) from error
+
+
+def _problems(error: ValidationError) -> list[Problem]:
+    problems = []
+    for fault in error.errors():
+        path = ""
+        for part in fault["loc"]:
+            path = join(path, part)
+        problems.append(Problem(path, fault["msg"]))
+    return problems
+
+
+def renamed(config: DomainConfig, domain_id: str) -> DomainConfig:
+    """Return the domain under another id, the ids of its binding vow included."""
+    vow = config.binding_vow.model_copy(update={"id": f"{domain_id}-vow", "domain_id": domain_id})
+    return config.model_copy(update={"id": domain_id, "binding_vow": vow})
