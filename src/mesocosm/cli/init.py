@@ -1,0 +1,29 @@
+"""`mesocosm init`: a new environment."""
+
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+@click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="Where to write it.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+def init(directory: str, force: bool) -> None:
+    """Scaffold an environment: manifest, adapter, env, test, showcase page. It runs green untouched."""
+    from mesocosm.cli.render import emit
+    from mesocosm.environments.scaffold import scaffold
+
+    done = scaffold(Path(directory), force=force)
+    if options().json:
+        emit({"files": [{"path": str(item.path), "written": item.written} for item in done]})
+        return
+    for item in done:
+        click.echo(f"wrote {item.path}" if item.written else f"skip (exists): {item.path}")
+    enter = "" if directory == "." else f"cd {directory} && "
+    click.echo("\nNext:")
+    click.echo(f"  {enter}mesocosm run local --model builtin/random --episodes 20 --parallel 4")
+    click.echo("  mesocosm run local --model builtin/oracle          the ceiling")
+    click.echo("  mesocosm run local                                 with ollama/llama3.2 on a running Ollama")
+    click.echo("Then edit env.py; LOCAL_DEV.md tells the rest.")

@@ -1,0 +1,14 @@
+"""Serve the environment over HTTP. Mesocosm starts this file with --port; by hand: python adapter.py"""
+
+import argparse
+
+from bench_common.env_sdk import serve
+
+from env import MyEnv
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8765)
+    arguments = parser.parse_args()
+    serve(MyEnv, host=arguments.host, port=arguments.port)
