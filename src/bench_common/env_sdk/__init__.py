@@ -1,6 +1,6 @@
 """What environments import: `from bench_common.env_sdk import BaseEnv, StepResult, serve`.
 
-Names that need a web server are imported on first use, so that an environment and its tests load at once.
+Names that need a web server or pydantic are imported on first use, so that an environment and its tests load at once.
 """
 
 from importlib import import_module
@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from mesocosm.environments.sdk import BaseEnv, StepResult
 
 if TYPE_CHECKING:
+    from bench_common.env_sdk.registration import DomainConfig, register_domain
     from bench_common.env_sdk.server import serve
 
-__all__ = ["BaseEnv", "StepResult", "serve"]
+__all__ = ["BaseEnv", "DomainConfig", "StepResult", "register_domain", "serve"]
 
-_HOMES = {"serve": "bench_common.env_sdk.server"}
+_HOMES = {
+    "DomainConfig": "bench_common.env_sdk.registration",
+    "register_domain": "bench_common.env_sdk.registration",
+    "serve": "bench_common.env_sdk.server",
+}
 
 
 def __getattr__(name: str) -> Any:
