@@ -1,0 +1,186 @@
+"""`mesocosm doctor`: is everything there that a run needs?"""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.failure import MesocosmError
+
+PRODUCTION = "https://api.swecc.org/bench"
+LOCAL = "http://127.0.0.1:8010"
+ADAPTER = "http://127.0.0.1:8765"
+TIMEOUT_S = 10.0
+LEAST_FREE = 500 * 1024 * 1024
+
+
+@dataclass
+class Report:
+    """What was found: probes by name, problems that make it fail, and remarks."""
+
+    probes: dict[str, Any] = field(default_factory=dict)
+    issues: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def truthy(value: str | None) -> bool:
+    """Whether an environment variable means yes."""
+    return (value or "").strip().lower() in {"1", "true", "yes", "on"}
+
+
+@click.command(cls=Command)
+@click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
+def doctor(local: bool) -> int:
+    """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here."""
+    from mesocosm.cli.render import emit
+
+    profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
+    base = base_url(profile)
+    report = Report()
+    health = report.probes["health"] = probe(f"{base}/health")
+    openapi = report.probes["openapi"] = probe(f"{base}/openapi.json")
+    serving = health["status_code"] == 200 and openapi["status_code"] == 200
+    if profile == "local":
+        ok = _local(report, serving=serving)
+    else:
+        ok = serving
+        _remote(report, base, health, openapi)
+    _machine(report)
+    emit(
+        {
+            "ok": ok,
+            "profile": profile,
+            "base_url": base,
+            **report.probes,
+            "issues": report.issues,
+            "notes": report.notes,
+        }
+    )
+    return 0 if ok else 1
+
+
+def base_url(profile: str) -> str:
+    """Return the platform's URL: flag, variables, then this machine or production."""
+    names = ("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")
+    given = options().base_url or next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return (given or (LOCAL if profile == "local" else PRODUCTION)).rstrip("/")
+
+
+def probe(url: str) -> dict[str, Any]:
+    """Return {url, status_code, error} of a GET; never raises."""
+    return fetch(url)[0]
+
+
+def fetch(url: str) -> tuple[dict[str, Any], bytes]:
+    """Return the probe of `url` and the first megabyte that it answered; never raises."""
+    found: dict[str, Any] = {"url": url, "status_code": None, "error": None}
+    if urlsplit(url).scheme not in {"http", "https"}:
+        return {**found, "error": "no http or https URL"}, b""
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:  # noqa: S310  (scheme checked above)
+            return {**found, "status_code": answer.status}, answer.read(1_000_000)
+    except urllib.error.HTTPError as error:
+        return {**found, "status_code": error.code, "error": str(error.reason)}, b""
+    except (OSError, ValueError) as error:
+        return {**found, "error": str(getattr(error, "reason", error))}, b""
+
+
+def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str, Any]) -> None:
+    if health["status_code"] is None:
+        here = urlsplit(base).hostname in {"127.0.0.1", "localhost", "::1"}
+        advice = (
+            "start your server, or leave out --base-url to use the public one"
+            if here
+            else "check the network and the URL; for a server on this machine use --base-url http://127.0.0.1:8010"
+        )
+        report.issues.append(f"{base} does not answer ({health['error']}): {advice}")
+    elif health["status_code"] != 200:
+        report.issues.append(f"{health['url']} answered {health['status_code']}")
+    if openapi["status_code"] != 200 and health["status_code"] is not None:
+        hint = "" if base.endswith("/bench") else f"; the public API lies under /bench: try {base}/bench"
+        report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
+
+
+def _local(report: Report, *, serving: bool) -> bool:
+    url = (os.environ.get("MESOCOSM_ENV_URL") or os.environ.get("MESOCOSM_ADAPTER_URL") or ADAPTER).rstrip("/")
+    adapter = report.probes["env_adapter"] = probe(f"{url}/health")
+    manifest = report.probes["manifest"] = _manifest()
+    report.probes["ollama"] = _ollama(report)
+    running = adapter["status_code"] == 200
+    if running:
+        report.notes.append(f"an adapter runs at {url}; `run local` will use it, and a second one needs another port")
+    elif manifest["ok"]:
+        report.notes.append(f"no adapter runs at {url}; `run local` starts the manifest's adapter by itself")
+    else:
+        report.issues.append(
+            f"no adapter runs at {url} ({adapter['error'] or adapter['status_code']}): python adapter.py"
+        )
+    if manifest["path"] and not manifest["ok"]:
+        report.issues += [f"{manifest['path']}: {problem}" for problem in manifest["problems"]]
+    elif not manifest["path"]:
+        report.notes.append(manifest["problems"][0])
+    if not serving:
+        report.notes.append("no platform server runs here; local runs do not need one")
+    return running or bool(manifest["ok"])
+
+
+def _manifest() -> dict[str, Any]:
+    from mesocosm.core.failure import InvalidInput
+    from mesocosm.environments.manifest import find_manifest, load_manifest
+
+    path: Path | None = None
+    try:
+        path = find_manifest(Path.cwd())
+        load_manifest(path)
+    except InvalidInput as error:
+        return {"path": str(path), "ok": False, "problems": [str(problem) for problem in error.problems]}
+    except MesocosmError as error:
+        return {"path": str(path) if path else None, "ok": False, "problems": [str(error)]}
+    return {"path": str(path), "ok": True, "problems": []}
+
+
+def _ollama(report: Report) -> dict[str, Any]:
+    from mesocosm.cli.local import DEFAULT_MODEL
+    from mesocosm.core.model import ModelName
+    from mesocosm.models.ollama import base_url as ollama_url
+
+    name = ModelName.parse(DEFAULT_MODEL)
+    url, wanted = ollama_url(name), name.model
+    found, body = fetch(f"{url}/api/tags")
+    if found["status_code"] != 200:
+        report.notes.append(
+            f"Ollama does not answer at {url} ({found['error'] or found['status_code']}); models ollama/… need it: "
+            "`ollama serve`. builtin/random and builtin/oracle need nothing"
+        )
+        return {**found, "models": []}
+    try:
+        models = [str(item["name"]) for item in json.loads(body)["models"]]
+    except (ValueError, KeyError, TypeError):
+        report.notes.append(f"what answers at {url} does not speak Ollama's protocol")
+        return {**found, "models": []}
+    if wanted not in {name.removesuffix(":latest") for name in models}:
+        report.notes.append(f"the default model is not there yet: ollama pull {wanted}")
+    return {**found, "models": models}
+
+
+def _machine(report: Report) -> None:
+    report.probes["python"] = platform.python_version()
+    results = options().results()
+    place = next((parent for parent in (results, *results.resolve().parents) if parent.exists()), Path("/"))
+    free = shutil.disk_usage(place).free
+    report.probes["disk"] = {"path": str(results), "free_bytes": free}
+    if free < LEAST_FREE:
+        report.issues.append(f"only {free // 2**20} MiB are free for {results}; results need room")
+    if not os.access(place, os.W_OK):
+        report.issues.append(f"{place} cannot be written; choose another place with --results-dir")
+    report.probes["host"] = socket.gethostname()

@@ -1,0 +1,49 @@
+"""`mesocosm validate`: a document against every rule."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.failure import MesocosmError
+
+
+class Unreadable(MesocosmError):
+    """The document could not be read at all."""
+
+
+@click.command(cls=Command)
+@click.argument("file", metavar="FILE|-")
+def validate(file: str) -> int:
+    """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
+
+    Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
+    path. Exits 1 when something is wrong.
+    """
+    from mesocosm.cli.render import emit
+    from mesocosm.environments.validation import validate_document
+
+    directory = None if file == "-" else Path(file).resolve().parent
+    verdict = validate_document(_read(file), directory=directory)
+    emit(verdict.to_json())
+    if not options().json and sys.stderr.isatty():
+        for problem in verdict.problems:
+            click.secho(f"✗ {problem}", fg="red", err=True)
+        for problem in verdict.warnings:
+            click.secho(f"! {problem}", fg="yellow", err=True)
+    return 0 if verdict.ok else 1
+
+
+def _read(file: str) -> object:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unreadable(
+            f"{file} cannot be read: {error}; give the path of a JSON file, or - for standard input"
+        ) from error
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Unreadable(f"{file} is no JSON: {error}") from error
