@@ -1,0 +1,207 @@
+"""The HTTP client: one per event loop, for any number of servers and thousands of requests at once.
+
+    async with Client() as client:
+        response = await client.request("POST", url, headers=headers, body=b"{}", timeout=60)
+
+Redirects are not followed; a response with any status is returned as it is. Proxies come from the environment.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from mesocosm.http.connection import Connection
+from mesocosm.http.dial import Route
+from mesocosm.http.errors import ConnectFailed, ConnectionLost, InvalidRequest, Timeout
+from mesocosm.http.pool import Pool
+from mesocosm.http.proxy import Proxies
+from mesocosm.http.response import Response
+from mesocosm.http.target import Origin, Target, request_head, target, visible
+
+_LONGEST = 86_400.0
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Client:
+    """Sends requests over kept-open connections. Use it within one event loop, and close it there.
+
+    At most `limit_per_host` connections to one server, each made within `connect_timeout` seconds and dropped after
+    `idle_timeout` seconds without a request. A response of more than `max_response` bytes is an error. `tls` replaces
+    the default TLS context.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit_per_host: int = 10_000,
+        connect_timeout: float = 10.0,
+        idle_timeout: float = 30.0,
+        max_response: int = 64 * 1024 * 1024,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._limit = limit_per_host
+        self._connect_timeout = connect_timeout
+        self._idle_timeout = idle_timeout
+        self._max_response = max_response
+        self._tls = tls
+        self._proxies = Proxies()
+        self._pools: dict[tuple[Origin, str | None], Pool] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        timeout: float,  # noqa: ASYNC109 -- asyncio.timeout around the call would cost more, and could not say the phase
+        unix_socket: str | None = None,
+        resend: bool = True,
+    ) -> Response:
+        """Send one request and return the complete response.
+
+        `timeout` is in seconds, from here to the last byte (at most a day). `unix_socket` is the path of a socket to
+        use instead of the URL's host. A kept-open connection that turns out dead before anything of the response came
+        is replaced once and the request sent again; `resend=False` forbids that, for requests that must not be
+        processed twice. Raises HttpError.
+        """
+        loop = asyncio.get_running_loop()
+        where = _target(method, url)
+        if self._loop is not loop:
+            self._bind(loop)
+        if not timeout > 0:
+            raise InvalidRequest(method, where.shown, f"a timeout of {timeout} s leaves no time")
+        pool = self._pools.get((where.origin, unix_socket)) or self._pool(method, where, unix_socket)
+        head = _head(method, where, headers, body, pool.route)
+        call = _Call(method, where, head, body or b"", timeout, loop.time() + min(timeout, _LONGEST))
+        await _permit(pool, call)
+        try:
+            connection = pool.take()
+            if connection is None:
+                return await _exchange(pool, await self._connect(pool, call), call)
+            try:
+                return await _exchange(pool, connection, call)
+            except ConnectionLost as lost:
+                if self._closed or lost.received or (lost.processed and not resend):
+                    raise
+                return await self._again(pool, call, lost)
+        finally:
+            pool.permits.release()
+
+    async def close(self) -> None:
+        """Drop all connections; requests in progress fail with ConnectionLost."""
+        self._closed = True
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._loop is not None:
+            raise RuntimeError("an HTTP client works within one event loop; make another one for this loop")
+        self._loop = loop
+
+    def _pool(self, method: str, where: Target, unix_socket: str | None) -> Pool:
+        """Return a new pool for a server not met before."""
+        try:
+            proxy = self._proxies.proxy(where.origin) if unix_socket is None else None
+        except ValueError as error:
+            raise ConnectFailed(method, where.shown, str(error)) from error
+        tls = None
+        if where.origin.scheme == "https":
+            if self._tls is None:
+                # Reading the authorities takes 20 ms, so only when they are needed.
+                self._tls = ssl.create_default_context()
+                self._tls.set_alpn_protocols(["http/1.1"])
+            tls = self._tls
+        self._pools[where.origin, unix_socket] = pool = Pool(
+            Route(where.origin, tls, unix_socket, proxy),
+            limit=self._limit,
+            idle_seconds=self._idle_timeout,
+            max_response=self._max_response,
+        )
+        return pool
+
+    async def _connect(self, pool: Pool, call: "_Call") -> Connection:
+        """Return a new connection. Raises ConnectFailed, Timeout."""
+        last = pool.loop.time() + self._connect_timeout
+        try:
+            async with asyncio.timeout_at(min(last, call.deadline)) as limit:
+                connection = await pool.open()
+        except OSError as error:
+            if limit.expired():
+                seconds = call.timeout if call.deadline <= last else self._connect_timeout
+                raise Timeout(call.method, call.where.shown, "connect", seconds) from error
+            raise ConnectFailed(call.method, call.where.shown, str(error)) from error
+        if self._closed:
+            connection.abort()
+            raise ConnectFailed(call.method, call.where.shown, "the client was closed")
+        return connection
+
+    async def _again(self, pool: Pool, call: "_Call", lost: ConnectionLost) -> Response:
+        """Repeat a request whose kept-open connection was dead."""
+        try:
+            connection = await self._connect(pool, call)
+        except ConnectFailed as error:
+            cause = f"{lost.cause}, and then: {error.cause}"
+            raise ConnectionLost(lost.method, lost.url, cause, lost.processed, lost.received) from error
+        return await _exchange(pool, connection, call)
+
+
+@dataclass(slots=True)
+class _Call:
+    """One request on its way. `deadline` is a time of the event loop, `timeout` the seconds it stands for."""
+
+    method: str
+    where: Target
+    head: bytes
+    body: bytes
+    timeout: float
+    deadline: float
+
+
+def _target(method: str, url: str) -> Target:
+    try:
+        return target(url)
+    except ValueError as error:
+        raise InvalidRequest(method, visible(url), str(error)) from error
+
+
+def _head(method: str, where: Target, headers: Mapping[str, str], body: bytes | None, route: Route) -> bytes:
+    """Return everything before the body."""
+    proxy = route.proxy if route.tls is None else None
+    authorization = proxy.authorization if proxy else ""
+    head = request_head(method, where, tuple(headers.items()), proxy is not None, authorization)
+    if body is None and method not in _WITH_BODY:
+        return head + b"\r\n"
+    return b"%bContent-Length: %d\r\n\r\n" % (head, len(body or b""))
+
+
+async def _permit(pool: Pool, call: _Call) -> None:
+    """Wait until one more connection may be used."""
+    if not pool.permits.locked():
+        await pool.permits.acquire()
+        return
+    try:
+        async with asyncio.timeout_at(call.deadline):
+            await pool.permits.acquire()
+    except TimeoutError as error:
+        raise Timeout(call.method, call.where.shown, "pool", call.timeout) from error
+
+
+async def _exchange(pool: Pool, connection: Connection, call: _Call) -> Response:
+    """Send the request and wait. Whatever else happens, an unfinished connection is not used again."""
+    try:
+        return await connection.send(call.method, call.where, call.head, call.body, call.deadline, call.timeout)
+    finally:
+        pool.give_back(connection)

@@ -1,0 +1,70 @@
+"""Forwarding proxies as the environment names them: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY."""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+
+from mesocosm.http.target import Origin, Target, target
+
+
+class Proxies:
+    """The proxy settings of an environment, read once.
+
+    Lower-case names win. NO_PROXY lists host names (with everything below them), `host:port`, addresses and networks,
+    or `*`. Loopback is never reached through a proxy.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        given = os.environ if environment is None else environment
+        # In a CGI program HTTP_PROXY is the request header `Proxy`, which anybody can send.
+        upper = {"HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"} | (set() if "REQUEST_METHOD" in given else {"HTTP_PROXY"})
+
+        def value(name: str) -> str:
+            return (given.get(name) or (given.get(name.upper(), "") if name.upper() in upper else "")).strip()
+
+        everything = value("all_proxy")
+        self._by_scheme = {"http": value("http_proxy") or everything, "https": value("https_proxy") or everything}
+        self._direct = [entry for part in value("no_proxy").split(",") if (entry := part.strip().lower().lstrip("."))]
+
+    def proxy(self, origin: Origin) -> Target | None:
+        """Return the proxy for a server, None for a direct connection. Raises ValueError for unusable settings."""
+        url = self._by_scheme[origin.scheme]
+        if not url or self._is_direct(origin):
+            return None
+        proxy = target(url if "://" in url else f"http://{url}")
+        if proxy.origin.scheme != "http":
+            raise ValueError(f"the proxy {proxy.shown} must be an http:// URL")
+        return proxy
+
+    def _is_direct(self, origin: Origin) -> bool:
+        host = origin.host.rstrip(".")
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        address = _address(host)
+        if address is not None and address.is_loopback:
+            return True
+        return any(_covers(entry, host, origin.port, address) for entry in self._direct)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _covers(entry: str, host: str, port: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
+    if entry == "*":
+        return True
+    if address is not None:
+        try:
+            return address in ipaddress.ip_network(entry.strip("[]"), strict=False)
+        except ValueError:
+            pass
+    name, _, only = entry.rpartition(":")
+    if name and only.isdigit():
+        if int(only) != port:
+            return False
+        entry = name.strip("[]")
+    entry = entry.removeprefix("*.")
+    return host == entry or host.endswith(f".{entry}")

@@ -1,0 +1,115 @@
+"""Where a request goes: a URL taken apart, and the head of the request that is sent there."""
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from mesocosm.http.errors import InvalidRequest
+
+_PORTS = {"http": 80, "https": 443}
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_RESERVED = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te"})
+_DEFAULTS = (("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("User-Agent", "mesocosm"))
+
+
+class Origin(NamedTuple):
+    """A server: scheme, host without brackets, port."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def authority(self) -> str:
+        """Host and port as they stand in a URL; a default port is left out."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS.get(self.scheme) else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A URL taken apart. `shown` is the URL as messages may show it; `authorization` comes from its user part."""
+
+    origin: Origin
+    path: str
+    shown: str
+    authorization: str = ""
+
+    @property
+    def absolute(self) -> str:
+        """The URL as a forwarding proxy wants it."""
+        return f"{self.origin.scheme}://{self.origin.authority}{self.path}"
+
+
+@lru_cache(maxsize=1024)
+def target(url: str) -> Target:
+    """Take a URL apart. Raises ValueError that says what is wrong, without quoting the URL."""
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not parts.hostname:
+        raise ValueError("the URL must begin with http:// or https:// and name a host")
+    host = parts.hostname
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii")
+    if re.search(r"[\x00-\x20\x7f%\\]", host):
+        raise ValueError("the host of the URL has characters that no host name has")
+    port = parts.port if parts.port is not None else _PORTS[scheme]
+    origin = Origin(scheme, host, port)
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
+    query = quote(parts.query, safe="/?%:@!$&'()*+,;=~")
+    shown = f"{scheme}://{origin.authority}{path}"
+    if query:
+        shown += "?" + "&".join(f"{part.split('=')[0]}=…" for part in query.split("&"))
+    return Target(origin, f"{path}?{query}" if query else path, shown, _basic(parts.username, parts.password))
+
+
+def visible(url: str) -> str:
+    """Return a URL without user, password, fragment and query values; what is no URL is not shown at all."""
+    try:
+        return target(url).shown
+    except ValueError:
+        return "(unusable URL)"
+
+
+def _basic(user: str | None, password: str | None) -> str:
+    if user is None and password is None:
+        return ""
+    pair = f"{unquote(user or '')}:{unquote(password or '')}"
+    return "Basic " + b64encode(pair.encode()).decode("ascii")
+
+
+# A caller sends the same headers to the same URL thousands of times.
+@lru_cache(maxsize=256)
+def request_head(
+    method: str, where: Target, headers: tuple[tuple[str, str], ...], proxied: bool, authorization: str
+) -> bytes:
+    """Return request line and headers up to the body's length, each line ended.
+
+    `proxied` asks for the form that a forwarding proxy takes, `authorization` authenticates to it. Raises
+    InvalidRequest for what would break the message apart.
+    """
+    given = {name.lower() for name, _ in headers}
+    lines = [("Host", where.origin.authority)] if "host" not in given else []
+    lines += [default for default in _DEFAULTS if default[0].lower() not in given]
+    if where.authorization and "authorization" not in given:
+        lines.append(("Authorization", where.authorization))
+    if authorization:
+        lines.append(("Proxy-Authorization", authorization))
+    lines += headers
+    if not _TOKEN.fullmatch(method) or method == "CONNECT":
+        raise InvalidRequest(method, where.shown, "this method cannot be sent")
+    for name, value in lines:
+        # The value may be a secret; the name says enough.
+        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise InvalidRequest(method, where.shown, f"header {name!r} has characters that HTTP does not allow")
+        if name.lower() in _RESERVED:
+            raise InvalidRequest(method, where.shown, f"header {name!r} is the client's own; leave it out")
+    head = f"{method} {where.absolute if proxied else where.path} HTTP/1.1\r\n"
+    try:
+        return (head + "".join(f"{name}: {value}\r\n" for name, value in lines)).encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(method, where.shown, "a header has characters outside Latin-1; encode them") from error
