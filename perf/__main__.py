@@ -1,0 +1,28 @@
+"""`python -m perf [name …]`: run the measurements."""
+
+import sys
+
+from perf import engine, resume
+from perf.machine import machine
+
+ALL = {
+    "noop": engine.noop,
+    "model": engine.model,
+    "environment": engine.environment,
+    "resume": resume.resume,
+    "help": engine.help_,
+}
+
+
+def main() -> None:
+    """Run the named measurements, or all of them."""
+    names = sys.argv[1:] or list(ALL)
+    print(machine())
+    for name in names:
+        if name not in ALL:
+            raise SystemExit(f"{name!r} is no measurement; there are: {', '.join(ALL)}")
+        ALL[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What the figures were measured on, and processes pinned to cores."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+def machine() -> str:
+    """Return processor, cores, memory and Python on one line."""
+    cpu = platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        cpu = names[0] if names else cpu
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+
+
+def pinned(core: int, module: str, *arguments: str) -> dict[str, Any]:
+    """Run `python -m module arguments` on one core and return the JSON document that it prints last."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(
+        _on(core, command), cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_environment()
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    document = json.loads(done.stdout.strip().splitlines()[-1])
+    assert isinstance(document, dict)
+    return document
+
+
+def started(core: int, module: str, *arguments: str) -> "subprocess.Popen[str]":
+    """Start `python -m module arguments` on one core; its standard output is piped."""
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(_on(core, command), cwd=ROOT, stdout=subprocess.PIPE, text=True, env=_environment())
+
+
+def _on(core: int, command: Sequence[str]) -> list[str]:
+    return ["taskset", "-c", str(core % (os.cpu_count() or 1)), *command]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def line(what: str, figure: float, unit: str, budget: float, *, above: bool = True) -> None:
+    """Print a figure beside its budget, and how much of it was reached."""
+    share = figure / budget if above else budget / figure
+    sign = "≥" if above else "≤"
+    print(f"  {what:<58} {figure:>10,.1f} {unit:<11} budget {sign} {budget:,.0f} ({share:.2f}×)")
