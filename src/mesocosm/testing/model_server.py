@@ -42,6 +42,10 @@ ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error)
 GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
 
 
+_ANYTHING = ("fake:latest", "llama3.2:latest")
+"""What a server without `models` lists."""
+
+
 class ModelServer(LoopbackServer):
     """A server that answers like a model.
 
@@ -139,7 +143,7 @@ class ModelServer(LoopbackServer):
             act()
 
     def _listing(self, path: str) -> bytes:
-        models = self.models if self.models is not None else ("fake",)
+        models = self.models if self.models is not None else _ANYTHING
         if path == "/api/tags":
             tags = [{"name": name, "model": name} for name in models]
             return response(200, msgspec.json.encode({"models": tags}))

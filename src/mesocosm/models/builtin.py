@@ -1,0 +1,74 @@
+"""Models without an endpoint: floor, ceiling, scripts and people.
+
+`builtin/random` draws from the action space, `builtin/empty` says nothing, `builtin/oracle` plays the best action that
+the environment knows, `builtin/scripted:FILE` reads its replies from a file, `builtin/human` asks on the terminal.
+"""
+
+from random import Random
+from typing import Any
+
+from mesocosm.core.failure import Cause, EpisodeError, UnknownName, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.core.registry import suggestion
+from mesocosm.core.sampling import sample, sample_schema
+from mesocosm.models.human import open_human
+from mesocosm.models.inprocess import LOCAL_STRUCTURED, InProcessModel, json_text, spoken
+from mesocosm.models.scripted import open_scripted
+
+NAMES = ("random", "empty", "oracle", "scripted:FILE", "human")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return a built-in model. Raises UnknownName for a name that is none, UsageError for a script that is unusable."""
+    name = ModelName.parse(settings.name)
+    if name.base_url:
+        raise UsageError(
+            f"builtin/{name.model} runs in this process and takes no base URL; leave out what follows the @"
+        )
+    full = f"builtin/{name.model}"
+    kind, _, file = name.model.partition(":")
+    match kind:
+        case "random" if not file:
+            return InProcessModel(full, _random, LOCAL_STRUCTURED)
+        case "empty" if not file:
+            return InProcessModel(full, _empty)
+        case "oracle" if not file:
+            return InProcessModel(full, _oracle, LOCAL_STRUCTURED)
+        case "human" if not file:
+            return open_human(full)
+        case "scripted":
+            return open_scripted(full, file)
+    raise UnknownName(f"no built-in model is called {name.model!r}{suggestion(name.model, list(NAMES))}")
+
+
+async def _random(request: ModelRequest) -> str:
+    """Draw an action; equal seed, trial and step draw the same one."""
+    view = request.view
+    if view is None:
+        rng = Random(digest([message.text for message in request.messages]))
+    else:
+        rng = Random(f"{view.task if view.seed is None else view.seed}/{view.trial}/{view.step}")
+    if view is not None and view.space is not None:
+        return spoken(sample(view.space, rng), request)
+    if request.schema is not None:
+        return json_text(sample_schema(request.schema, rng))
+    return "".join(rng.choices(_LETTERS, k=8))
+
+
+async def _empty(_request: ModelRequest) -> str:
+    return ""
+
+
+async def _oracle(request: ModelRequest) -> str:
+    oracle = request.view.oracle if request.view is not None else None
+    if oracle is None:
+        raise EpisodeError(
+            Cause.MODEL_REJECTED,
+            "builtin/oracle: nothing here knows the best action; an environment has an oracle when its class defines "
+            "`oracle`, a dataset when its tasks have a target. builtin/random works everywhere",
+        )
+    best: Any = await oracle()
+    return spoken(best, request)

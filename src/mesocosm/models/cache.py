@@ -1,0 +1,203 @@
+"""The response cache: a request that was answered before is not sent again.
+
+The key covers everything that is sent (model, address, messages, sampling, schema, tools, extra settings) and the trial
+index, so repetitions of a task still get answers of their own. Errors are never kept. An answer out of the cache keeps
+its tokens, costs 0.0 because nothing was spent for it, and says `cached`.
+"""
+
+import asyncio
+import hashlib
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.message import ToolCall
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.core.usage import Usage
+
+FILE = "responses.sqlite"
+"""Name of the database inside a directory."""
+
+_BUSY_S = 10.0
+_log = logging.getLogger(__name__)
+_sorted = msgspec.json.Encoder(order="sorted").encode
+_T = TypeVar("_T")
+
+
+class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    text: str
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = Usage(calls=1)
+    model: str = ""
+
+
+_read = msgspec.json.Decoder(_Kept).decode
+
+
+def request_key(settings: ModelSettings, address: str, request: ModelRequest) -> bytes:
+    """Return the key of a request: a SHA-256 digest (32 bytes) of all that shapes the answer."""
+    sent = [
+        settings.name,
+        address,
+        settings.extra,
+        request.messages,
+        float(request.temperature),
+        request.max_tokens,
+        request.top_p,
+        request.schema,
+        request.schema_name if request.schema is not None else "",
+        request.tools,
+        request.extra,
+        request.trial,
+    ]
+    return hashlib.sha256(_sorted(sent)).digest()
+
+
+class ResponseFile:
+    """A SQLite file of answers by key; several processes may use it at once. Methods block."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path / FILE if path.is_dir() else path
+        self._connection = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA journal_mode = WAL")
+            # An answer lost in a power cut is asked for again; a sync for each would cost more than it saves.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS responses (key BLOB PRIMARY KEY, reply BLOB NOT NULL, at REAL NOT NULL) "
+                "WITHOUT ROWID"
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise InfrastructureError(
+                f"the response cache {self.path} cannot be used: {error}; name another file, or delete this one if it "
+                "is no cache any more"
+            ) from error
+        return connection
+
+    def get(self, key: bytes) -> ModelReply | None:
+        """Return the answer kept under `key`, marked as cached, or None. Raises sqlite3.Error."""
+        row = self._connection.execute("SELECT reply FROM responses WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        try:
+            kept = _read(row[0])
+        except msgspec.DecodeError:
+            return None
+        usage = msgspec.structs.replace(kept.usage, cost_usd=0.0)
+        return ModelReply(
+            kept.text, kept.reasoning, kept.tool_calls, kept.finish_reason, usage, kept.model, cached=True
+        )
+
+    def put(self, key: bytes, reply: ModelReply) -> None:
+        """Keep an answer; an older one stays. Raises sqlite3.Error."""
+        kept = _Kept(reply.text, reply.reasoning, reply.tool_calls, reply.finish_reason, reply.usage, reply.model)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO responses VALUES (?, ?, ?)", (key, msgspec.json.encode(kept), time.time())
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+@dataclass(slots=True)
+class _Flight:
+    """One call under way and how many wait for it."""
+
+    task: "asyncio.Task[ModelReply]"
+    waiting: int = 0
+
+
+class CachedModel:
+    """A model behind the response cache. Equal requests under way are one call; each caller gets its answer.
+
+    `settings.cache` names a file, or a directory (existing, or written with a slash at its end) to put one in;
+    `address` is where the model is served. Raises InfrastructureError when the cache cannot be used.
+    """
+
+    def __init__(self, model: Model, settings: ModelSettings, address: str = "") -> None:
+        self._model = model
+        self._settings = settings
+        self._address = address
+        path = Path(settings.cache).expanduser()
+        self._file = ResponseFile(path / FILE if settings.cache.endswith("/") else path)
+        # One thread: SQLite answers from memory, and the event loop never waits for a lock of another process.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="response-cache")
+        self._flights: dict[bytes, _Flight] = {}
+        self._warned = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model behind can do."""
+        return self._model.capabilities
+
+    async def check(self) -> None:
+        """Verify the model behind. Raises what it raises."""
+        await self._model.check()
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the kept answer, else ask. Raises EpisodeError."""
+        started = time.perf_counter()
+        key = request_key(self._settings, self._address, request)
+        flight = self._flights.get(key)
+        joined = flight is not None
+        if flight is None:
+            task = asyncio.get_running_loop().create_task(self._fetch(key, request))
+            flight = self._flights[key] = _Flight(task)
+            task.add_done_callback(lambda _: self._forget(key, flight))
+        flight.waiting += 1
+        try:
+            reply = await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.task.done():
+                # Nobody wants it any more; a new caller must not join a call that is being cancelled.
+                self._forget(key, flight)
+                flight.task.cancel()
+        if joined and not reply.cached:
+            usage = msgspec.structs.replace(reply.usage, cost_usd=0.0)
+            reply = replace(reply, usage=usage, cached=True)
+        return replace(reply, latency_s=time.perf_counter() - started) if reply.cached else reply
+
+    def _forget(self, key: bytes, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+    async def _fetch(self, key: bytes, request: ModelRequest) -> ModelReply:
+        kept = await self._attempt(lambda: self._file.get(key))
+        if kept is not None:
+            return kept
+        reply = await self._model.ask(request)
+        await self._attempt(lambda: self._file.put(key, reply))
+        return reply
+
+    async def _attempt(self, act: Callable[[], _T]) -> _T | None:
+        """Do something with the file. A cache that breaks in the middle of a run is left out, and that is said."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+        except sqlite3.Error as error:
+            if not self._warned:
+                self._warned = True
+                _log.warning("the response cache %s is not used: %s", self._file.path, error)
+            return None
+
+    async def close(self) -> None:
+        """Close the model and the file."""
+        await self._model.close()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._file.close)
+        self._thread.shutdown()

@@ -1,0 +1,87 @@
+"""From a name to a model: the one place where models are opened."""
+
+from collections.abc import Callable
+
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.core.registry import MODELS, fold, suggestion
+from mesocosm.models.endpoint import PROVIDERS, configured, endpoint, is_loopback
+
+IN_PROCESS = frozenset({"builtin", "replay"})
+"""Providers that answer from inside: nothing is sent, so nothing is cached."""
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return the model that `settings` name, behind the response cache when they name one.
+
+    A provider that nobody registered is taken as OpenAI-compatible when it has a base URL, else it goes to LiteLLM.
+    Raises UsageError (UnknownName with a suggestion, a missing package, an unusable address) and InfrastructureError
+    for a cache that cannot be used.
+    """
+    name = ModelName.parse(settings.name)
+    model: Model = _factory(name)(settings)
+    if settings.cache and name.provider not in IN_PROCESS:
+        from mesocosm.models.cache import CachedModel
+
+        return CachedModel(model, settings, address(name))
+    return model
+
+
+def _factory(name: ModelName) -> Callable[[ModelSettings], Model]:
+    if _registered(name.provider):
+        factory: Callable[[ModelSettings], Model] = MODELS.get(name.provider)
+        return factory
+    if name.base_url or configured(name.provider):
+        from mesocosm.models import openai
+
+        return openai.open_model
+    from mesocosm.models import litellm
+
+    if litellm.knows(name.provider):
+        return litellm.open_model
+    remedy = "" if litellm.installed() else f". Many more providers come with LiteLLM; {litellm.INSTALL}"
+    raise UnknownName(
+        f"no model provider is called {name.provider!r}{suggestion(name.provider, _known())}. A server that speaks the "
+        f"OpenAI protocol is written {name.provider}/{name.model}@http://HOST:PORT/v1{remedy}"
+    )
+
+
+def _known() -> list[str]:
+    return [entry.name for entry in MODELS.entries()]
+
+
+def _registered(provider: str) -> bool:
+    return fold(provider) in {fold(name) for name in _known()}
+
+
+def address(name: ModelName) -> str:
+    """Return the URL that requests for `name` go to, empty when it is not known here."""
+    if name.provider == "ollama":
+        from mesocosm.models import ollama
+
+        return ollama.base_url(name)
+    if name.base_url:
+        return name.base_url
+    if name.provider in PROVIDERS or (configured(name.provider) and not _registered(name.provider)):
+        return endpoint(name).base_url
+    return ""
+
+
+def is_local(name: ModelName) -> bool:
+    """Whether nothing that is said to this model leaves the machine.
+
+    So it is for `builtin/` and `replay/`, and for everything at a loopback address, whether the name, the environment
+    or the provider's default says so; but not for models that Ollama itself passes on to its cloud.
+    """
+    if name.provider in IN_PROCESS:
+        return True
+    if name.provider == "ollama":
+        from mesocosm.models import ollama
+
+        if ollama.runs_elsewhere(name.model):
+            return False
+    try:
+        return is_loopback(address(name))
+    except UsageError:
+        return False

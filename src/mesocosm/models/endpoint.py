@@ -1,0 +1,105 @@
+"""Where OpenAI-compatible providers are, which key they take, and whether an address is on this machine."""
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName
+
+GENERAL_KEY = "MESOCOSM_API_KEY"
+
+PROVIDERS = {
+    "openai": "https://api.openai.com/v1",
+    "vllm": "http://127.0.0.1:8001/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "cerebras": "https://api.cerebras.ai/v1",
+    "together": "https://api.together.xyz/v1",
+}
+"""Providers that speak the OpenAI protocol, with their public base URLs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An OpenAI-compatible address: base URL, the key to send (may be empty), the variables that can hold one."""
+
+    base_url: str
+    key: str
+    variables: tuple[str, ...]
+    needs_key: bool
+
+
+def endpoint(name: ModelName) -> Endpoint:
+    """Return where `name` is served.
+
+    The URL is the name's own, else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, else the provider's public one. The
+    key of an address that somebody chose is MESOCOSM_API_KEY before `<PROVIDER>_API_KEY`; that of the public one the
+    other way round. Raises UsageError for a provider without an address.
+    """
+    prefix = _prefix(name.provider)
+    public = PROVIDERS.get(name.provider, "")
+    base_url = (name.base_url or configured(name.provider) or public).rstrip("/")
+    if not base_url:
+        raise UsageError(
+            f"no address is known for provider {name.provider!r}; write "
+            f"{name.provider}/{name.model}@http://HOST:PORT/v1 or set {prefix}_BASE_URL"
+        )
+    check_url(base_url, f"{name.provider}/{name.model}")
+    own = f"{prefix}_API_KEY"
+    variables = (own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, own)
+    key = next((value for variable in variables if (value := os.environ.get(variable, "").strip())), "")
+    hosted = base_url == public and not is_loopback(base_url)
+    return Endpoint(base_url, key, variables, hosted)
+
+
+def configured(provider: str) -> str:
+    """Return the base URL that the environment gives a provider, empty without one."""
+    prefix = _prefix(provider)
+    return (os.environ.get(f"{prefix}_BASE_URL") or os.environ.get(f"{prefix}_API_BASE") or "").strip()
+
+
+def _prefix(provider: str) -> str:
+    return provider.upper().replace("-", "_")
+
+
+def check_url(url: str, subject: str) -> None:
+    """Raise UsageError when `url` cannot be the base of HTTP requests."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(
+            f"the base URL {shown(url)!r} of {subject} is none; it reads http://HOST:PORT/v1 or https://HOST/v1"
+        )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the host of `url` is this machine."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback or address.is_unspecified
+
+
+def shown(url: str) -> str:
+    """Return `url` as it may be printed: without credentials, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host = f"[{host}]" if ":" in host else host
+        place = f"{host}:{parts.port}" if parts.port else host
+    except ValueError:
+        return url.rpartition("@")[2]
+    return urlunsplit((parts.scheme, place, parts.path, "", ""))

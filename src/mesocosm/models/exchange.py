@@ -1,0 +1,97 @@
+"""HTTP with a model server: one pooled client for one address, its failures told as ours."""
+
+from collections.abc import Callable
+
+import mesocosm
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.http.client import Client
+from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, InvalidRequest, Timeout
+from mesocosm.http.response import Response
+from mesocosm.models.endpoint import shown
+from mesocosm.models.refusal import Refusal, Words, words
+
+CHECK_S = 10.0
+"""The longest that a check before a run waits for an answer."""
+
+
+class Exchange:
+    """The connection to one model server; `subject` (provider/model) and the shown URL start every message."""
+
+    def __init__(self, subject: str, base_url: str, key: str = "", *, start: str = "check that it runs") -> None:
+        self.subject = subject
+        self.base_url = base_url
+        self._key = key
+        self._start = start
+        self._client = Client()
+        self._headers = {"content-type": "application/json", "user-agent": f"mesocosm/{mesocosm.__version__}"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+
+    async def post(self, path: str, body: bytes, timeout_s: float) -> Response:
+        """Return the response to a POST. Raises EpisodeError when there is none."""
+        return await self._request("POST", path, body, timeout_s)
+
+    async def get(self, path: str, timeout_s: float) -> Response:
+        """Return the response to a GET. Raises EpisodeError when there is none."""
+        return await self._request("GET", path, None, timeout_s)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Response:
+        url = self.base_url + path
+        try:
+            return await self._client.request(method, url, headers=self._headers, body=body, timeout=timeout_s)
+        except HttpError as error:
+            raise self._failure(error, shown(url), timeout_s) from error
+
+    def _failure(self, error: HttpError, url: str, timeout_s: float) -> EpisodeError:
+        if isinstance(error, ConnectFailed) or (isinstance(error, Timeout) and error.phase == "connect"):
+            return EpisodeError(
+                Cause.MODEL_UNAVAILABLE, f"{self.subject}: nothing answers at {url} ({error.cause}); {self._start}"
+            )
+        if isinstance(error, Timeout):
+            return EpisodeError(
+                Cause.MODEL_TIMEOUT,
+                f"{self.subject}: {url} gave no answer within {timeout_s:g} s; allow more time for a call, or fewer "
+                "episodes at once",
+            )
+        if isinstance(error, ConnectionLost):
+            return EpisodeError(
+                Cause.MODEL_UNAVAILABLE, f"{self.subject}: {url}: {error.cause}; the log of the server may say why"
+            )
+        if isinstance(error, InvalidRequest):
+            return EpisodeError(
+                Cause.MODEL_REJECTED, f"{self.subject}: {url}: {error.cause}; check the base URL and key"
+            )
+        return EpisodeError(
+            Cause.MODEL_INVALID,
+            f"{self.subject}: {url}: {error.cause}; check that this is the address of a model server",
+        )
+
+    def refusal(
+        self, path: str, response: Response, max_tokens: int, *, variables: tuple[str, ...] = (), missing: str = ""
+    ) -> EpisodeError:
+        """Return the failure that an answer other than 200 stands for."""
+        said = self.words(response)
+        url = shown(self.base_url + path)
+        header: Callable[[str], str | None] = response.headers.get
+        return Refusal(self.subject, url, response.status, said, header, max_tokens, variables, missing).error()
+
+    def words(self, response: Response) -> Words:
+        """Return what the server said, our key made unreadable."""
+        said = words(response.body)
+        if not self._key:
+            return said
+        return Words(said.message.replace(self._key, "[key]"), said.code, said.param)
+
+    def invalid(self, path: str, body: bytes, what: str) -> EpisodeError:
+        """Return the failure for an answer that says 200 and is none."""
+        excerpt = body[:200].decode("utf-8", "replace") or "nothing"
+        return EpisodeError(
+            Cause.MODEL_INVALID,
+            f"{self.subject}: {shown(self.base_url + path)} answered 200 but {what}: {excerpt!r}; check that this is "
+            "the address of a model server",
+            detail=body[:5000].decode("utf-8", "replace"),
+        )

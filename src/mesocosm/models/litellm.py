@@ -1,0 +1,235 @@
+"""Everything without a fast path, through LiteLLM, which is imported when the first such model is used."""
+
+import asyncio
+import importlib.util
+import os
+import time
+import warnings
+from dataclasses import replace
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.models import chat
+from mesocosm.models.concession import Concessions
+from mesocosm.models.endpoint import GENERAL_KEY, is_loopback, shown
+from mesocosm.models.prices import price
+from mesocosm.models.refusal import Refusal, Words
+
+INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
+_PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
+
+
+def installed() -> bool:
+    """Whether LiteLLM is installed, without importing it."""
+    return importlib.util.find_spec("litellm") is not None
+
+
+@cache
+def load() -> ModuleType:
+    """Import LiteLLM: no banners, no price list from the network. Raises UsageError when it is not installed."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOG", "ERROR")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import litellm
+    except ImportError as error:
+        raise UsageError(f"LiteLLM cannot be imported ({error}); {INSTALL}") from error
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    module: ModuleType = litellm
+    return module
+
+
+def knows(provider: str) -> bool:
+    """Whether LiteLLM is installed and has this provider."""
+    return installed() and provider in {str(getattr(known, "value", known)) for known in load().provider_list}
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return a model behind LiteLLM. Raises UsageError when it is not installed."""
+    name = ModelName.parse(settings.name)
+    if not installed():
+        raise UsageError(f"{name.provider}/{name.model} is reached through LiteLLM, which is missing; {INSTALL}")
+    if settings.extra.get("stream"):
+        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
+    return LiteLLMModel(name, settings)
+
+
+def route(name: ModelName) -> str:
+    """Return the name that LiteLLM knows a model by; `google/` is `gemini/`, `litellm/` is taken off."""
+    if name.provider == "litellm":
+        return name.model.replace("google/gemini-", "gemini/gemini-", 1)
+    return f"{'gemini' if name.provider == 'google' else name.provider}/{name.model}"
+
+
+def gemini_key() -> str:
+    """Return the key for Gemini: GOOGLE_API_KEY, then GEMINI_API_KEY; values that are mere placeholders are skipped."""
+    values = (os.environ.get(variable, "").strip() for variable in ("GOOGLE_API_KEY", "GEMINI_API_KEY"))
+    return next((value for value in values if value and not value.lower().startswith(_PLACEHOLDERS)), "")
+
+
+class LiteLLMModel:
+    """One model behind LiteLLM; its own retries are off, because the engine repeats."""
+
+    def __init__(self, name: ModelName, settings: ModelSettings) -> None:
+        self.name = f"{name.provider}/{name.model}"
+        self._route = route(name)
+        self._base_url = name.base_url
+        self._extra = dict(settings.extra)
+        self._local = is_loopback(name.base_url)
+        self._price = price(name, local=self._local, elsewhere=bool(name.base_url))
+        self._key = self._find_key()
+        self._concessions = Concessions(self.name)
+
+    def _find_key(self) -> str:
+        own = gemini_key() if self._route.startswith("gemini/") else ""
+        if not self._base_url:
+            return own
+        # LiteLLM refuses to start without some key, even for a server on this machine that wants none.
+        return os.environ.get(GENERAL_KEY, "").strip() or own or ("none" if self._local else "")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What LiteLLM knows of the model; an unknown one is taken at its word for images and tools."""
+        structured = self._concessions.structured and bool(load().supports_response_schema(model=self._route))
+        return Capabilities(structured, images=True, tools=True, local=self._local)
+
+    async def check(self) -> None:
+        """Verify provider and key; nothing is sent. Raises UsageError with the remedy."""
+        litellm = load()
+        try:
+            provider = litellm.get_llm_provider(model=self._route)[1]
+        except litellm.exceptions.BadRequestError as error:
+            raise UsageError(
+                f"LiteLLM knows no provider for {self._route!r}; write litellm/PROVIDER/MODEL with one of its providers"
+            ) from error
+        if self._key:
+            return
+        missing = self._missing_keys(provider)
+        if missing:
+            raise UsageError(
+                f"{self.name} needs a key, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set; "
+                f"export {missing[0]}=…, or run a local model such as ollama/llama3.2"
+            )
+
+    def _missing_keys(self, provider: str) -> list[str]:
+        if provider == "gemini":
+            return ["GOOGLE_API_KEY"]
+        found: dict[str, Any] = load().validate_environment(model=self._route)
+        return [] if found.get("keys_in_environment") else list(found.get("missing_keys") or [])
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to one call. Raises EpisodeError."""
+        litellm = load()
+        started = time.perf_counter()
+        while True:
+            body = self._body(request)
+            try:
+                async with asyncio.timeout(request.timeout_s):
+                    response = await litellm.acompletion(**body, **self._transport(request))
+                break
+            except TimeoutError as error:
+                raise self._late(request) from error
+            except Exception as error:
+                if not self._concedes(error, body):
+                    raise self._failure(error, request) from error
+        return self._reply(response, time.perf_counter() - started)
+
+    async def close(self) -> None:
+        """Close the connections that LiteLLM keeps for all its models."""
+        close = getattr(load(), "close_litellm_async_clients", None)
+        if close is not None:
+            await close()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._route,
+            "messages": [msgspec.to_builtins(message) for message in chat.wire_messages(request.messages)],
+            "temperature": request.temperature,
+            self._concessions.limit: request.max_tokens,
+        }
+        if request.top_p is not None:
+            body["top_p"] = request.top_p
+        if request.schema is not None:
+            body["response_format"] = msgspec.to_builtins(chat.response_format(request))
+        if request.tools:
+            body["tools"] = chat.wire_tools(request.tools)
+        body |= {**self._extra, **request.extra}
+        self._concessions.apply(body)
+        return body
+
+    def _transport(self, request: ModelRequest) -> dict[str, Any]:
+        transport: dict[str, Any] = {"timeout": request.timeout_s, "num_retries": 0, "max_retries": 0}
+        if self._base_url:
+            transport["api_base"] = self._base_url
+        if self._key:
+            transport["api_key"] = self._key
+        return transport
+
+    def _reply(self, response: Any, latency_s: float) -> ModelReply:
+        try:
+            completion = msgspec.convert(response.model_dump(), chat.Completion)
+        except msgspec.ValidationError as error:
+            raise EpisodeError(
+                Cause.MODEL_INVALID, f"{self.name}: the answer is no chat completion ({error})"
+            ) from error
+        reply = chat.reply(completion, self._price, self.name, latency_s)
+        if reply is None:
+            raise EpisodeError(Cause.MODEL_INVALID, f"{self.name}: the answer holds no choices", detail=str(response))
+        cost = getattr(response, "_hidden_params", {}).get("response_cost")
+        if reply.usage.cost_usd is None and isinstance(cost, float) and cost > 0 and not self._base_url:
+            return replace(reply, usage=msgspec.structs.replace(reply.usage, cost_usd=cost))
+        return reply
+
+    def _concedes(self, error: Exception, body: dict[str, Any]) -> bool:
+        status = getattr(error, "status_code", None)
+        return isinstance(status, int) and self._concessions.make(status, self._words(error), body)
+
+    def _words(self, error: Exception) -> Words:
+        text = getattr(error, "message", None) or str(error)
+        return Words(text.replace(self._key, "[key]") if len(self._key) > 4 else text)
+
+    def _late(self, request: ModelRequest) -> EpisodeError:
+        return EpisodeError(
+            Cause.MODEL_TIMEOUT,
+            f"{self.name}: no answer within {request.timeout_s:g} s; allow more time for a call, or fewer episodes at "
+            "once",
+        )
+
+    def _failure(self, error: Exception, request: ModelRequest) -> EpisodeError:
+        kind = type(error).__name__
+        said = self._words(error)
+        if kind == "Timeout":
+            return self._late(request)
+        cause = _CAUSES.get(kind)
+        if cause is not None:
+            return EpisodeError(cause, f"{self.name}: {said.brief}; {_REMEDIES[cause]}", detail=said.message[:5000])
+        status = getattr(error, "status_code", None)
+        if not isinstance(status, int):
+            return EpisodeError(Cause.MODEL_INVALID, f"{self.name}: LiteLLM raised {kind}: {said.brief}")
+        response = getattr(error, "response", None)
+        header = response.headers.get if response is not None else lambda _: None
+        where = shown(self._base_url) if self._base_url else "LiteLLM"
+        return Refusal(self.name, where, status, said, header, request.max_tokens).error()
+
+
+_CAUSES = {
+    "APIConnectionError": Cause.MODEL_UNAVAILABLE,
+    "ContextWindowExceededError": Cause.CONTEXT_OVERFLOW,
+    "ContentPolicyViolationError": Cause.REFUSED,
+    "APIResponseValidationError": Cause.MODEL_INVALID,
+    "JSONSchemaValidationError": Cause.MODEL_INVALID,
+}
+_REMEDIES = {
+    Cause.MODEL_UNAVAILABLE: "check the network and the base URL",
+    Cause.CONTEXT_OVERFLOW: "the conversation is longer than the model takes; a smaller history window helps",
+    Cause.REFUSED: "the provider's content filter refused the prompt",
+    Cause.MODEL_INVALID: "the provider answered something else than a completion",
+}

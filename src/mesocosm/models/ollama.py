@@ -1,0 +1,235 @@
+"""Ollama through its own `/api/chat`."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.message import Image, Message, Text, ToolCall
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.core.usage import Usage
+from mesocosm.models import chat
+from mesocosm.models.endpoint import check_url, is_loopback, shown
+from mesocosm.models.exchange import CHECK_S, Exchange
+from mesocosm.models.prices import Price, price
+
+PATH = "/api/chat"
+DEFAULT = "http://localhost:11434"
+_TOP_LEVEL = frozenset({"think", "keep_alive", "format", "options", "stream", "raw", "truncate", "shift"})
+_encode = msgspec.json.Encoder().encode
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _Call(msgspec.Struct):
+    function: _Function | None = None
+    id: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    thinking: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Answer(msgspec.Struct):
+    message: _Message | None = None
+    done_reason: str | None = None
+    prompt_eval_count: Any = 0
+    eval_count: Any = 0
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Answer).decode
+
+
+def base_url(name: ModelName) -> str:
+    """Return where Ollama is: the name's own address, OLLAMA_HOST, OLLAMA_API_BASE, else this machine's port 11434.
+
+    OLLAMA_HOST may be a host, a host with port or a URL; 0.0.0.0, which servers listen on, is read as 127.0.0.1.
+    Raises UsageError when it is no address.
+    """
+    for text, source in (
+        (name.base_url, f"ollama/{name.model}"),
+        (os.environ.get("OLLAMA_HOST", ""), "OLLAMA_HOST"),
+        (os.environ.get("OLLAMA_API_BASE", ""), "OLLAMA_API_BASE"),
+    ):
+        if text.strip():
+            url = _address(text.strip())
+            check_url(url, source)
+            return url
+    return DEFAULT
+
+
+def _address(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "http", text
+    place, slash, path = rest.rstrip("/").partition("/")
+    host, colon, port = place.rpartition(":")
+    if not colon or "]" in port or (host.count(":") and not host.startswith("[")):
+        host, port = place, ""
+    if host.count(":") and not host.startswith("["):
+        host = f"[{host}]"
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    default = "11434" if scheme == "http" and not separator else ""
+    port = port or default
+    return f"{scheme}://{host}{':' if port else ''}{port}{slash}{path}"
+
+
+def runs_elsewhere(model: str) -> bool:
+    """Whether Ollama hands this model to its own cloud: the tag says so."""
+    tag = model.partition(":")[2]
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return a model of an Ollama server. Raises UsageError when its address is none."""
+    name = ModelName.parse(settings.name)
+    elsewhere = runs_elsewhere(name.model)
+    return OllamaModel(name, base_url(name), settings.extra, price(name, local=not elsewhere, elsewhere=elsewhere))
+
+
+class OllamaModel:
+    """One model of one Ollama server. `think` is off unless the extra settings say otherwise."""
+
+    def __init__(self, name: ModelName, url: str, extra: Mapping[str, Any], cost: Price | None) -> None:
+        self.name = f"{name.provider}/{name.model}"
+        self._model = name.model
+        self._extra = dict(extra)
+        self._price = cost
+        self._local = is_loopback(url) and not runs_elsewhere(name.model)
+        self._exchange = Exchange(
+            self.name, url, os.environ.get("OLLAMA_API_KEY", ""), start="start it with `ollama serve`"
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Ollama can do; whether a model sees images or calls tools, it says itself."""
+        return Capabilities(structured=True, images=True, tools=True, local=self._local)
+
+    async def check(self) -> None:
+        """Verify that Ollama runs and has the model. Raises EpisodeError that names the missing command."""
+        response = await self._exchange.get("/api/tags", CHECK_S)
+        if response.status != 200:
+            raise self._exchange.refusal("/api/tags", response, 0)
+        try:
+            listing = msgspec.json.decode(response.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._exchange.invalid("/api/tags", response.body, f"is no JSON ({error})") from error
+        entries = listing.get("models") if isinstance(listing, dict) else None
+        have = [str(entry.get("name") or entry.get("model")) for entry in entries or [] if isinstance(entry, dict)]
+        if not has(have, self._model):
+            there = f"it has {', '.join(sorted(have))}" if have else "it has no models yet"
+            raise EpisodeError(
+                Cause.MODEL_MISSING,
+                f"{self.name}: Ollama at {shown(self._exchange.base_url)} does not have it; {there}. "
+                f"Get it with `ollama pull {self._model}`",
+            )
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to one call. Raises EpisodeError."""
+        started = time.perf_counter()
+        response = await self._exchange.post(PATH, _encode(self._body(request)), request.timeout_s)
+        if response.status != 200:
+            raise self._exchange.refusal(PATH, response, request.max_tokens, missing=f"run `ollama pull {self._model}`")
+        try:
+            answer = _decode(response.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._exchange.invalid(PATH, response.body, f"is no answer of Ollama ({error})") from error
+        if answer.message is None:
+            raise self._exchange.invalid(PATH, response.body, "holds no message")
+        return self._reply(answer, answer.message, time.perf_counter() - started)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._exchange.close()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        options: dict[str, Any] = {"temperature": request.temperature, "num_predict": request.max_tokens}
+        if request.top_p is not None:
+            options["top_p"] = request.top_p
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [_wire(message) for message in request.messages],
+            "think": False,
+            # Left to itself, Ollama cuts the front of a prompt that is too long and answers the rest.
+            "truncate": False,
+        }
+        if request.schema is not None:
+            body["format"] = request.schema
+        if request.tools:
+            body["tools"] = chat.wire_tools(request.tools)
+        extra = {**self._extra, **request.extra}
+        for key, value in extra.items():
+            if key not in _TOP_LEVEL:
+                options[key] = value
+            elif key == "options" and isinstance(value, Mapping):
+                options |= value
+            else:
+                body[key] = value
+        body["options"] = options
+        body["stream"] = False
+        return body
+
+    def _reply(self, answer: _Answer, message: _Message, latency_s: float) -> ModelReply:
+        calls = tuple(_called(call, n) for n, call in enumerate(message.tool_calls or ()))
+        prompt, completion = chat.count(answer.prompt_eval_count), chat.count(answer.eval_count)
+        cost = self._price.cost(prompt, completion) if self._price is not None else None
+        return ModelReply(
+            text=message.content or "",
+            reasoning=message.thinking or "",
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls else answer.done_reason or "stop",
+            usage=Usage(prompt, completion, cost_usd=cost, calls=1),
+            model=self.name,
+            latency_s=latency_s,
+        )
+
+
+def has(have: Sequence[str], wanted: str) -> bool:
+    """Whether `wanted` is among the models of an Ollama server; a name without a tag means `latest`."""
+    full = wanted if ":" in wanted.rpartition("/")[2] else f"{wanted}:latest"
+    return any(full.lower() == (name if ":" in name.rpartition("/")[2] else f"{name}:latest").lower() for name in have)
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": message.text}
+    if not isinstance(message.content, str):
+        pictures = [_picture(part) for part in message.content if not isinstance(part, Text)]
+        if pictures:
+            wire["images"] = pictures
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": _object(call)}} for call in message.tool_calls
+        ]
+    return wire
+
+
+def _picture(image: Image) -> str:
+    """Return the base64 data of an image. Raises EpisodeError for one that lies elsewhere: Ollama fetches nothing."""
+    if image.data:
+        return image.data
+    if image.url.startswith("data:"):
+        return image.url.partition(",")[2]
+    raise EpisodeError(
+        Cause.MODEL_REJECTED,
+        f"Ollama takes images as data, and the environment gave the address {shown(image.url)}; send the image itself "
+        "as base64",
+    )
+
+
+def _object(call: ToolCall) -> Mapping[str, Any]:
+    return call.arguments if isinstance(call.arguments, Mapping) else {"input": call.arguments}
+
+
+def _called(call: _Call, position: int) -> ToolCall:
+    function = call.function or _Function()
+    return ToolCall(call.id or f"call_{position}", function.name or "", chat.arguments(function.arguments))

@@ -1,0 +1,154 @@
+"""The fast path for every server that speaks OpenAI chat completions."""
+
+import difflib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.http.response import Response
+from mesocosm.models import chat
+from mesocosm.models.concession import Concessions
+from mesocosm.models.endpoint import Endpoint, endpoint, is_loopback, shown
+from mesocosm.models.exchange import CHECK_S, Exchange
+from mesocosm.models.prices import Price, price
+
+PATH = "/chat/completions"
+_encode = msgspec.json.Encoder().encode
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return the model behind an OpenAI-compatible address. Raises UsageError when there is no address."""
+    name = ModelName.parse(settings.name)
+    if settings.extra.get("stream"):
+        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
+    place = endpoint(name)
+    cost = price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
+    return OpenAIModel(name, place, settings.extra, cost)
+
+
+class OpenAIModel:
+    """One model at one address.
+
+    What the model turns out not to take (a structured `response_format`, a temperature, the field `max_tokens`) is
+    remembered and left out from then on; a warning says so once.
+    """
+
+    def __init__(self, name: ModelName, place: Endpoint, extra: Mapping[str, Any], cost: Price | None) -> None:
+        self.name = f"{name.provider}/{name.model}"
+        self._model = name.model.removeprefix("openai/") if name.provider == "cerebras" else name.model
+        self._place = place
+        self._extra = {"usage": {"include": True}, **extra} if name.provider == "openrouter" else dict(extra)
+        self._price = cost
+        self._exchange = Exchange(self.name, place.base_url, place.key)
+        limit = "max_completion_tokens" if "max_completion_tokens" in extra else "max_tokens"
+        self._concessions = Concessions(self.name, limit)
+        self._listed: list[str] = []
+        self._local = is_loopback(place.base_url)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do, as far as it has not refused it."""
+        return Capabilities(self._concessions.structured, images=True, tools=True, local=self._local)
+
+    async def check(self) -> None:
+        """Verify that the server answers and takes the key. Raises EpisodeError or UsageError.
+
+        Whether it has the model is left to the first call: not every server lists all that it answers to.
+        """
+        place = self._place
+        if place.needs_key and not place.key:
+            raise UsageError(
+                f"{self.name} needs a key, and neither {' nor '.join(place.variables)} is set; "
+                f"export {place.variables[0]}=…, or run a local model such as ollama/llama3.2"
+            )
+        response = await self._exchange.get("/models", CHECK_S)
+        if response.status in {401, 402, 403}:
+            raise self._exchange.refusal("/models", response, 0, variables=place.variables)
+        if response.status == 200:
+            self._listed = _listed(response.body)
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to one call. Raises EpisodeError.
+
+        A call is sent again only when the server objected to a field that can be left out.
+        """
+        started = time.perf_counter()
+        while True:
+            body = self._body(request)
+            response = await self._exchange.post(PATH, _encode(body), request.timeout_s)
+            if response.status == 200:
+                break
+            if not self._concessions.make(response.status, self._exchange.words(response), body):
+                raise self._exchange.refusal(
+                    PATH, response, request.max_tokens, variables=self._place.variables, missing=self._missing()
+                )
+        try:
+            completion = chat.decode(response.body)
+        except msgspec.ValidationError as error:
+            raise self._exchange.invalid(PATH, response.body, f"is no chat completion ({error})") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._exchange.invalid(PATH, response.body, f"is no JSON ({error})") from error
+        reply = chat.reply(completion, self._price, self.name, time.perf_counter() - started)
+        if reply is None:
+            raise self._nothing(completion, response, request)
+        return reply
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._exchange.close()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": chat.wire_messages(request.messages),
+            "temperature": request.temperature,
+            self._concessions.limit: request.max_tokens,
+        }
+        if request.top_p is not None:
+            body["top_p"] = request.top_p
+        if request.schema is not None:
+            body["response_format"] = chat.response_format(request)
+        if request.tools:
+            body["tools"] = chat.wire_tools(request.tools)
+        if self._extra or request.extra:
+            body |= self._extra
+            body |= request.extra
+        self._concessions.apply(body)
+        return body
+
+    def _nothing(self, completion: chat.Completion, response: Response, request: ModelRequest) -> EpisodeError:
+        """Return the failure in a body that holds no answer; gateways put errors into a 200."""
+        error = completion.error
+        if error is None and completion.choices:
+            error = completion.choices[0].error
+        if error is None:
+            return self._exchange.invalid(PATH, response.body, "holds no answer")
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 502
+        inner = Response(status, response.headers, msgspec.json.encode({"error": error}))
+        return self._exchange.refusal(
+            PATH, inner, request.max_tokens, variables=self._place.variables, missing=self._missing()
+        )
+
+    def _missing(self) -> str:
+        where = shown(self._place.base_url)
+        if self._listed and self._model not in self._listed:
+            close = difflib.get_close_matches(self._model, self._listed, n=3, cutoff=0.4) or self._listed[:5]
+            return f"it has {', '.join(close)}{' and others' if len(close) < len(self._listed) else ''}"
+        if self._place.needs_key:
+            return "check the name of the model, and that the account may use it"
+        return f"check the name of the model, and the base URL {where}: it usually ends in /v1"
+
+
+def _listed(body: bytes) -> list[str]:
+    try:
+        listing = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    entries = listing.get("data") if isinstance(listing, dict) else None
+    return [str(entry["id"]) for entry in entries or [] if isinstance(entry, dict) and "id" in entry]

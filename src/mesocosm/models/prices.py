@@ -1,0 +1,98 @@
+"""What tokens cost. An unknown price is None, never 0."""
+
+import os
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.model import ModelName
+
+OVERRIDE = "MESOCOSM_PRICES"
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """USD per million tokens on the day `as_of` (ISO date).
+
+    `cached` is for prompt tokens read from the provider's cache (None: as `input`). Prompts longer than `long_over`
+    tokens are charged whole at `long_input`, `long_output` and `long_cached`.
+    """
+
+    input: float
+    output: float
+    as_of: str
+    cached: float | None = None
+    long_over: int | None = None
+    long_input: float = 0.0
+    long_output: float = 0.0
+    long_cached: float | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing costs anything."""
+        return self.input == self.output == 0.0
+
+    def cost(self, prompt: int, completion: int, cached: int = 0) -> float:
+        """Return USD for one call; `cached` is a part of `prompt`."""
+        if self.free:
+            return 0.0
+        into, out, read = self.input, self.output, self.cached
+        if self.long_over is not None and prompt > self.long_over:
+            into, out, read = self.long_input, self.long_output, self.long_cached
+        cached = min(cached, prompt)
+        paid = (prompt - cached) * into + cached * (into if read is None else read) + completion * out
+        return paid / 1e6
+
+
+FREE = Price(0.0, 0.0, as_of="")
+"""What runs on this machine costs nothing per token."""
+
+_Table = dict[str, Price]
+_decoder = msgspec.json.Decoder(_Table)
+
+
+@cache
+def _shipped() -> _Table:
+    return _decoder.decode(files(__package__).joinpath("prices.json").read_bytes())
+
+
+@cache
+def _override(path: str) -> _Table:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"the price file {path} (from {OVERRIDE}) cannot be read: {error.strerror}") from error
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError as error:
+        fix = 'write {"provider/model": {"input": 2.5, "output": 10, "as_of": "2026-01-31"}}, USD per million tokens'
+        raise InvalidInput(f"price file {path} (from {OVERRIDE})", [Problem("", str(error), fix)]) from error
+
+
+def price(name: ModelName, *, local: bool = False, elsewhere: bool = False) -> Price | None:
+    """Return the price of a model, None when it is unknown.
+
+    The file that MESOCOSM_PRICES names goes before everything. Else what is `local` is free, what is served `elsewhere`
+    than at the provider's public address has no known price, and the rest is in the shipped table. A dated snapshot
+    (`-2025-04-14`, `-20250414`) costs what its model costs unless it has its own entry. Raises UsageError when the
+    override cannot be used.
+    """
+    provider = "gemini" if name.provider == "google" else name.provider
+    full = name.model if provider == "litellm" else f"{provider}/{name.model}"
+    keys = (full, _SNAPSHOT.sub("", full))
+    path = os.environ.get(OVERRIDE, "")
+    if path:
+        found = _find(_override(path), keys)
+        if found is not None:
+            return found
+    if local:
+        return FREE
+    return None if elsewhere else _find(_shipped(), keys)
+
+
+def _find(table: _Table, keys: tuple[str, ...]) -> Price | None:
+    return next((table[key] for key in keys if key in table), None)

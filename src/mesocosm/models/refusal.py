@@ -1,0 +1,182 @@
+"""What an HTTP answer that is no success means: one table from status and the server's words to a cause."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+
+CUT = 500
+"""Characters of the server's own text that a message shows; `detail` keeps ten times as many."""
+
+_CONTEXT = re.compile(
+    r"context[ _-]?(length|window|size)|maximum (context|input|prompt)|(prompt|input) is too long"
+    r"|too many (input )?tokens|exceeds? the (available|maximum|model'?s) (context|number of tokens)"
+    r"|reduce the length of the (messages|prompt)",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"context (?:length|window|size)(?: limit)?(?: is| of|:)? *\(?(\d[\d,_]*)", re.IGNORECASE)
+_NO_MONEY = re.compile(
+    r"insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing|payment required",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content[ _](filter|policy|management)|responsible ?ai|safety (policy|system)", re.IGNORECASE)
+_NO_MODEL = re.compile(
+    r"model[ _]not[ _]found|unknown model|no such model|invalid model"
+    r"|model\b.{0,200}?\b(does not exist|(is )?not found)",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNKNOWN_FIELD = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not (allowed|permitted|available|implemented)"
+    r"|extra (inputs|fields)|invalid (type|value) for|does not work with|only the default|deprecated",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the server said about its refusal."""
+
+    message: str
+    code: str = ""
+    param: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The message, cut for one line of an error."""
+        line = " ".join(self.message.split())
+        return line if len(line) <= CUT else f"{line[:CUT]}…"
+
+
+def words(body: bytes) -> Words:
+    """Return the server's own text out of an error body of whatever shape."""
+    try:
+        return words_of(msgspec.json.decode(body))
+    except msgspec.DecodeError:
+        return Words(body[: CUT * 10].decode("utf-8", "replace").strip())
+
+
+def words_of(value: Any) -> Words:
+    """Return the server's own text out of a decoded error: OpenAI, Ollama, FastAPI and Google shapes."""
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return Words(str(value))
+    error = value.get("error", value)
+    if isinstance(error, str):
+        return Words(error, _text(value.get("code")), _text(value.get("param")))
+    if not isinstance(error, dict):
+        error = value
+    said = error.get("message") or error.get("detail") or value.get("message") or value.get("detail")
+    text = said if isinstance(said, str) else msgspec.json.encode(said or value).decode()
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
+        text = f"{text}: {metadata['raw']}"
+    return Words(text, _text(error.get("code")) or _text(error.get("type")), _text(error.get("param")))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The circumstances in which a server said no."""
+
+    subject: str
+    url: str
+    status: int
+    said: Words
+    header: Callable[[str], str | None]
+    max_tokens: int
+    variables: tuple[str, ...] = ()
+    missing: str = ""
+
+    def error(self) -> EpisodeError:
+        """Return the failure: its cause, what happened where, the server's words, what to do."""
+        cause = self.cause()
+        said = f': "{self.said.brief}"' if self.said.message else ""
+        return EpisodeError(
+            cause,
+            f"{self.subject}: {self.url} answered {self.status}{said}; {self._remedy(cause)}",
+            detail=self.said.message[: CUT * 10],
+            retry_after=retry_after(self.header),
+            overload=self.status in {429, 503, 529},
+        )
+
+    def cause(self) -> Cause:
+        """Return the cause of the failure table."""
+        said = f"{self.said.code} {self.said.message}"
+        status = self.status
+        if status == 402 or (status in {403, 429} and _NO_MONEY.search(said)):
+            return Cause.MODEL_FORBIDDEN
+        if status == 429:
+            return Cause.RATE_LIMITED
+        if status >= 500 or status in {408, 409, 425}:
+            return Cause.MODEL_UNAVAILABLE
+        if status in {401, 403}:
+            return Cause.MODEL_FORBIDDEN
+        if status == 404 or (status in {400, 422} and _NO_MODEL.search(said)):
+            return Cause.MODEL_MISSING
+        if status in {400, 413, 422}:
+            return self._cause_of_request(said)
+        return Cause.MODEL_REJECTED
+
+    def _cause_of_request(self, said: str) -> Cause:
+        if _CONTEXT.search(said):
+            limit = _LIMIT.search(said)
+            too_greedy = limit is not None and self.max_tokens >= int(re.sub(r"\D", "", limit[1]))
+            return Cause.MODEL_REJECTED if too_greedy else Cause.CONTEXT_OVERFLOW
+        return Cause.REFUSED if _FILTER.search(said) else Cause.MODEL_REJECTED
+
+    def _remedy(self, cause: Cause) -> str:
+        keys = " or ".join(self.variables)
+        match cause:
+            case Cause.RATE_LIMITED:
+                return "fewer episodes at once or a higher limit at the provider help"
+            case Cause.MODEL_UNAVAILABLE:
+                return "the server has trouble; try again later or look into its log"
+            case Cause.MODEL_FORBIDDEN if self.status in {402, 429} or _NO_MONEY.search(self.said.message):
+                return "the account has no credit left; top it up at the provider"
+            case Cause.MODEL_FORBIDDEN:
+                return f"check the key in {keys} and what it may use" if keys else "check the key and what it may use"
+            case Cause.MODEL_MISSING:
+                return self.missing or "check the name of the model and the base URL"
+            case Cause.CONTEXT_OVERFLOW:
+                return "the conversation is longer than the model takes; a smaller history window helps"
+            case Cause.REFUSED:
+                return "the provider's content filter refused the prompt"
+            case _:
+                return "the request itself is wrong; check temperature, max_tokens and the extra settings"
+
+
+def objects_to(said: Words, field: str) -> bool:
+    """Whether a refusal of status 400 or 422 complains that `field` is not supported (rather than badly set)."""
+    named = said.param.split(".")[0] == field or field in said.message or field.replace("_", " ") in said.message
+    return named and bool(_UNKNOWN_FIELD.search(f"{said.code} {said.message}"))
+
+
+def retry_after(header: Callable[[str], str | None]) -> float | None:
+    """Return the seconds that the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or HTTP date."""
+    in_ms = header("retry-after-ms")
+    if in_ms is not None:
+        try:
+            return max(float(in_ms) / 1000.0, 0.0)
+        except ValueError:
+            pass
+    value = header("retry-after")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if seconds < float("inf") else None

@@ -1,0 +1,128 @@
+"""`builtin/scripted:FILE`: replies read from a file, one for each step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, UsageError
+from mesocosm.core.model import ModelRequest
+from mesocosm.core.ports import Model
+from mesocosm.models.inprocess import InProcessModel, spoken
+
+OTHERS = "*"
+"""The key of the replies for every seed that has no key of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The replies of a file: by seed (as text), or under `*` for all."""
+
+    path: str
+    replies: Mapping[str, Sequence[Any]]
+
+    def reply(self, seed: int | None, step: int) -> Any:
+        """Return reply number `step` (from 0) for a seed.
+
+        There is no repetition of the last one: a script that is too short is a mistake that should be seen. Raises
+        EpisodeError.
+        """
+        replies = self.replies.get(str(seed), self.replies.get(OTHERS))
+        if replies is None:
+            known = ", ".join(list(self.replies)[:10])
+            raise EpisodeError(
+                Cause.MODEL_REJECTED,
+                f"builtin/scripted: {self.path} has no replies for seed {seed}; it has {known or 'none at all'}. "
+                f'Add the seed, or "{OTHERS}" for all others',
+            )
+        if step >= len(replies):
+            raise EpisodeError(
+                Cause.MODEL_REJECTED,
+                f"builtin/scripted: {self.path} has {len(replies)} replies for seed {seed}, but the episode goes on to "
+                f"action {step + 1}; add replies or lower the step limit",
+            )
+        return replies[step]
+
+
+def open_scripted(name: str, file: str) -> Model:
+    """Return the model that plays the script in `file`.
+
+    A reply that is text is said as it is; any other JSON value is an action. Raises UsageError when the file is missing
+    or malformed.
+    """
+    if not file:
+        raise UsageError("builtin/scripted needs a file with its replies; write builtin/scripted:replies.json")
+    script = read_script(Path(file))
+
+    async def answer(request: ModelRequest) -> str:
+        view = request.view
+        reply = script.reply(view.seed if view is not None else None, view.step if view is not None else 0)
+        return reply if isinstance(reply, str) and not _needs_wrapping(reply, request) else spoken(reply, request)
+
+    return InProcessModel(name, answer)
+
+
+def _needs_wrapping(reply: str, request: ModelRequest) -> bool:
+    return request.schema is not None and not reply.lstrip().startswith("{")
+
+
+def read_script(path: Path) -> Script:
+    """Return the script in `path`.
+
+    `.json` holds a list of replies or an object from seed to list; `.jsonl` one JSON value a line; anything else is
+    plain text, one reply a line. Raises UsageError, with line numbers where there are lines.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"the script {path} cannot be read: {error.strerror}; check the path") from error
+    if path.suffix == ".json":
+        return Script(str(path), _from_json(path, data))
+    if path.suffix == ".jsonl":
+        return Script(str(path), {OTHERS: _from_lines(path, data)})
+    try:
+        return Script(str(path), {OTHERS: data.decode().splitlines()})
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the script {path} is no UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def _from_json(path: Path, data: bytes) -> Mapping[str, Sequence[Any]]:
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the script {path} is no JSON: {error}") from error
+    if isinstance(value, list):
+        return {OTHERS: value}
+    if not isinstance(value, dict):
+        raise UsageError(
+            f"the script {path} holds {value!r}; it must be a list of replies or an object of seed to list"
+        )
+    problems = [
+        Problem(seed, f"is no list but {type(replies).__name__}", "write the replies of a seed as a list")
+        for seed, replies in value.items()
+        if not isinstance(replies, list)
+    ]
+    problems += [
+        Problem(seed, "is no seed", f'use whole numbers, or "{OTHERS}" for all others')
+        for seed in value
+        if seed != OTHERS and not seed.lstrip("-").isdigit()
+    ]
+    if problems:
+        raise InvalidInput(f"script {path}", problems)
+    return value
+
+
+def _from_lines(path: Path, data: bytes) -> list[Any]:
+    replies, problems = [], []
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            replies.append(msgspec.json.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            problems.append(Problem(f"line {number}", str(error), "write one JSON value a line"))
+    if problems:
+        raise InvalidInput(f"script {path}", problems)
+    return replies
