@@ -1,1 +1,1 @@
-"""Measurements. They print figures and ratios; they are no tests. `python -m perf` runs all, `python -m perf NAME` one."""
+"""Measurements, not tests: `python -m perf` prints all figures, `python -m perf NAME` one."""
