@@ -33,21 +33,25 @@ SPRITES = {
 }
 
 
+INDEX = {sign: bytes([index]) * SCALE for index, sign in enumerate(COLOURS)}
+LINES = {
+    sign: [b"".join(INDEX[pixel] for pixel in line) for line in sprite.split()] for sign, sprite in SPRITES.items()
+}
+
+
 def draw(rows: Sequence[str]) -> bytes:
     """Return rows of equally many signs as a PNG file; `&` is the player who carries the key."""
-    lines = []
+    lines: list[bytes] = []
     for row in rows:
-        sprites = [SPRITES[sign].split() for sign in row]
         for y in range(8):
-            signs = "".join(sprite[y] for sprite in sprites)
-            lines += [b"".join(bytes([index]) * SCALE for index in map(list(COLOURS).index, signs))] * SCALE
+            lines += [b"".join(LINES[sign][y] for sign in row)] * SCALE
     return png(lines, [bytes.fromhex(colour) for colour in COLOURS.values()])
 
 
 def png(lines: Sequence[bytes], palette: Sequence[bytes]) -> bytes:
     """Return a PNG file of lines of pixels, each an index into the palette of RGB colours (RFC 2083)."""
     header = struct.pack(">IIBBBBB", len(lines[0]), len(lines), 8, 3, 0, 0, 0)
-    pixels = zlib.compress(b"".join(b"\0" + line for line in lines), 9)
+    pixels = zlib.compress(b"".join(b"\0" + line for line in lines))
     chunks = ((b"IHDR", header), (b"PLTE", b"".join(palette)), (b"IDAT", pixels), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
