@@ -7,7 +7,7 @@ from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
 from mesocosm.stats.bootstrap import bootstrap, bootstrap_clustered
 from mesocosm.stats.comparison import Comparison, Flip, Verdict
 from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
-from mesocosm.stats.moments import Moments, moments
+from mesocosm.stats.moments import LARGEST, Moments, moments, usable
 from mesocosm.stats.paired import newcombe_paired, paired_difference
 from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
 from mesocosm.stats.power import (
@@ -26,6 +26,7 @@ from mesocosm.stats.unpaired import newcombe, unpaired_difference, welch_interva
 
 __all__ = [
     "AGGREGATIONS",
+    "LARGEST",
     "Comparison",
     "Flip",
     "Interval",
@@ -61,6 +62,7 @@ __all__ = [
     "smallest_rate_difference",
     "student",
     "unpaired_difference",
+    "usable",
     "welch",
     "welch_interval",
     "wilson",

@@ -33,7 +33,7 @@ def aggregate(
         the value; both bounds infinite, because a sample bounds no extreme (method "none").
 
     Linear in the number of values (median: one sort); an `array('d')` is not copied. Raises ValueError for an unknown
-    `how`, no values, a value that is not finite, or `clusters` of another length.
+    `how`, no values, a value that is not usable, or `clusters` of another length.
     """
     check_level(level)
     n = check_values(values)

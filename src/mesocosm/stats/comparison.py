@@ -58,7 +58,7 @@ class Comparison:
 def scored(run: Mapping[str, Sequence[float]], threshold: float | None) -> dict[str, Sequence[float]]:
     """Return the tasks that have values, as pass (1) or fail (0) when there is a `threshold` to exceed.
 
-    Raises ValueError when a value is not finite.
+    Raises ValueError when a value is not usable.
     """
     tasks = {task: values for task, values in run.items() if len(values)}
     for values in tasks.values():

@@ -67,7 +67,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 def student(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the interval of the mean of independent values: Student's t below 30 values, else normal.
 
-    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not finite.
+    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not usable.
     """
     sample = moments(values)
     method = "student" if sample.n < NORMAL_FROM else "normal"

@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+LARGEST = 1e300
+"""Values beyond this size are refused: sums of many of them would leave the range of floating point."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -15,30 +18,34 @@ class Moments:
 
 
 def moments(values: Sequence[float]) -> Moments:
-    """Return the moments of finite `values`; any sequence will do, an `array('d')` is never copied.
+    """Return the moments of `values`; any sequence will do, an `array('d')` is never copied.
 
-    Sums are exactly rounded. Raises ValueError when there is no value, or when one is NaN or infinite.
+    Sums are exactly rounded. Raises ValueError when there is no value, or when one is not `usable`.
     """
     n = check_values(values)
     peak = max(abs(max(values)), abs(min(values)))
     if peak == 0:
         return Moments(n, 0.0, 0.0)
-    # A power of two as the unit keeps sums and squares in range and changes no digit.
+    # A power of two as the unit keeps the squares in range and changes no digit.
     unit = math.ldexp(1.0, math.frexp(peak)[1] - 1)
     mean = math.fsum(x / unit for x in values) / n
     squares = math.fsum((x / unit - mean) ** 2 for x in values)
     return Moments(n, mean * unit, math.sqrt(squares / max(n - 1, 1)) * unit)
 
 
+def usable(value: float) -> bool:
+    """Return whether a score can enter a statistic: a number, finite, and not beyond `LARGEST`."""
+    return abs(value) <= LARGEST
+
+
 def check_values(values: Sequence[float]) -> int:
-    """Return how many values there are; raise ValueError when there is none or one of them is not finite."""
+    """Return how many values there are; raise ValueError when there is none or one of them is not `usable`."""
     if len(values) == 0:
         raise ValueError("there is no value to summarise; leave the number out when nothing was scored")
-    if not all(map(math.isfinite, values)):
-        place = next(i for i, x in enumerate(values) if not math.isfinite(x))
-        raise ValueError(
-            f"value {place} is {values[place]}; drop values that are not finite, and count them as missing"
-        )
+    # Passes without Python code in them, for long samples; extremes alone would overlook a NaN.
+    if not all(map(math.isfinite, values)) or max(values) > LARGEST or min(values) < -LARGEST:
+        place = next(i for i, x in enumerate(values) if not usable(x))
+        raise ValueError(f"value {place} is {values[place]}; leave such values out and count them as missing")
     return len(values)
 
 

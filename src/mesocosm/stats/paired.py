@@ -21,10 +21,11 @@ def paired_difference(
 ) -> Comparison:
     """Compare two runs by the tasks that both scored; each maps a task to the values of its trials.
 
-    With a `threshold`, a value counts 1 when it exceeds it, else 0. One pass or fail per task: Newcombe's paired
-    interval and exact McNemar. Anything else: the interval of the mean difference of task means (Student below 30
-    tasks, else normal) and the sign-flip permutation test. Variants made from one item belong under one task, as its trials. A task without values counts as absent.
-    Raises ValueError when no task is common or a value is not finite.
+    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
+    Newcombe's paired interval and exact McNemar. Anything else: the interval of the mean difference of task means
+    (Student below 30 tasks, else normal) and the sign-flip permutation test. Variants made from one item belong under
+    one task, as its trials. A task without values counts as absent. Raises ValueError when no task is common or a value
+    is not usable.
     """
     runs = scored(a, threshold), scored(b, threshold)
     common = [task for task in runs[0] if task in runs[1]]

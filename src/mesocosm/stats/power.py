@@ -55,6 +55,7 @@ def smallest_difference(sd: float, n: int, *, power: float = 0.8, level: float =
     return _noncentrality(n - 1, power, level) * sd / math.sqrt(n)
 
 
+@lru_cache(maxsize=256)
 def smallest_flip_difference(flip_rate: float, n: int, *, power: float = 0.8, level: float = 0.95) -> float:
     """Return the smallest difference of two pass rates that n common tasks show by exact McNemar with chance `power`.
 
@@ -150,6 +151,7 @@ def _spread_weights(df: float) -> tuple[tuple[float, float], ...]:
     return tuple((u * u, weight / total) for u, weight in zip(roots, raw, strict=True))
 
 
+@lru_cache(maxsize=256)
 def _noncentrality(df: float, power: float, level: float) -> float:
     """Return the number of standard errors that a t test shows with chance `power`."""
     _check_power(power)

@@ -22,7 +22,7 @@ _REACH = 64
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the median (average of the two middle values for even counts) with its exact bootstrap interval.
 
-    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not finite.
+    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not usable.
     """
     check_level(level)
     n = check_values(values)
@@ -37,7 +37,7 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) -> Interval:
     """Return the ⌈nq⌉-th smallest of n values, 0 < q < 1, with its exact bootstrap interval.
 
-    One value gets `[-inf, inf]`. Raises ValueError without values, when one is not finite, or for another q.
+    One value gets `[-inf, inf]`. Raises ValueError without values, when one is not usable, or for another q.
     """
     check_level(level)
     n = check_values(values)
@@ -83,11 +83,11 @@ def _at_least(rank: int, n: int, k: int) -> float:
 
 def _median(ordered: Sequence[float]) -> float:
     half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else _between(ordered[half - 1], ordered[half])
+    return ordered[half] if len(ordered) % 2 else _average(ordered[half - 1], ordered[half])
 
 
-def _between(a: float, b: float) -> float:
-    return a / 2 + b / 2
+def _average(a: float, b: float) -> float:
+    return (a + b) / 2
 
 
 def _middle_quantile(ordered: Sequence[float], p: float) -> float:
@@ -98,7 +98,7 @@ def _middle_quantile(ordered: Sequence[float], p: float) -> float:
     below = ordered[max(0, place - _REACH) : place]
     above = ordered[place : place + _REACH]
     floor = ordered[place - 1] if place else ordered[0]
-    averages = sorted({t for a in below for b in above if floor < (t := _between(a, b)) < ordered[place]})
+    averages = sorted({t for a in below for b in above if floor < (t := _average(a, b)) < ordered[place]})
     found = bisect_left(averages, p, key=partial(_middle_at_most, ordered))
     return averages[found] if found < len(averages) else ordered[place]
 
@@ -117,6 +117,6 @@ def _middle_at_most(ordered: Sequence[float], t: float) -> float:
     split = 0.0
     for i in range(k, max(0, k - _REACH), -1):
         largest = (i / k) ** half - ((i - 1) / k) ** half
-        j = bisect_right(ordered, t, k, n, key=partial(_between, ordered[i - 1]))
+        j = bisect_right(ordered, t, k, n, key=partial(_average, ordered[i - 1]))
         split += largest * (1 - ((n - j) / (n - k)) ** half)
     return certain + binomial_pmf(half, n, k / n) * split

@@ -60,7 +60,7 @@ def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: in
     All sign patterns when at most 14 differences are not 0. Otherwise `resamples` seeded ones, with the observed
     pattern counted in (Phipson & Smyth 2010, SAGMB 9:39), at a cost linear in the pairs. When the normal limit is
     closer than resampling could be (its Berry-Esseen bound is below 0.002), that limit. Raises ValueError without
-    differences or when one is not finite.
+    differences or when one is not usable.
     """
     check_values(differences)
     sizes = [abs(d) for d in differences if d]

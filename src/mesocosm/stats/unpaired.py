@@ -19,14 +19,16 @@ def unpaired_difference(
 ) -> Comparison:
     """Compare two runs whose tasks differ; each maps a task to the values of its trials.
 
-    With a `threshold`, a value counts 1 when it exceeds it, else 0. One pass or fail per task: Newcombe's interval and
-    Fisher's exact test. Anything else: Welch on task means. Tasks with the same name are not matched; a task without
-    values counts as absent. Raises ValueError when a run has no values or one is not finite.
+    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
+    Newcombe's interval and Fisher's exact test. Anything else: Welch on task means. Tasks with the same name are not
+    matched; a task without values counts as absent. Raises ValueError when a run has no values or one is not usable.
     """
-    means = [[math.fsum(v) / len(v) for v in scored(run, threshold).values()] for run in (a, b)]
+    runs = scored(a, threshold), scored(b, threshold)
+    means = [[math.fsum(values) / len(values) for values in run.values()] for run in runs]
     if not means[0] or not means[1]:
         raise ValueError(f"run {'b' if means[0] else 'a'} has no scored task; there is nothing to compare")
-    compared = _rates if is_pass_fail(means[0]) and is_pass_fail(means[1]) else _means
+    pass_fail = all(is_pass_fail(values) for run in runs for values in run.values())
+    compared = _rates if pass_fail and is_pass_fail(means[0]) and is_pass_fail(means[1]) else _means
     interval, found, smallest = compared(means[0], means[1], level)
     return Comparison(
         paired=False,
