@@ -1,0 +1,225 @@
+"""One episode of an environment behind HTTP: POST /reset, /step, /oracle, /close."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.ports import Observation, Step
+from mesocosm.environments.answers import cut, decode, no_oracle, own_words, read_oracle, read_reset, read_step
+from mesocosm.environments.contract import Contract
+from mesocosm.environments.payload import PayloadError, describe, encode
+from mesocosm.http.client import Client
+from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, ResponseTooLarge, Timeout
+from mesocosm.http.response import Response
+from mesocosm.http.target import visible
+
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+CONNECT_WAITS = (0.1, 0.4, 1.0)
+"""Seconds between tries to connect. Nothing of the request was sent then, so trying again repeats nothing."""
+HUNG_CLOSE = 1.0
+"""Seconds for the close of an episode whose last call was never answered: most servers make it wait for that call."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds that one call may take."""
+
+    reset: float = 60.0
+    step: float = 60.0
+    close: float = 10.0
+
+
+class Host(Protocol):
+    """The server that an episode talks to, with what is known of its process."""
+
+    @property
+    def url(self) -> str:
+        """Its base URL without a slash at the end."""
+        ...
+
+    def stderr(self) -> str:
+        """Return the last lines of its process, "" where we did not start it."""
+        ...
+
+    async def exited(self) -> str:
+        """Return how its process ended, "" while it lives or where we did not start it. May wait a moment to see."""
+        ...
+
+
+class HttpEnvironment:
+    """Implements core.ports.Environment over the adapter protocol.
+
+    Calls are never repeated, because neither reset nor step may happen twice; only connecting is tried again. Whatever
+    goes wrong is an EpisodeError: environment_unreachable (no connection, or it broke), environment_timeout,
+    environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
+    the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started.
+    """
+
+    __slots__ = ("_begun", "_broken", "_client", "_contract", "_host", "_id", "_patience", "_seed", "_timeouts")
+
+    def __init__(
+        self,
+        client: Client,
+        host: Host,
+        episode_id: str,
+        seed: int | None,
+        *,
+        timeouts: Timeouts = Timeouts(),
+        contract: Contract = Contract(),  # noqa: B008 - frozen
+    ) -> None:
+        self._client = client
+        self._host = host
+        self._id = episode_id
+        self._seed = seed
+        self._timeouts = timeouts
+        self._contract = contract
+        self._patience = timeouts.close
+        self._begun = False
+        self._broken = False
+
+    async def reset(self) -> Observation:
+        """Start the episode; the seed is sent unless the task has none."""
+        body: dict[str, Any] = {"episode_id": self._id}
+        if self._seed is not None:
+            body["seed"] = self._seed
+        self._begun = True
+        call = _Call("/reset", self._timeouts.reset)
+        response = await self._post(call, body)
+        try:
+            observation = read_reset(decode(response.body))
+        except EpisodeError as error:
+            raise self._unreadable(call, response, error) from error
+        return _noted(observation, self._contract.observed(observation.data))
+
+    async def step(self, action: Any) -> Step:
+        """Send one action, any JSON value."""
+        call = _Call("/step", self._timeouts.step)
+        response = await self._post(call, {"episode_id": self._id, "action": action})
+        try:
+            step = read_step(decode(response.body))
+        except EpisodeError as error:
+            raise self._unreadable(call, response, error) from error
+        seen = self._contract.observed(step.observation.data)
+        acted = self._contract.acted(action)
+        if not seen and not acted:
+            return step
+        observation = _noted(step.observation, seen)
+        return msgspec.structs.replace(step, observation=observation, notes=(*step.notes, *acted))
+
+    async def oracle(self) -> Any:
+        """Return the environment's own best action. Raises EpisodeError when it offers none."""
+        call = _Call("/oracle", self._timeouts.step)
+        response = await self._request(call, _encode({"episode_id": self._id}))
+        if response.status in {404, 405, 501}:
+            raise no_oracle(f"at {visible(self._host.url)}", own_words(response.body))
+        self._succeeded(call, response)
+        try:
+            return read_oracle(decode(response.body))
+        except EpisodeError as error:
+            raise self._unreadable(call, response, error) from error
+
+    async def close(self) -> None:
+        """Say that the episode is over; whatever comes back is ignored, as is a server that is gone."""
+        if not self._begun or self._broken:
+            return
+        self._begun = False
+        try:
+            await self._client.request(
+                "POST",
+                f"{self._host.url}/close",
+                headers=HEADERS,
+                body=_encode({"episode_id": self._id}),
+                timeout=self._patience,
+            )
+        except HttpError:
+            return
+
+    async def _post(self, call: "_Call", body: dict[str, Any]) -> Response:
+        response = await self._request(call, self._body(body))
+        self._succeeded(call, response)
+        return response
+
+    def _body(self, body: dict[str, Any]) -> bytes:
+        try:
+            return _encode(body)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            pass
+        try:
+            return encode(body)
+        except PayloadError as error:
+            action = describe(body.get("action"))
+            raise EpisodeError(Cause.AGENT_ERROR, f"action {action} cannot be sent: {error}") from error
+
+    async def _request(self, call: "_Call", body: bytes) -> Response:
+        url = self._host.url + call.path
+        for wait in (*CONNECT_WAITS, None):
+            try:
+                return await self._client.request(
+                    "POST", url, headers=HEADERS, body=body, timeout=call.timeout, resend=False
+                )
+            except ConnectFailed as error:
+                if wait is None or await self._host.exited():
+                    await self._lost(call, error)
+                await asyncio.sleep(wait)
+            except Timeout as error:
+                if error.phase != "response":
+                    await self._lost(call, error)
+                self._patience = min(self._patience, HUNG_CLOSE)
+                raise self._failure(Cause.ENVIRONMENT_TIMEOUT, call, "no complete answer in this time") from error
+            except (ResponseTooLarge, BadResponse) as error:
+                raise self._failure(Cause.ENVIRONMENT_INVALID, call, error.cause) from error
+            except HttpError as error:
+                await self._lost(call, error)
+        raise AssertionError("the last try returns or raises")
+
+    async def _lost(self, call: "_Call", error: HttpError) -> NoReturn:
+        """Raise the failure of a broken connection, with how the process behind it ended."""
+        ended = await self._host.exited()
+        self._broken = bool(ended) or not isinstance(error, ConnectionLost)
+        self._patience = min(self._patience, HUNG_CLOSE)
+        problem = f"{ended} ({error.cause})" if ended else error.cause
+        raise self._failure(Cause.ENVIRONMENT_UNREACHABLE, call, problem) from error
+
+    def _succeeded(self, call: "_Call", response: Response) -> None:
+        if 200 <= response.status < 300:
+            return
+        words = own_words(response.body) or "no text"
+        if response.status in {301, 302, 303, 307, 308}:
+            words = (
+                f"a redirect to {response.headers.get('location', 'nowhere')}, which is not followed; correct the URL"
+            )
+        raise self._failure(Cause.ENVIRONMENT_ERROR, call, f"status {response.status}: {words}")
+
+    def _unreadable(self, call: "_Call", response: Response, error: EpisodeError) -> EpisodeError:
+        failure = self._failure(error.cause, call, f"status {response.status}, but {error}")
+        failure.detail = error.detail or cut(response.body.decode(errors="replace"))
+        return failure
+
+    def _failure(self, cause: Cause, call: "_Call", problem: str) -> EpisodeError:
+        message = f"POST {visible(self._host.url + call.path)} after {call.elapsed:.2f} s: {problem}"
+        return EpisodeError(cause, message, stderr=self._host.stderr())
+
+
+class _Call:
+    """One call on its way: path, seconds it may take, seconds it took so far."""
+
+    __slots__ = ("path", "started", "timeout")
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+        self.started = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+
+def _noted(observation: Observation, notes: tuple[str, ...]) -> Observation:
+    return msgspec.structs.replace(observation, notes=(*observation.notes, *notes)) if notes else observation
