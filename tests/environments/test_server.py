@@ -5,14 +5,15 @@ import json
 import logging
 import math
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import httpx
 import pytest
@@ -519,6 +520,7 @@ def test_the_application_given_to_uvicorn_can_be_captured_and_driven_by_a_test_c
 
 
 ADAPTER = """
+import sys, threading
 from bench_common.env_sdk import BaseEnv, StepResult, serve
 
 class Pond(BaseEnv):
@@ -526,23 +528,49 @@ class Pond(BaseEnv):
         return "pond"
 
     def step(self, action):
+        if action == "wait for ever":
+            print("waiting", file=sys.stderr, flush=True)
+            threading.Event().wait()
         return StepResult("pond", 0.0, False, False)
 
 serve(Pond, host="127.0.0.1", port=0)
 """
 
 
-def test_a_served_environment_says_where_it_listens_and_writes_no_line_for_a_request() -> None:
+@contextmanager
+def adapter() -> Iterator[tuple[subprocess.Popen[str], IO[str], httpx.Client]]:
+    """Run an adapter as a process; give it, its stderr, and a client of the address that it wrote there."""
     with subprocess.Popen([sys.executable, "-c", ADAPTER], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             address = next(found for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
-            with httpx.Client(base_url=address.group()) as client:
-                post(client, "/reset")
-                post(client, "/step", action=None)
+            with httpx.Client(base_url=address.group(), timeout=20) as client:
+                yield process, process.stderr, client
         finally:
-            process.terminate()
-        assert "/step" not in process.stderr.read()
+            process.kill()
+
+
+def test_a_served_environment_says_where_it_listens_and_writes_no_line_for_a_request() -> None:
+    with adapter() as (process, stderr, client):
+        post(client, "/reset")
+        post(client, "/step", action=None)
+        process.terminate()
+        assert "/step" not in stderr.read()
+
+
+def test_an_interrupt_ends_the_server_even_while_a_step_never_returns() -> None:
+    def step(client: httpx.Client) -> None:
+        with suppress(httpx.HTTPError):
+            client.post("/step", json={"episode_id": "e", "action": "wait for ever"})
+
+    with adapter() as (process, stderr, client):
+        post(client, "/reset")
+        waiting = threading.Thread(target=step, args=(client,))
+        waiting.start()
+        assert any("waiting" in line for line in stderr)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+        waiting.join()
 
 
 def test_request_models_of_old_import_places_still_parse() -> None:

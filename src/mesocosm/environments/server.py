@@ -12,7 +12,7 @@ __all__ = ["serve", "uvicorn"]
 _OPTIONS: dict[str, Any] = {
     "access_log": False,  # a line for every step fills the pipe of whoever started the adapter and does not read it
     "timeout_keep_alive": 600,  # a model may think longer than uvicorn's 5 s before it sends the next action
-    "timeout_graceful_shutdown": 5,  # a step that never returns must not keep the server from stopping
+    "timeout_graceful_shutdown": 2,  # a step that never returns must not keep the server from stopping
 }
 
 

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from mesocosm.environments.requests import (
     StepRequest,
 )
 from mesocosm.environments.sdk import BaseEnv
+from mesocosm.environments.threads import Threads
 
 IDLE_SECONDS = 3600.0
 """An episode without a call for so long counts as forgotten."""
@@ -71,7 +71,7 @@ class Stage:
         self.offers_oracle = _offers_oracle(env_class)
         self._env_class = env_class
         self._idle_seconds = idle_seconds
-        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="episode")
+        self._threads = Threads(MAX_THREADS)
         self._seats: OrderedDict[str, _Seat] = OrderedDict()  # the least recently called first
 
     async def health(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Stage:
             except BaseException as error:  # noqa: BLE001 - see _Raised
                 return _Raised(error)
 
-        outcome = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        outcome = await self._threads.run(work)
         if inspect.isawaitable(outcome):
             try:
                 outcome = answer(await outcome)

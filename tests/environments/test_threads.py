@@ -1,0 +1,52 @@
+"""Threads for calls that may never return."""
+
+import asyncio
+import threading
+
+import pytest
+
+from mesocosm.environments.threads import Threads
+
+
+async def test_a_call_runs_in_another_thread_and_its_result_comes_back() -> None:
+    threads = Threads(2)
+    assert await threads.run(threading.current_thread) is not threading.current_thread()
+    assert await threads.run(lambda: None) is None
+
+
+async def test_a_thread_serves_one_call_after_another_and_ends_with_the_process() -> None:
+    threads = Threads(5)
+    served = {await threads.run(threading.current_thread) for _ in range(5)}
+    assert len(served) == 1
+    assert all(thread.daemon for thread in served)
+
+
+async def test_calls_beyond_the_limit_wait_for_their_turn() -> None:
+    meeting = threading.Barrier(3)
+
+    def met() -> bool:
+        try:
+            meeting.wait(timeout=0.2)
+        except threading.BrokenBarrierError:
+            return False
+        return True
+
+    many, few = Threads(3), Threads(2)
+    assert await asyncio.gather(*(many.run(met) for _ in range(3))) == [True] * 3
+    assert await asyncio.gather(*(few.run(met) for _ in range(3))) == [False] * 3
+
+
+async def test_a_call_that_nobody_waits_for_any_more_does_no_harm() -> None:
+    threads, entered, released = Threads(1), threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        entered.set()
+        return released.wait(10)
+
+    given_up = asyncio.ensure_future(threads.run(wait))
+    await asyncio.to_thread(entered.wait, 10)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    released.set()
+    assert await threads.run(lambda: "next") == "next"
