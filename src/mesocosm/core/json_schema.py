@@ -6,7 +6,7 @@ and malformed ones are ignored, references outside the document too.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -108,7 +108,7 @@ class _Walk:
             self._list(rules, value, path, depth)
         elif isinstance(value, str):
             self._text(rules, value, path)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        elif _is_number(value):
             self._number(rules, value, path)
 
     def _wrong_type(self, rules: Schema, value: Any, path: str) -> bool:
@@ -248,24 +248,27 @@ def below(path: str, name: str) -> str:
 
 def type_of(value: Any) -> str:
     """Return the JSON Schema name of the type of a value."""
-    for name in ("null", "boolean", "string", "integer", "number", "array", "object"):
-        if _is(value, name):
-            return name
-    return type(value).__name__
+    return next((str(name) for name, test in _TYPES.items() if test(value)), type(value).__name__)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_TYPES: dict[object, Callable[[Any], bool]] = {
+    "null": lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": _is_number,
+    "array": lambda value: isinstance(value, (list, tuple)),
+    "object": lambda value: isinstance(value, Mapping),
+}
 
 
 def _is(value: Any, name: object) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    tests = {
-        "null": value is None,
-        "boolean": isinstance(value, bool),
-        "string": isinstance(value, str),
-        "number": number,
-        "integer": number and (isinstance(value, int) or value.is_integer()),
-        "array": isinstance(value, (list, tuple)),
-        "object": isinstance(value, Mapping),
-    }
-    return tests.get(name, True) if isinstance(name, str) else True
+    """Return whether a value has the type `name`; an unknown name is no rule."""
+    return not isinstance(name, str) or name not in _TYPES or _TYPES[name](value)
 
 
 def same(one: Any, other: Any) -> bool:
