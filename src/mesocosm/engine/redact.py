@@ -41,20 +41,24 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
-        spelled = {msgspec.json.encode(value)[1:-1] for value in values} | {value.encode() for value in values}
-        exact = [re.escape(value) for value in sorted(spelled, key=len, reverse=True) if value]
-        self._pattern = re.compile(b"|".join([*exact, *_SHAPES]), re.DOTALL)
-        self._exact = {value for value in spelled if value}
+        self._raw = {_bytes(value) for value in values if value}
+        self._escaped = {_escaped(value) for value in self._raw}
+        self._in_text = _pattern(self._raw)
+        # In JSON only the escaped spelling can stand; the raw one of a value with quotes could match the syntax itself.
+        self._in_json = _pattern(self._escaped)
 
     def json(self, data: bytes) -> bytes:
         """Return JSON bytes with every secret replaced; the same object when there is none."""
-        if self._pattern.search(data) is None:
+        if self._in_json.search(data) is None:
             return data
-        return self._pattern.sub(self._replace, data)
+        return self._in_json.sub(self._replace, data)
 
     def text(self, text: str) -> str:
         """Return `text` with every secret replaced."""
-        return self.json(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        data = _bytes(text)
+        if self._in_text.search(data) is None:
+            return text
+        return self._in_text.sub(self._replace, data).decode("utf-8", "replace")
 
     def value(self, value: T, kind: Any = Any) -> T:
         """Return a JSON value (or a struct of type `kind`) with every secret inside replaced."""
@@ -65,6 +69,19 @@ class Redactor:
     def _replace(self, match: re.Match[bytes]) -> bytes:
         found = match[0]
         before = match.string[match.start() - 1 : match.start()]
-        if found not in self._exact and before.isalnum():
+        if found not in self._raw and found not in self._escaped and before.isalnum():
             return found
         return MARK.encode()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _escaped(raw: bytes) -> bytes:
+    return msgspec.json.encode(raw.decode("utf-8", "replace"))[1:-1]
+
+
+def _pattern(spellings: Iterable[bytes]) -> re.Pattern[bytes]:
+    exact = [re.escape(spelling) for spelling in sorted(spellings, key=len, reverse=True)]
+    return re.compile(b"|".join([*exact, *_SHAPES]), re.DOTALL)

@@ -55,6 +55,8 @@ class Scheduler(Generic[T]):
                 await self._work(item)
             finally:
                 self.running -= 1
+            # Work in this process may never wait for anything; the loop's other duties must not starve for it.
+            await asyncio.sleep(0)
             if self.stopping:
                 return
             item = next(items, None)
