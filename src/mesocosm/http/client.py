@@ -134,6 +134,7 @@ class Client:
 
     async def _connect(self, pool: Pool, call: "_Call") -> Connection:
         """Return a new connection. Raises ConnectFailed, Timeout."""
+        self._refuse_when_closed(call)
         last = pool.loop.time() + self._connect_timeout
         try:
             async with asyncio.timeout_at(min(last, call.deadline)) as limit:
@@ -143,10 +144,16 @@ class Client:
                 seconds = call.timeout if call.deadline <= last else self._connect_timeout
                 raise Timeout(call.method, call.where.shown, "connect", seconds) from error
             raise ConnectFailed(call.method, call.where.shown, str(error)) from error
-        if self._closed:
+        try:
+            self._refuse_when_closed(call)
+        except ConnectFailed:
             connection.abort()
-            raise ConnectFailed(call.method, call.where.shown, "the client was closed")
+            raise
         return connection
+
+    def _refuse_when_closed(self, call: "_Call") -> None:
+        if self._closed:
+            raise ConnectFailed(call.method, call.where.shown, "the client was closed")
 
     async def _again(self, pool: Pool, call: "_Call", lost: ConnectionLost) -> Response:
         """Repeat a request whose kept-open connection was dead."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -125,8 +126,9 @@ class Dialer:
 async def _look_up(origin: Origin) -> list[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(origin.host, origin.port, type=1)
-    except OSError as error:
-        raise OSError(f"the host name {origin.host!r} cannot be resolved ({_reason(error)})") from error
+    except (OSError, UnicodeError) as error:
+        reason = _reason(error) if isinstance(error, OSError) else str(error)
+        raise OSError(f"the host name {origin.host!r} cannot be resolved ({reason})") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
@@ -135,6 +137,8 @@ def _reason(error: OSError) -> str:
         return "no answer"
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         return "too many open files; raise the limit with `ulimit -n` or lower the concurrency"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
     return error.strerror or str(error)
 
 
@@ -159,11 +163,17 @@ class _Tunnel(asyncio.Protocol):
         if self._status.done():
             return
         self._head += data
-        words = bytes(self._head[:40]).split()
-        if b"\r\n\r\n" in self._head and len(words) > 1 and words[0].startswith(b"HTTP/1.") and words[1].isdigit():
+        head, end, rest = bytes(self._head).partition(b"\r\n\r\n")
+        if not end and len(head) <= _MAX_HEAD:
+            return
+        words = head[:40].split()
+        if not end or len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
+            self._status.set_exception(OSError(f"the proxy did not answer with HTTP: {head[:40]!r}"))
+        elif rest and words[1].startswith(b"2"):
+            # In TLS the client speaks first.
+            self._status.set_exception(OSError(f"there is no TLS behind the proxy: {rest[:40]!r}"))
+        else:
             self._status.set_result(int(words[1]))
-        elif b"\r\n\r\n" in self._head or len(self._head) > _MAX_HEAD:
-            self._status.set_exception(OSError(f"the proxy did not answer with HTTP: {bytes(self._head[:40])!r}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._status.done():

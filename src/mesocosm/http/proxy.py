@@ -31,9 +31,13 @@ class Proxies:
         url = self._by_scheme[origin.scheme]
         if not url or self._is_direct(origin):
             return None
-        proxy = target(url if "://" in url else f"http://{url}")
-        if proxy.origin.scheme != "http":
-            raise ValueError(f"the proxy {proxy.shown} must be an http:// URL")
+        try:
+            proxy = target(url if "://" in url else f"http://{url}")
+        except ValueError:
+            proxy = None
+        if proxy is None or proxy.origin.scheme != "http":
+            name = f"{origin.scheme.upper()}_PROXY"
+            raise ValueError(f"the proxy in {name} or ALL_PROXY must be an http:// URL; NO_PROXY makes exceptions")
         return proxy
 
     def _is_direct(self, origin: Origin) -> bool:

@@ -1,0 +1,78 @@
+"""Compressed responses, honest and hostile."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.http.client import Client
+from mesocosm.http.errors import BadResponse, ResponseTooLarge
+
+if TYPE_CHECKING:
+    from tests.http.conftest import RawServers
+
+TEXT = b'{"text": "' + b"abc " * 1000 + b'"}'
+BARE = zlib.compressobj(wbits=-15)
+FORMS = {
+    "gzip": gzip.compress(TEXT),
+    "x-gzip": gzip.compress(TEXT),
+    "GZIP": gzip.compress(TEXT[:50]) + gzip.compress(TEXT[50:]),
+    "deflate": zlib.compress(TEXT),
+    "Deflate": BARE.compress(TEXT) + BARE.flush(),
+    "deflate, gzip": gzip.compress(zlib.compress(TEXT)),
+    "identity": TEXT,
+}
+
+
+def response(encoding: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+async def test_a_compressed_body_is_unfolded(client: Client, servers: RawServers, encoding: str) -> None:
+    server = await servers.answer(response(encoding, FORMS[encoding]))
+    assert (await client.request("GET", server.url, timeout=5)).body == TEXT
+
+
+async def test_only_encodings_that_can_be_undone_are_asked_for(client: Client, servers: RawServers) -> None:
+    server = await servers.answer(response("gzip", FORMS["gzip"]))
+    await client.request("GET", server.url, timeout=5)
+    assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_an_empty_body_needs_no_decoding(client: Client, servers: RawServers) -> None:
+    server = await servers.answer(response("gzip", b""))
+    assert (await client.request("GET", server.url, timeout=5)).body == b""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "told"),
+    [
+        ("gzip", b"not compressed", "gzip content is broken"),
+        ("deflate", b"not compressed", "deflate content is broken"),
+        ("gzip", FORMS["gzip"][:-9], "gzip content ends too early"),
+        ("br", b"\x0b\x02\x80hello\x03", "content encoding 'br' was not asked for"),
+        (", ".join(["gzip"] * 9), FORMS["gzip"], "9 content encodings"),
+    ],
+)
+async def test_content_that_cannot_be_decoded_is_a_bad_response(
+    client: Client, servers: RawServers, encoding: str, body: bytes, told: str
+) -> None:
+    server = await servers.answer(response(encoding, body))
+    with pytest.raises(BadResponse, match=told):
+        await client.request("GET", server.url, timeout=5)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+async def test_a_small_body_that_unfolds_beyond_the_limit_is_refused(servers: RawServers, layers: int) -> None:
+    body = b"\0" * 20_000_000
+    for _ in range(layers):
+        body = gzip.compress(body)
+    server = await servers.answer(response(", ".join(["gzip"] * layers), body))
+    async with Client(max_response=1_000_000) as client:
+        with pytest.raises(ResponseTooLarge):
+            await client.request("GET", server.url, timeout=5)
