@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,12 +53,7 @@ def test_a_value_without_secrets_is_returned_as_it_is() -> None:
 
 
 @given(st.text(min_size=8), st.text(), st.text())
-def test_no_known_secret_survives_encoding(secret: str, before: str, after: str) -> None:
-    if not secret.isprintable():
-        return
-    encoded = json.dumps({"text": before + secret + after}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    if secret in MARK:
-        return
-    clean = Redactor({secret}).json(encoded)
-    rest = json.loads(clean)["text"].replace(MARK, "\0")
-    assert secret not in rest
+def test_no_known_secret_survives_and_json_stays_json(secret: str, before: str, after: str) -> None:
+    encoded = msgspec.json.encode({"text": before + secret + after})
+    clean = msgspec.json.decode(Redactor({secret}).json(encoded))["text"]
+    assert secret not in clean.replace(MARK, "\0") or secret in MARK

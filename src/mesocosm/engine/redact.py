@@ -41,17 +41,16 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
-        self._raw = {_bytes(value) for value in values if value}
-        self._escaped = {_escaped(value) for value in self._raw}
-        self._in_text = _pattern(self._raw)
-        # In JSON only the escaped spelling can stand; the raw one of a value with quotes could match the syntax itself.
-        self._in_json = _pattern(self._escaped)
+        self._secrets = {_bytes(value) for value in values if value}
+        self._in_text = _pattern(self._secrets)
+        self._in_json = _pattern({_escaped(value) for value in self._secrets})
 
     def json(self, data: bytes) -> bytes:
-        """Return JSON bytes with every secret replaced; the same object when there is none."""
+        """Return JSON lines with every secret in their strings replaced; the same object when there is none."""
         if self._in_json.search(data) is None:
             return data
-        return self._in_json.sub(self._replace, data)
+        # Replacing bytes could cut an escape in two, so lines with a hit are taken apart; that is rare.
+        return b"\n".join(self._line(line) for line in data.split(b"\n"))
 
     def text(self, text: str) -> str:
         """Return `text` with every secret replaced."""
@@ -59,6 +58,20 @@ class Redactor:
         if self._in_text.search(data) is None:
             return text
         return self._in_text.sub(self._replace, data).decode("utf-8", "replace")
+
+    def _line(self, line: bytes) -> bytes:
+        if self._in_json.search(line) is None:
+            return line
+        return msgspec.json.encode(self._walk(msgspec.json.decode(line)))
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._walk(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self._walk(item) for key, item in value.items()}
+        return value
 
     def value(self, value: T, kind: Any = Any) -> T:
         """Return a JSON value (or a struct of type `kind`) with every secret inside replaced."""
@@ -69,7 +82,7 @@ class Redactor:
     def _replace(self, match: re.Match[bytes]) -> bytes:
         found = match[0]
         before = match.string[match.start() - 1 : match.start()]
-        if found not in self._raw and found not in self._escaped and before.isalnum():
+        if found not in self._secrets and before.isalnum():
             return found
         return MARK.encode()
 
