@@ -46,9 +46,8 @@ class _BytesRoute(APIRoute):
             try:
                 body = parse(await request.body())
             except ValidationError as error:
-                raise RequestValidationError(
-                    [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
-                ) from None
+                problems = error.errors(include_url=False, include_input=False)  # an input may hold what JSON cannot
+                raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in problems]) from None
             return Response(await endpoint(body), media_type="application/json")
 
         return answer
