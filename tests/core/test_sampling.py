@@ -34,6 +34,12 @@ SCHEMAS: list[dict[str, Any]] = [
     {"const": {"a": 1}},
     {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 7}]},
     {"allOf": [{"type": "object", "required": ["a"]}, {"properties": {"a": {"type": "null"}}}]},
+    {
+        "allOf": [
+            {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]},
+            {"properties": {"b": {"const": 2}}, "required": ["b"]},
+        ]
+    },
     {"type": "object", "properties": {"child": {"$ref": "#"}}},
     {"$defs": {"move": {"enum": ["up", "down"]}}, "type": "array", "items": {"$ref": "#/$defs/move"}, "minItems": 1},
     {"prefixItems": [{"const": 1}, {"const": 2}], "minItems": 2, "maxItems": 2},

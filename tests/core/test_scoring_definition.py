@@ -89,6 +89,10 @@ def test_each_aggregation_is_known(aggregation: str) -> None:
     assert read(scoring(metric("return", aggregation=aggregation))).metrics[0].aggregation == aggregation
 
 
+def test_a_metric_needs_a_name() -> None:
+    assert list(errors(scoring(metric(" ")))) == ["scoring.metrics[0].name"]
+
+
 @pytest.mark.parametrize("field", [None, "", " "])
 def test_a_terminal_field_metric_needs_its_field(field: object) -> None:
     assert list(errors(scoring(metric("return", type="terminal_field", field=field)))) == ["scoring.metrics[0].field"]

@@ -103,6 +103,19 @@ def test_composites_nest_and_paths_lead_to_the_fault() -> None:
     assert list(errors(raw)) == ["s.fields.radio.fields.channel.enum_values"]
 
 
+def test_neither_shape_fits_and_both_faults_are_named() -> None:
+    assert list(errors({"type": "object", "fields": {"a": {"type": "txt"}}})) == ["s.type", "s.fields.a.type"]
+
+
+def test_keys_of_python_objects_must_be_strings() -> None:
+    assert list(errors({"fields": {1: {"type": "text"}}})) == ["s"]
+    assert list(errors({"type": "text", None: 1})) == ["s"]
+
+
+def test_a_space_that_is_built_already_is_checked_again() -> None:
+    assert list(errors(SpaceSpec(type=SpaceType.DISCRETE))) == ["s.enum_values"]
+
+
 def test_nesting_beyond_the_limit_is_a_problem_and_no_crash() -> None:
     raw: dict[str, Any] = {"type": "text"}
     for _ in range(DEEPEST + 2):
@@ -300,6 +313,10 @@ def test_deviations_stop_at_the_limit() -> None:
     assert len(deviations(space(wide), {}, limit=3)) == 3
 
 
+def test_a_composite_action_must_be_an_object() -> None:
+    assert deviations(space(FERRY), "ahead") == ["must be an object with engine, rudder, radio, not string"]
+
+
 @pytest.mark.parametrize(
     ("raw", "good", "bad"),
     [
@@ -348,4 +365,5 @@ def test_a_description_shows_choices_bounds_fields_and_schema() -> None:
     ]
     assert '{"type": "array"}' in describe(space({"type": "json", "schema": {"type": "array"}}))
     assert describe(space({"type": "text"})) == "text"
+    assert describe(space({"type": "continuous"})) == "a number"
     assert describe(space({"type": "continuous", "bounds": {"low": 0.5}})) == "a number of at least 0.5"

@@ -161,6 +161,19 @@ def test_episode_rules(episode: dict[str, Any], key: str) -> None:
     assert list(errors(vow(episode=episode))) == [f"binding_vow.episode.{key}"]
 
 
+@pytest.mark.parametrize("key", ["episode", "reward", "observation_space"])
+def test_parts_must_be_objects(key: str) -> None:
+    assert list(errors(vow(**{key: "x"}))) == [f"binding_vow.{key}"]
+
+
+def test_absurd_numbers_are_named_by_size() -> None:
+    found = errors(vow(tier=10**5000, version=10**30, episode={"max_steps": -(10**5000)}))
+    assert "5000" not in found["binding_vow.tier"].message
+    assert "bits" in found["binding_vow.tier"].message
+    assert "the number 1000000000" in found["binding_vow.version"].message
+    assert "binding_vow.episode.max_steps" in found
+
+
 def test_numbers_as_text_are_coerced_in_an_episode() -> None:
     found = sound(vow(episode={"max_steps": "10", "max_wall_seconds": "60", "parallel_episodes": "3"})).episode
     assert (found.max_steps, found.max_wall_seconds, found.parallel_episodes) == (10, 60, 3)

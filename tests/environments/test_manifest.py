@@ -150,7 +150,19 @@ def test_all_problems_of_all_parts_come_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "adapter", ["/etc/passwd", "C:\\adapter.py", "../adapter.py", "a/../../adapter.py", "..", "a\0b", 5, "."]
+    "adapter",
+    [
+        "/etc/passwd",
+        "C:\\adapter.py",
+        "../adapter.py",
+        "a/../../adapter.py",
+        "..",
+        "a\0b",
+        5,
+        ".",
+        "x" * 300,
+        "x" * 2000,
+    ],
 )
 def test_an_adapter_must_lie_beneath_its_manifest(tmp_path: Path, adapter: object) -> None:
     (tmp_path / "adapter.py").touch()

@@ -51,6 +51,7 @@ class Platform:
     domains: dict[str, Any] = field(default_factory=dict)
     requests: list[tuple[str, str, str]] = field(default_factory=list)
     raw: tuple[int, bytes] | None = None
+    promised: int | None = None
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if method == "POST" and path == "/bench/v1/domains":
@@ -84,7 +85,7 @@ def platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Platfo
                 status, document = state.answer(self.command, self.path, body)
                 data = json.dumps(document).encode()
             self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Length", str(state.promised or len(data)))
             self.send_header("Location", "/elsewhere")
             self.end_headers()
             self.wfile.write(data)
@@ -165,6 +166,13 @@ def test_a_redirect_is_not_followed_with_the_token(platform: Platform) -> None:
 def test_refusals_carry_the_platforms_own_words(platform: Platform, raw: tuple[int, bytes], words: str) -> None:
     platform.raw = raw
     with pytest.raises(BenchApiError, match=words):
+        publish_domain("quarry", api_url=platform.url)
+
+
+def test_half_an_answer_is_no_answer(platform: Platform) -> None:
+    platform.raw = (200, b'{"id": "quarry"}')
+    platform.promised = 1000
+    with pytest.raises(BenchApiError, match="got no answer: IncompleteRead"):
         publish_domain("quarry", api_url=platform.url)
 
 

@@ -167,6 +167,8 @@ def _read(raw: object, path: str, depth: int) -> _Reading:
     if depth > DEEPEST:
         return _Reading(None, (Problem(path, f"nests deeper than {DEEPEST} composites", "flatten the space"),))
     fields, typed = raw.get("fields"), raw.get("type") is not None
+    if not all(isinstance(key, str) for key in (*raw, *(fields if isinstance(fields, Mapping) else ()))):
+        return _Reading(None, (Problem(path, "has keys that are no strings", "JSON knows only strings as keys"),))
     if not isinstance(fields, Mapping) or (typed and not fields):
         return _read_leaf(raw, path)
     composite = _read_composite(raw, fields, path, depth)

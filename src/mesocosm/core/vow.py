@@ -167,7 +167,7 @@ def _episode(raw: object, path: str, problems: list[Problem]) -> EpisodeSemantic
         number = getattr(reading.partial, name)
         if number is not None and number < 1:
             fix = "write 1 or more" if name == "parallel_episodes" else "write 1 or more, or leave it out for no limit"
-            problems.append(Problem(join(path, name), f"must be at least 1, not {number}", fix))
+            problems.append(Problem(join(path, name), f"must be at least 1, not {spelled(number)}", fix))
     return reading.partial
 
 

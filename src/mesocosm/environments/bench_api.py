@@ -1,5 +1,6 @@
 """The HTTP interface of a platform, spoken with the standard library: programs that only register need nothing else."""
 
+import http.client
 import json
 import os
 import urllib.error
@@ -16,7 +17,6 @@ LOCAL = "http://127.0.0.1:8010"
 URL_VARIABLES = ("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")
 TOKEN_VARIABLES = ("SWECC_BENCH_TOKEN", "SWECC_BENCH_GUEST_TOKEN")
 CREDENTIALS_VARIABLE = "SWECC_BENCH_CREDENTIALS"
-LARGEST_ANSWER = 256 * 2**20
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -72,13 +72,13 @@ class BenchApi:
         request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self.timeout) as answer:
-                return _decoded(method, url, answer.status, answer.read(LARGEST_ANSWER))
+                return _decoded(method, url, answer.status, answer.read())
         except urllib.error.HTTPError as error:
             with error:
                 raise BenchApiError(method, url, error.code, _detail(error.read(65536), error.reason)) from None
         except urllib.error.URLError as error:
             raise BenchApiError(method, url, 0, str(error.reason)) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise BenchApiError(method, url, 0, str(error) or type(error).__name__) from error
 
     def record(self, method: str, path: str, body: object = None) -> dict[str, Any]:
