@@ -147,6 +147,7 @@ def test_other_keys_of_a_reward_range_are_warnings() -> None:
     [
         ({"max_steps": 0}, "max_steps"),
         ({"max_steps": -3}, "max_steps"),
+        ({"max_steps": 2**53}, "max_steps"),
         ({"max_steps": "many"}, "max_steps"),
         ({"max_steps": 2.5}, "max_steps"),
         ({"max_wall_seconds": 0}, "max_wall_seconds"),

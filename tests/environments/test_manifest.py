@@ -219,9 +219,17 @@ def test_not_a_number_is_refused_with_its_place(tmp_path: Path) -> None:
     assert message == "line 2, column 11: -Infinity is no JSON"
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"])
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"[" * 200 + b"]" * 200, b'{"a": ' + b"9" * 5000 + b"}"])
 def test_documents_that_python_refuses_are_problems_too(tmp_path: Path, content: bytes) -> None:
     assert message_of(tmp_path / "benchanything.json", content)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b'{"a": "\\ud800"}', r"holds \ud800, half"), (b'{"\\udc00": 1}', "half"), (b"[1e400]", "floating point")],
+)
+def test_values_that_no_one_can_write_again_are_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    assert words in message_of(tmp_path / "benchanything.json", content)
 
 
 @pytest.mark.parametrize("content", [b"[]", b"3", b'"x"', b"null"])
@@ -350,6 +358,16 @@ def test_large_files_count_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert digest(directory) == before
     path.write_bytes(b"abcdefg")
     assert digest(directory) != before
+
+
+def test_metadata_as_deep_as_a_document_may_be_is_digested(tmp_path: Path) -> None:
+    deep: Any = []
+    for _ in range(140):
+        deep = [deep]
+    vow = document()["binding_vow"] | {"metadata": {"deep": deep}}
+    found = load_manifest(repository(tmp_path, binding_vow=vow))
+    assert content_digest(found) != digest(repository(tmp_path / "other"))
+    assert found.vow.model_dump(mode="json")["metadata"] == {"deep": deep}
 
 
 def test_links_to_directories_and_pipes_do_not_hold_the_digest_up(tmp_path: Path) -> None:

@@ -31,10 +31,11 @@ def schema_of_text(text: str | None) -> dict[str, Any] | None:
         schema = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return schema if isinstance(schema, dict) and not _deeper_than(schema, _DEEPEST) else None
+    return schema if isinstance(schema, dict) and not deeper_than(schema, _DEEPEST) else None
 
 
-def _deeper_than(value: object, limit: int) -> bool:
+def deeper_than(value: object, limit: int) -> bool:
+    """Return whether lists and objects nest more than `limit` levels deep in a JSON value."""
     level: list[object] = [value]
     for _ in range(limit):
         nested = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]

@@ -11,6 +11,9 @@ from mesocosm.core.json_schema import spelled
 from mesocosm.core.reading import join, not_an_object, read_fields, shown, unknown_keys
 from mesocosm.core.space import Space, SpaceField, SpaceSpec, parse_space
 
+LARGEST = 2**53 - 1
+"""Largest count that every JSON reader keeps exactly (RFC 8259, section 6)."""
+
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _RANGE = re.compile(r"([\^~]?[0-9]+(\.[0-9]+){1,2})?")
 
@@ -168,6 +171,9 @@ def _episode(raw: object, path: str, problems: list[Problem]) -> EpisodeSemantic
         if number is not None and number < 1:
             fix = "write 1 or more" if name == "parallel_episodes" else "write 1 or more, or leave it out for no limit"
             problems.append(Problem(join(path, name), f"must be at least 1, not {spelled(number)}", fix))
+        elif number is not None and number > LARGEST:
+            message = f"must be at most {LARGEST}, not {spelled(number)}"
+            problems.append(Problem(join(path, name), message, "leave it out for no limit"))
     return reading.partial
 
 

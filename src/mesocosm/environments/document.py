@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.json_schema import deeper_than
+
+DEEPEST = 150
+"""Levels of nesting that every later reader and writer of the document bears."""
 
 _CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 
@@ -46,8 +50,27 @@ def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
         raise InvalidInput(subject, [Problem("", "is nested too deeply to be read")]) from error
     except ValueError as error:
         raise InvalidInput(subject, [Problem("", f"holds a number that cannot be read: {error}")]) from error
+    problem = _unstorable(document)
+    if problem:
+        raise InvalidInput(subject, [problem])
     message = "is given twice in one object; the last one counts"
     return document, [Problem(key, message, "remove one of the two", "warning") for key in dict.fromkeys(repeated)]
+
+
+def _unstorable(document: object) -> Problem | None:
+    """Return what Python reads from JSON text but not everybody can write as JSON in UTF-8 again."""
+    if deeper_than(document, DEEPEST):
+        return Problem("", f"is nested deeper than {DEEPEST} levels", "flatten it")
+    try:
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        code = f"\\u{ord(error.object[error.start]):04x}"
+        return Problem(
+            "", f"holds {code}, half of a character", "write the whole character, or its two halves together"
+        )
+    except ValueError:
+        return Problem("", "holds a number beyond the range of floating point", "write a smaller number")
+    return None
 
 
 class _NotJson(Exception):
