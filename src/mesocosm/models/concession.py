@@ -27,6 +27,8 @@ class Concessions:
         """Take out of a request what the model does not take."""
         for field in self._refused:
             body.pop(field, None)
+        if self.limit != "max_tokens" and "max_tokens" in body:
+            body[self.limit] = body.pop("max_tokens")
 
     def make(self, status: int, said: Words, body: dict[str, Any]) -> bool:
         """Whether the server refused `body` for a field that can be left out or renamed; if so it is remembered."""
@@ -36,7 +38,7 @@ class Concessions:
             if self.limit != "max_completion_tokens":
                 self.limit = "max_completion_tokens"
                 _log.warning("%s takes max_completion_tokens instead of max_tokens; that is sent now", self._subject)
-            return "max_completion_tokens" not in body
+            return True
         if "response_format" in body and _about_structure(said):
             return self._leave_out("response_format", said)
         for field in _OPTIONAL:

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
+import os
 import threading
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from mesocosm.core.description import describe
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -49,6 +49,14 @@ def _last(request: ModelRequest) -> str:
     return request.messages[-1].text if request.messages else ""
 
 
+def _open(terminal: str, mode: str) -> TextIO:
+    # O_NOCTTY: a terminal that is named explicitly must not become the one that can hang us up.
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NOCTTY)
+
+    return cast("TextIO", open(terminal, mode, encoding="utf-8", errors="replace", opener=opener))
+
+
 class _Console:
     """One reader thread on the terminal for all questions: a line typed after a question answers it.
 
@@ -64,8 +72,7 @@ class _Console:
 
     def verify(self) -> None:
         try:
-            with Path(self._terminal).open("w", encoding="utf-8"):
-                return
+            _open(self._terminal, "w").close()
         except OSError as error:
             raise UsageError(
                 f"builtin/human needs a terminal, and {self._terminal} cannot be opened ({error.strerror}); run the "
@@ -89,7 +96,7 @@ class _Console:
             )
 
     def _show(self, text: str) -> None:
-        with Path(self._terminal).open("w", encoding="utf-8") as terminal:
+        with _open(self._terminal, "w") as terminal:
             terminal.write(f"\n{text}> ")
 
     def _start(self) -> None:
@@ -100,7 +107,7 @@ class _Console:
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # The loop has ended, so nobody waits for a line any more.
-            with suppress(OSError), Path(self._terminal).open(encoding="utf-8", errors="replace") as terminal:
+            with suppress(OSError), _open(self._terminal, "r") as terminal:
                 for line in terminal:
                     loop.call_soon_threadsafe(self._lines.put_nowait, line.rstrip("\r\n"))
             loop.call_soon_threadsafe(self._lines.put_nowait, None)

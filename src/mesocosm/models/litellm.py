@@ -19,7 +19,7 @@ from mesocosm.models import chat
 from mesocosm.models.concession import Concessions
 from mesocosm.models.endpoint import GENERAL_KEY, is_loopback, shown
 from mesocosm.models.prices import price
-from mesocosm.models.refusal import Refusal, Words
+from mesocosm.models.refusal import Refusal, Words, words_of
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
 _PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
@@ -39,6 +39,8 @@ def load() -> ModuleType:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import litellm
+
+            litellm.ModelResponse()  # Its schema is built at the first use, with warnings that mean nothing to us.
     except ImportError as error:
         raise UsageError(f"LiteLLM cannot be imported ({error}); {INSTALL}") from error
     litellm.suppress_debug_info = True
@@ -144,9 +146,8 @@ class LiteLLMModel:
 
     async def close(self) -> None:
         """Close the connections that LiteLLM keeps for all its models."""
-        close = getattr(load(), "close_litellm_async_clients", None)
-        if close is not None:
-            await close()
+        if load.cache_info().currsize:
+            await load().close_litellm_async_clients()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -194,7 +195,9 @@ class LiteLLMModel:
 
     def _words(self, error: Exception) -> Words:
         text = getattr(error, "message", None) or str(error)
-        return Words(text.replace(self._key, "[key]") if len(self._key) > 4 else text)
+        body = getattr(error, "body", None)
+        inner = words_of({"error": body}) if isinstance(body, dict) else Words("")
+        return Words(text.replace(self._key, "[key]") if len(self._key) > 4 else text, inner.code, inner.param)
 
     def _late(self, request: ModelRequest) -> EpisodeError:
         return EpisodeError(
@@ -214,10 +217,9 @@ class LiteLLMModel:
         status = getattr(error, "status_code", None)
         if not isinstance(status, int):
             return EpisodeError(Cause.MODEL_INVALID, f"{self.name}: LiteLLM raised {kind}: {said.brief}")
-        response = getattr(error, "response", None)
-        header = response.headers.get if response is not None else lambda _: None
+        headers = getattr(error, "litellm_response_headers", None) or {}
         where = shown(self._base_url) if self._base_url else "LiteLLM"
-        return Refusal(self.name, where, status, said, header, request.max_tokens).error()
+        return Refusal(self.name, where, status, said, headers.get, request.max_tokens).error()
 
 
 _CAUSES = {

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.models.endpoint import shown
 
 CUT = 500
 """Characters of the server's own text that a message shows; `detail` keeps ten times as many."""
@@ -31,6 +32,8 @@ _NO_MODEL = re.compile(
     r"|model\b.{0,200}?\b(does not exist|(is )?not found)",
     re.IGNORECASE | re.DOTALL,
 )
+_TAG = re.compile(r"<[^>]*>")
+_WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _UNKNOWN_FIELD = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not (allowed|permitted|available|implemented)"
     r"|extra (inputs|fields)|invalid (type|value) for|does not work with|only the default|deprecated",
@@ -57,8 +60,9 @@ def words(body: bytes) -> Words:
     """Return the server's own text out of an error body of whatever shape."""
     try:
         return words_of(msgspec.json.decode(body))
-    except msgspec.DecodeError:
-        return Words(body[: CUT * 10].decode("utf-8", "replace").strip())
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[: CUT * 10].decode("utf-8", "replace").strip()
+        return Words(" ".join(_TAG.sub(" ", text).split()) if text.startswith("<") else text)
 
 
 def words_of(value: Any) -> Words:
@@ -121,8 +125,11 @@ class Refusal:
             return Cause.MODEL_UNAVAILABLE
         if status in {401, 403}:
             return Cause.MODEL_FORBIDDEN
-        if status == 404 or (status in {400, 422} and _NO_MODEL.search(said)):
+        if status in _WRONG_ADDRESS or (status in {400, 422} and _NO_MODEL.search(said)):
             return Cause.MODEL_MISSING
+        if self.said.code == "json_validate_failed":
+            # The model, not the request: what it wrote did not fit the schema. Another try may.
+            return Cause.MODEL_INVALID
         if status in {400, 413, 422}:
             return self._cause_of_request(said)
         return Cause.MODEL_REJECTED
@@ -135,24 +142,26 @@ class Refusal:
         return Cause.REFUSED if _FILTER.search(said) else Cause.MODEL_REJECTED
 
     def _remedy(self, cause: Cause) -> str:
-        keys = " or ".join(self.variables)
-        match cause:
-            case Cause.RATE_LIMITED:
-                return "fewer episodes at once or a higher limit at the provider help"
-            case Cause.MODEL_UNAVAILABLE:
-                return "the server has trouble; try again later or look into its log"
-            case Cause.MODEL_FORBIDDEN if self.status in {402, 429} or _NO_MONEY.search(self.said.message):
+        if cause is Cause.MODEL_FORBIDDEN:
+            if self.status in {402, 429} or _NO_MONEY.search(self.said.message):
                 return "the account has no credit left; top it up at the provider"
-            case Cause.MODEL_FORBIDDEN:
-                return f"check the key in {keys} and what it may use" if keys else "check the key and what it may use"
-            case Cause.MODEL_MISSING:
-                return self.missing or "check the name of the model and the base URL"
-            case Cause.CONTEXT_OVERFLOW:
-                return "the conversation is longer than the model takes; a smaller history window helps"
-            case Cause.REFUSED:
-                return "the provider's content filter refused the prompt"
-            case _:
-                return "the request itself is wrong; check temperature, max_tokens and the extra settings"
+            keys = f" in {' or '.join(self.variables)}" if self.variables else ""
+            return f"check the key{keys} and what it may use"
+        if cause is Cause.MODEL_MISSING:
+            if self.status < 400:
+                return f"it redirects to {shown(self.header('location') or 'somewhere')}; use the base URL behind that"
+            return self.missing or _REMEDIES[cause]
+        return _REMEDIES.get(cause, "the request itself is wrong; check temperature, max_tokens and the extra settings")
+
+
+_REMEDIES = {
+    Cause.RATE_LIMITED: "fewer episodes at once or a higher limit at the provider help",
+    Cause.MODEL_UNAVAILABLE: "the server has trouble; try again later or look into its log",
+    Cause.MODEL_MISSING: "check the name of the model and the base URL",
+    Cause.MODEL_INVALID: "the model did not keep to the schema",
+    Cause.CONTEXT_OVERFLOW: "the conversation is longer than the model takes; a smaller history window helps",
+    Cause.REFUSED: "the provider's content filter refused the prompt",
+}
 
 
 def objects_to(said: Words, field: str) -> bool:

@@ -1,0 +1,240 @@
+"""The fake model server speaks each protocol and fails as told."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from mesocosm.http.client import Client
+from mesocosm.http.errors import ConnectionLost, Timeout
+from mesocosm.http.response import Response
+from mesocosm.testing.dialect import Answer
+from mesocosm.testing.fault import (
+    CLOSE,
+    CUT,
+    EMPTY_BODY,
+    EMPTY_TEXT,
+    GARBAGE,
+    HANG,
+    RATE_LIMIT,
+    SERVER_ERROR,
+    Fault,
+    sometimes,
+)
+from mesocosm.testing.model_server import ModelServer
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with Client() as client:
+        yield client
+
+
+async def post(client: Client, url: str, body: Any = CHAT, seconds: float = 10.0) -> Response:
+    return await client.request("POST", url, body=json.dumps(body).encode(), timeout=seconds)
+
+
+async def chat(client: Client, server: ModelServer, body: Any = CHAT) -> Any:
+    return (await post(client, f"{server.openai_url}/chat/completions", body)).json()
+
+
+async def test_it_speaks_openai(client: Client) -> None:
+    answer = Answer("hi", "hmm", (("go", {"x": 1}),), "tool_calls", 7, 3, cached_tokens=2, reasoning_tokens=1)
+    async with ModelServer(answer) as server:
+        said = await chat(client, server)
+    message = said["choices"][0]["message"]
+    assert message["content"] == "hi"
+    assert message["reasoning_content"] == "hmm"
+    assert message["tool_calls"][0]["function"] == {"name": "go", "arguments": '{"x":1}'}
+    assert said["choices"][0]["finish_reason"] == "tool_calls"
+    assert said["usage"]["prompt_tokens_details"]["cached_tokens"] == 2
+    assert (said["usage"]["prompt_tokens"], said["usage"]["completion_tokens"]) == (7, 3)
+
+
+async def test_it_speaks_ollama(client: Client) -> None:
+    async with ModelServer(Answer("hi", "hmm", (("go", {"x": 1}),), "length", 7, 3)) as server:
+        said = (await post(client, f"{server.url}/api/chat")).json()
+    assert said["message"]["content"] == "hi"
+    assert said["message"]["thinking"] == "hmm"
+    assert said["message"]["tool_calls"] == [{"function": {"name": "go", "arguments": {"x": 1}}}]
+    assert (said["done_reason"], said["prompt_eval_count"], said["eval_count"]) == ("length", 7, 3)
+
+
+async def test_it_speaks_anthropic(client: Client) -> None:
+    async with ModelServer(Answer("hi", finish_reason="length")) as server:
+        said = (await post(client, f"{server.url}/v1/messages")).json()
+    assert said["content"] == [{"type": "text", "text": "hi"}]
+    assert said["stop_reason"] == "max_tokens"
+
+
+async def test_it_speaks_gemini(client: Client) -> None:
+    async with ModelServer("hi") as server:
+        said = (await post(client, f"{server.url}/v1beta/models/m:generateContent")).json()
+    assert said["candidates"][0]["content"]["parts"] == [{"text": "hi"}]
+
+
+async def test_it_lists_its_models_in_both_protocols(client: Client) -> None:
+    async with ModelServer(models=["a:latest"]) as server:
+        tags = (await client.request("GET", f"{server.url}/api/tags", timeout=10)).json()
+        listed = (await client.request("GET", f"{server.openai_url}/models", timeout=10)).json()
+    assert [model["name"] for model in tags["models"]] == ["a:latest"]
+    assert [model["id"] for model in listed["data"]] == ["a:latest"]
+
+
+async def test_a_model_that_it_does_not_have_is_a_404(client: Client) -> None:
+    async with ModelServer(models=["a:latest"]) as server:
+        assert (await chat(client, server, {**CHAT, "model": "a"}))["choices"]
+        missing = await post(client, f"{server.openai_url}/chat/completions")
+    assert missing.status == 404
+    assert missing.json()["error"]["code"] == "model_not_found"
+
+
+async def test_a_path_that_nobody_serves_is_a_404(client: Client) -> None:
+    async with ModelServer() as server:
+        assert (await post(client, f"{server.url}/nowhere")).status == 404
+        assert (await client.request("GET", f"{server.url}/nowhere", timeout=10)).status == 404
+
+
+async def test_a_function_answers_from_the_request(client: Client) -> None:
+    async with ModelServer(lambda body: body["messages"][-1]["content"].upper()) as server:
+        assert (await chat(client, server))["choices"][0]["message"]["content"] == "HELLO"
+
+
+async def test_an_answer_may_be_awaited(client: Client) -> None:
+    arrived, gate = asyncio.Event(), asyncio.Event()
+
+    async def answer(_body: dict[str, Any]) -> str:
+        arrived.set()
+        await gate.wait()
+        return "late"
+
+    async with ModelServer(answer, delay=0.001) as server:
+        asked = asyncio.create_task(chat(client, server))
+        await arrived.wait()
+        assert not asked.done()
+        gate.set()
+        assert (await asked)["choices"][0]["message"]["content"] == "late"
+
+
+async def test_requests_are_kept_with_their_headers(client: Client) -> None:
+    async with ModelServer() as server:
+        await client.request(
+            "POST", f"{server.openai_url}/chat/completions", headers={"X-One": "1"}, body=b"{}", timeout=10
+        )
+        await client.request("GET", f"{server.openai_url}/models", timeout=10)
+    assert [request.method for request in server.requests] == ["POST", "GET"]
+    assert len(server.calls) == server.served == 1
+    assert server.calls[0].header("x-one") == "1"
+    assert server.calls[0].header("x-two") is None
+    assert server.calls[0].body == {}
+
+
+async def test_a_body_that_is_no_json_is_a_400(client: Client) -> None:
+    async with ModelServer(lambda _: "ok") as server:
+        said = await client.request("POST", f"{server.openai_url}/chat/completions", body=b"{", timeout=10)
+    assert said.status == 400
+
+
+async def test_faults_come_in_order_and_end(client: Client) -> None:
+    async with ModelServer(faults=[RATE_LIMIT, None, SERVER_ERROR]) as server:
+        url = f"{server.openai_url}/chat/completions"
+        replies = [await post(client, url) for _ in range(4)]
+    assert [reply.status for reply in replies] == [429, 200, 500, 200]
+    assert replies[0].headers["retry-after"] == "0"
+    assert replies[0].json()["error"]["message"] == "slow down"
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [("/v1/chat/completions", ("error", "message")), ("/api/chat", ("error",)), ("/v1/messages", ("error", "message"))],
+)
+async def test_errors_have_the_shape_of_the_protocol(client: Client, path: str, where: tuple[str, ...]) -> None:
+    async with ModelServer(faults=[Fault(text="its own words")]) as server:
+        said = (await post(client, server.url + path)).json()
+    for key in where:
+        said = said[key]
+    assert said == "its own words"
+
+
+async def test_a_fault_may_bring_a_header_and_a_body_of_its_own(client: Client) -> None:
+    async with ModelServer(faults=[Fault(status=418, header=("X-Tea", "yes"), raw=b"short")]) as server:
+        said = await post(client, f"{server.openai_url}/chat/completions")
+    assert (said.status, said.headers["x-tea"], said.body) == (418, "yes", b"short")
+
+
+@pytest.mark.parametrize(("fault", "received"), [(CLOSE, False), (CUT, True)])
+async def test_a_connection_can_end_before_and_in_the_middle(client: Client, fault: Fault, received: bool) -> None:
+    async with ModelServer(faults=[fault]) as server:
+        with pytest.raises(ConnectionLost) as lost:
+            await post(client, f"{server.openai_url}/chat/completions")
+    assert bool(lost.value.received) is received
+
+
+async def test_a_hanging_server_never_answers(client: Client) -> None:
+    async with ModelServer(faults=[HANG]) as server:
+        with pytest.raises(Timeout):
+            await post(client, f"{server.openai_url}/chat/completions", seconds=0.05)
+
+
+async def test_bodies_can_be_garbage_or_empty(client: Client) -> None:
+    async with ModelServer(faults=[GARBAGE, EMPTY_BODY, EMPTY_TEXT]) as server:
+        url = f"{server.openai_url}/chat/completions"
+        garbage, empty, silent = [await post(client, url) for _ in range(3)]
+    assert garbage.body.startswith(b"<html>")
+    assert empty.body == b""
+    assert silent.json()["choices"][0]["message"]["content"] == ""
+
+
+def test_sometimes_is_the_same_for_the_same_seed() -> None:
+    first, again = sometimes(0.5, seed=3), sometimes(0.5, seed=3)
+    drawn = [next(first) for _ in range(200)]
+    assert drawn == [next(again) for _ in range(200)]
+    assert 60 < sum(fault is not None for fault in drawn) < 140
+
+
+async def test_pipelined_requests_are_answered_in_order() -> None:
+    async with ModelServer(lambda body: body["n"]) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        for n in "123":
+            body = json.dumps({"n": n}).encode()
+            writer.write(b"POST /api/chat HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+        texts = []
+        for _ in range(3):
+            head = await reader.readuntil(b"\r\n\r\n")
+            size = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+            texts.append(json.loads(await reader.readexactly(size))["message"]["content"])
+        writer.close()
+    assert texts == ["1", "2", "3"]
+
+
+def test_it_runs_in_a_thread_for_code_without_a_loop() -> None:
+    with ModelServer("hi") as server:
+        request = urllib.request.Request(f"{server.url}/api/chat", json.dumps(CHAT).encode())
+        with urllib.request.urlopen(request) as reply:
+            assert json.load(reply)["message"]["content"] == "hi"
+
+
+def test_a_taken_port_is_said_in_a_thread_too() -> None:
+    with ModelServer() as server, pytest.raises(OSError), ModelServer(port=server.port):
+        pass
+
+
+def test_it_runs_as_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "mesocosm.testing.model_server", "--answer", "hi", "--models", "m"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("listening on ")
+            request = urllib.request.Request(f"{line.split()[-1]}/api/chat", json.dumps(CHAT).encode())
+            with urllib.request.urlopen(request) as reply:
+                assert json.load(reply)["message"]["content"] == "hi"
+        finally:
+            process.terminate()
