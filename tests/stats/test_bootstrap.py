@@ -77,6 +77,11 @@ def test_a_statistic_that_is_not_a_number_is_refused() -> None:
         bootstrap([1.0, 2.0], lambda _: math.nan, resamples=10)
 
 
+def test_no_resamples_are_refused() -> None:
+    with pytest.raises(ValueError, match="no resample"):
+        bootstrap([1.0, 2.0], statistics.fmean, resamples=0)
+
+
 def test_nothing_to_resample_is_refused() -> None:
     with pytest.raises(ValueError, match="no value to resample"):
         bootstrap([], statistics.fmean)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.stats import distribution
@@ -79,6 +79,7 @@ def test_binomial_is_certain_outside_its_range() -> None:
     assert distribution.binomial_cdf(5, 5, 0.5) == 1
 
 
+@settings(deadline=None)
 @given(q=st.floats(1e-9, 1 - 1e-9), n=st.integers(0, 3_000), p=st.floats(0.001, 0.999))
 def test_binomial_quantile_is_the_first_count_that_reaches_the_share(q: float, n: int, p: float) -> None:
     k = distribution.binomial_quantile(q, n, p)
@@ -113,3 +114,16 @@ def test_impossible_degrees_of_freedom_are_refused(df: float) -> None:
         distribution.t_cdf(1.0, df)
     with pytest.raises(ValueError, match="a is"):
         distribution.gamma_cdf(1.0, df)
+
+
+def test_a_thousand_million_trials_still_have_a_binomial_tail() -> None:
+    assert distribution.binomial_cdf(500_010_000, 10**9, 0.5) == pytest.approx(
+        scipy.stats.binom.cdf(500_010_000, 10**9, 0.5), rel=1e-8
+    )
+
+
+def test_arguments_beyond_reach_fail_aloud() -> None:
+    with pytest.raises(ArithmeticError, match="incomplete beta function did not converge"):
+        distribution.beta_cdf(0.5, 1e15, 1e15)
+    with pytest.raises(ArithmeticError, match="incomplete gamma function did not converge"):
+        distribution.gamma_cdf(1e15 + 2, 1e15)

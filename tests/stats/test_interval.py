@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.stats import Interval, clustered, proportion_clustered, student, wilson
@@ -32,6 +32,7 @@ def test_wilson_agrees_with_scipy(successes: int, n: int, level: float) -> None:
     assert (ours.value, ours.n, ours.method, ours.level) == (successes / n, n, "wilson", level)
 
 
+@settings(deadline=None)
 @given(COUNTS, LEVELS)
 def test_wilson_contains_the_rate_and_stays_a_share(counts: tuple[int, int], level: float) -> None:
     interval = wilson(*counts, level)
@@ -39,6 +40,7 @@ def test_wilson_contains_the_rate_and_stays_a_share(counts: tuple[int, int], lev
     assert interval.low < interval.high
 
 
+@settings(deadline=None)
 @given(COUNTS)
 def test_wilson_of_failures_mirrors_that_of_passes(counts: tuple[int, int]) -> None:
     successes, n = counts
@@ -47,6 +49,7 @@ def test_wilson_of_failures_mirrors_that_of_passes(counts: tuple[int, int]) -> N
     assert passes.high == pytest.approx(1 - failures.low, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(COUNTS, LEVELS, LEVELS)
 def test_wilson_widens_with_the_level(counts: tuple[int, int], one: float, other: float) -> None:
     narrow, wide = wilson(*counts, min(one, other)), wilson(*counts, max(one, other))
@@ -80,6 +83,7 @@ def test_a_mean_of_thirty_values_or_more_has_the_normal_interval_of_scipy(n: int
     assert (ours.n, ours.method) == (n, "normal")
 
 
+@settings(deadline=None)
 @given(VALUES, LEVELS)
 def test_student_contains_the_mean_and_is_symmetric(values: list[float], level: float) -> None:
     interval = student(values, level)
@@ -87,6 +91,7 @@ def test_student_contains_the_mean_and_is_symmetric(values: list[float], level: 
     assert interval.value - interval.low == pytest.approx(interval.high - interval.value, rel=1e-6, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(VALUES, LEVELS, LEVELS)
 def test_student_widens_with_the_level(values: list[float], one: float, other: float) -> None:
     narrow, wide = student(values, min(one, other)), student(values, max(one, other))
@@ -101,6 +106,7 @@ def test_one_value_says_nothing_about_the_mean() -> None:
     assert not interval.excludes(1e300)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 29), st.integers(1, 5), st.integers())
 def test_clusters_of_equal_size_give_the_t_interval_of_their_means(clusters: int, size: int, seed: int) -> None:
     rng = random.Random(seed)
@@ -169,6 +175,7 @@ def test_tasks_that_vary_less_than_chance_never_claim_more_trials_than_there_wer
     assert (ours.low, ours.high) == pytest.approx((plain.low, plain.high), rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.lists(TRIALS, min_size=1, max_size=30), LEVELS)
 def test_a_clustered_proportion_contains_the_rate_and_stays_a_share(
     counts: list[tuple[int, int]], level: float

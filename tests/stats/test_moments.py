@@ -6,13 +6,14 @@ import statistics
 from array import array
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.stats import LARGEST, Moments, moments, usable
 from mesocosm.stats.moments import check_level, is_pass_fail
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2))
 def test_moments_agree_with_the_exact_fractions_of_the_standard_library(values: list[float]) -> None:
     found = moments(values)
@@ -22,6 +23,7 @@ def test_moments_agree_with_the_exact_fractions_of_the_standard_library(values: 
     assert math.isclose(found.sd, statistics.stdev(values), rel_tol=1e-9, abs_tol=1e-15 * scale)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-LARGEST, LARGEST), min_size=1))
 def test_no_usable_values_overflow(values: list[float]) -> None:
     found = moments(values)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.stats import bootstrap_clustered, median_clustered, median_interval, quantile_interval
@@ -76,6 +76,7 @@ def test_an_even_median_of_many_values_lies_between_those_of_the_odd_neighbours(
     assert (even.low, even.high) == pytest.approx((odd.low, odd.high), abs=2)
 
 
+@settings(deadline=None)
 @given(LISTS, st.floats(0.01, 0.999))
 def test_the_median_interval_contains_the_median(values: list[float], level: float) -> None:
     interval = median_interval(values, level)
@@ -83,12 +84,14 @@ def test_the_median_interval_contains_the_median(values: list[float], level: flo
     assert interval.value == pytest.approx(statistics.median(values), rel=1e-12)
 
 
+@settings(deadline=None)
 @given(LISTS, st.floats(0.01, 0.99), st.floats(0.01, 0.999))
 def test_the_quantile_interval_contains_the_quantile(values: list[float], q: float, level: float) -> None:
     interval = quantile_interval(values, q, level)
     assert interval.low <= interval.value <= interval.high
 
 
+@settings(deadline=None)
 @given(LISTS, st.floats(0.01, 0.999), st.floats(0.01, 0.999))
 def test_the_median_interval_widens_with_the_level(values: list[float], one: float, other: float) -> None:
     narrow, wide = median_interval(values, min(one, other)), median_interval(values, max(one, other))
@@ -96,6 +99,7 @@ def test_the_median_interval_widens_with_the_level(values: list[float], one: flo
     assert narrow.high <= wide.high
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-1000, 1000), min_size=3, max_size=41).filter(lambda x: len(x) % 2))
 def test_the_median_interval_of_negated_values_is_mirrored(values: list[int]) -> None:
     there, back = median_interval(values, 0.9), median_interval([-x for x in values], 0.9)

@@ -66,6 +66,8 @@ def _percentile(
     if units == 1:
         return Interval(estimate, -math.inf, math.inf, len(values), "bootstrap", level)
     replicates = [statistic(draw) for draw in draws]
+    if not replicates:
+        raise ValueError("there is no resample; ask for 1,000 or more")
     if any(map(math.isnan, replicates)):
         raise ValueError("the statistic of a resample is NaN; let it return a number for every choice of the values")
     replicates.sort()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from mesocosm.stats.comparison import Comparison, Flip, scored
 from mesocosm.stats.interval import Interval, student, wilson
 from mesocosm.stats.moments import is_pass_fail, moments
-from mesocosm.stats.power import smallest_difference, smallest_flip_difference
+from mesocosm.stats.power import fewest_pairs, smallest_difference, smallest_flip_difference
 from mesocosm.stats.significance import Significance, mcnemar, sign_flip
 
 
@@ -39,8 +39,7 @@ def paired_difference(
     else:
         differences = [x - y for x, y in zip(*means, strict=True)]
         interval, found = student(differences, level), sign_flip(differences, resamples=resamples, seed=seed)
-        sd = moments(differences).sd
-        smallest = smallest_difference(sd, len(common), level=level) if sd else None
+        smallest = _smallest_shown(differences, level)
     return Comparison(
         paired=True,
         mean_a=math.fsum(means[0]) / len(common),
@@ -93,6 +92,13 @@ def _flips_between(a: Sequence[float], b: Sequence[float], level: float) -> tupl
     interval = newcombe_paired(both, only_a, only_b, n - both - only_a - only_b, level)
     smallest = smallest_flip_difference((only_a + only_b) / n, n, level=level)
     return interval, mcnemar(only_a, only_b), smallest
+
+
+def _smallest_shown(differences: Sequence[float], level: float) -> float | None:
+    sample = moments(differences)
+    if sample.n < fewest_pairs(level):
+        return math.inf
+    return smallest_difference(sample.sd, sample.n, level=level) if sample.sd else None
 
 
 def _flips(tasks: Sequence[str], a: Sequence[float], b: Sequence[float]) -> tuple[Flip, ...]:

@@ -76,9 +76,9 @@ def smallest_difference_unpaired(
 
     Infinite below two values on a side. Raises ValueError unless one standard deviation is > 0.
     """
-    _check_spread(max(sd_a, sd_b))
     if min(n_a, n_b) < 2:
         return math.inf
+    _check_spread(max(sd_a, sd_b))
     error = math.hypot(sd_a / math.sqrt(n_a), sd_b / math.sqrt(n_b))
     return _noncentrality(welch_df(sd_a, n_a, sd_b, n_b), power, level) * error
 

@@ -95,6 +95,7 @@ def _middle_quantile(ordered: Sequence[float], p: float) -> float:
     n = len(ordered)
     place = bisect_left(range(n), p, key=lambda k: _middle_at_most(ordered, ordered[k]))
     place = bisect_left(ordered, ordered[min(place, n - 1)])
+    # The quantile lies above the value before this place; averages between the two come from one value on each side.
     below = ordered[max(0, place - _REACH) : place]
     above = ordered[place : place + _REACH]
     floor = ordered[place - 1] if place else ordered[0]

@@ -82,6 +82,6 @@ def _rates(a: Sequence[float], b: Sequence[float], level: float) -> tuple[Interv
 
 def _means(a: Sequence[float], b: Sequence[float], level: float) -> tuple[Interval, Significance, float | None]:
     x, y = moments(a), moments(b)
-    varies = x.sd > 0 or y.sd > 0
-    smallest = smallest_difference_unpaired(x.sd, x.n, y.sd, y.n, level=level) if varies else None
+    told = min(x.n, y.n) < 2 or x.sd > 0 or y.sd > 0
+    smallest = smallest_difference_unpaired(x.sd, x.n, y.sd, y.n, level=level) if told else None
     return welch_interval(x, y, level), welch(x, y), smallest

@@ -1,0 +1,194 @@
+"""P values against SciPy, hand calculation, and what must always hold."""
+
+import random
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesocosm.stats import Moments, Significance, fisher, holm, mcnemar, moments, sign_flip, welch
+
+P_VALUES = st.lists(st.floats(0, 1), max_size=20)
+
+
+def gauss(n: int, mean: float, sd: float, seed: int) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.gauss(mean, sd) for _ in range(n)]
+
+
+def scipy_sign_flip(differences: Sequence[float], resamples: float = np.inf) -> float:
+    found = scipy.stats.permutation_test(
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        rng=np.random.default_rng(1),
+    )
+    return float(found.pvalue)
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(0, 1), (5, 0), (6, 0), (1, 7), (10, 10), (30, 51), (4_000, 4_200)])
+def test_mcnemar_is_the_binomial_test_of_scipy(only_a: int, only_b: int) -> None:
+    theirs = scipy.stats.binomtest(only_a, only_a + only_b).pvalue
+    assert mcnemar(only_a, only_b).p_value == pytest.approx(theirs, rel=1e-9)
+    assert mcnemar(only_b, only_a) == mcnemar(only_a, only_b)
+
+
+def test_no_flip_at_all_shows_nothing() -> None:
+    assert mcnemar(0, 0) == Significance(1.0, "mcnemar exact")
+
+
+def test_mcnemar_refuses_negative_numbers() -> None:
+    with pytest.raises(ValueError, match="-1 and 3"):
+        mcnemar(-1, 3)
+
+
+@pytest.mark.parametrize(
+    "table", [(0, 5, 5, 5), (5, 5, 5, 5), (8, 10, 3, 9), (1, 400, 9, 380), (0, 3, 0, 8), (700, 1000, 640, 900)]
+)
+def test_fisher_agrees_with_scipy(table: tuple[int, int, int, int]) -> None:
+    passes_a, n_a, passes_b, n_b = table
+    theirs = scipy.stats.fisher_exact([[passes_a, n_a - passes_a], [passes_b, n_b - passes_b]]).pvalue
+    assert fisher(*table).p_value == pytest.approx(theirs, rel=1e-6)
+
+
+@pytest.mark.parametrize("table", [(6, 5, 1, 5), (1, 5, -1, 5), (0, 0, 1, 5)])
+def test_fisher_refuses_impossible_counts(table: tuple[int, int, int, int]) -> None:
+    with pytest.raises(ValueError, match="impossible"):
+        fisher(*table)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n", [1, 2, 6, 10, 14])
+def test_few_pairs_give_the_exact_permutation_test_of_scipy(n: int, seed: int) -> None:
+    differences = gauss(n, 0.6, 1, seed)
+    found = sign_flip(differences)
+    assert found.p_value == pytest.approx(scipy_sign_flip(differences) if n > 1 else 1.0)
+    assert found.test == "sign flips exact"
+
+
+@pytest.mark.parametrize(
+    "differences", [[1.0] * 6, [1, 1, 1, -1, 0.5, 0.5], [0.1, 0.2, 0.3, -0.3, 0.6], [0.1] * 3 + [-0.3] * 2]
+)
+def test_tied_sums_count_as_equally_extreme(differences: list[float]) -> None:
+    tenths = [round(10 * d) for d in differences]
+    assert sign_flip(differences).p_value == pytest.approx(scipy_sign_flip(tenths))
+
+
+def test_many_pairs_agree_with_the_random_permutations_of_scipy() -> None:
+    differences = gauss(80, 0.2, 1, 3)
+    found = sign_flip(differences)
+    assert found.p_value == pytest.approx(scipy_sign_flip(differences, 20_000), abs=0.01)
+    assert found.test == "sign flips"
+    assert found == sign_flip(differences, seed=0)
+    assert found.p_value != sign_flip(differences, seed=1).p_value
+
+
+def test_random_flips_never_claim_less_than_one_in_their_number() -> None:
+    assert sign_flip([1.0 + i / 100 for i in range(50)], resamples=999).p_value == 1 / 1000
+
+
+def test_ten_thousand_pairs_agree_with_the_t_test_of_scipy() -> None:
+    differences = gauss(10_000, 0.015, 1, 4)
+    theirs = scipy.stats.ttest_1samp(differences, 0).pvalue
+    assert sign_flip(differences, resamples=2_000).p_value == pytest.approx(theirs, abs=0.03)
+
+
+def test_very_many_pairs_take_the_normal_limit() -> None:
+    differences = [1.0] * 50_200 + [-1.0] * 49_800
+    found = sign_flip(differences)
+    assert found.test == "sign flips normal"
+    assert found.p_value == pytest.approx(scipy.stats.binomtest(50_200, 100_000).pvalue, abs=0.002)
+
+
+def test_one_giant_among_many_pairs_is_still_resampled() -> None:
+    # The giant decides every sum but its last digits, and those are even: half of all patterns are as extreme.
+    found = sign_flip([1e6] + [1.0, -1.0] * 50_000, resamples=400)
+    assert found.p_value == pytest.approx(0.5, abs=0.08)
+    assert found.test == "sign flips"
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=13))
+def test_mirroring_all_differences_changes_no_p_value(differences: list[float]) -> None:
+    assert sign_flip([-d for d in differences]).p_value == sign_flip(differences).p_value
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=13))
+def test_pairs_without_difference_change_no_p_value(differences: list[float]) -> None:
+    assert sign_flip([*differences, 0.0, 0.0]).p_value == sign_flip(differences).p_value
+
+
+def test_no_difference_shows_nothing() -> None:
+    assert sign_flip([0.0, 0.0]).p_value == 1
+
+
+def test_sign_flips_refuse_unusable_differences() -> None:
+    with pytest.raises(ValueError, match="no value"):
+        sign_flip([])
+    with pytest.raises(ValueError, match="value 1 is nan"):
+        sign_flip([1.0, float("nan")])
+
+
+def test_welch_agrees_with_scipy() -> None:
+    a, b = gauss(9, 1, 3, 1), gauss(25, 0, 1, 2)
+    theirs = scipy.stats.ttest_ind(a, b, equal_var=False).pvalue
+    assert welch(moments(a), moments(b)).p_value == pytest.approx(theirs, rel=1e-9)
+
+
+def test_welch_shows_nothing_from_one_value() -> None:
+    assert welch(moments([9.0]), moments([1.0, 2.0, 1.5])).p_value == 1
+
+
+def test_welch_without_spread_gives_the_chance_of_the_rarest_arrangement() -> None:
+    assert welch(Moments(3, 5.0, 0.0), Moments(3, 3.0, 0.0)).p_value == pytest.approx(2 / 20)
+    assert welch(Moments(9, 5.0, 0.0), Moments(9, 5.0, 0.0)).p_value == 1
+
+
+def test_holm_multiplies_the_smallest_by_all_and_keeps_the_order() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_adjusts_equal_and_large_values_alike() -> None:
+    assert holm([0.5, 0.9, 0.5]) == [1.0, 1.0, 1.0]
+    assert holm([0.02]) == [0.02]
+    assert holm([]) == []
+
+
+@settings(deadline=None)
+@given(P_VALUES)
+def test_holm_never_lowers_a_p_value_nor_swaps_two(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    assert [adjusted[i] for i in order] == sorted(adjusted)
+    assert not adjusted or min(adjusted) == min(1.0, len(p_values) * min(p_values))
+
+
+@settings(deadline=None)
+@given(P_VALUES, st.floats(0.001, 0.5))
+def test_holm_rejects_as_the_step_down_procedure_does(p_values: list[float], alpha: float) -> None:
+    rejected = 0
+    for place, p in enumerate(sorted(p_values)):
+        if p * (len(p_values) - place) > alpha:
+            break
+        rejected += 1
+    assert sum(q <= alpha for q in holm(p_values)) == rejected
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.2, float("nan")])
+def test_holm_refuses_what_is_no_p_value(wrong: float) -> None:
+    with pytest.raises(ValueError, match="no p value"):
+        holm([0.1, wrong])
+
+
+def test_sign_flips_reject_a_true_null_about_as_often_as_they_should() -> None:
+    rng = random.Random(9)
+    shown = [sign_flip([rng.gauss(0, 1) for _ in range(9)]).p_value <= 0.05 for _ in range(1_500)]
+    assert statistics.fmean(shown) == pytest.approx(0.05, abs=0.015)
