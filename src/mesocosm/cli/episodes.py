@@ -25,11 +25,11 @@ def episodes(run_id: str, traces: bool, limit: int | None) -> None:
     """List the episodes of a run: a table on a terminal, one JSON document elsewhere or with --json."""
     from itertools import islice
 
-    from mesocosm.cli.run import results
+    from mesocosm.cli.run import find_run, results
     from mesocosm.interop.replay import all_episodes
 
     store, chosen = results(), options()
-    run = store.get_run(run_id)
+    run = find_run(store, run_id)
 
     def listed() -> Iterator[Episode]:
         return islice(all_episodes(store, run.id), limit)
@@ -114,12 +114,12 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 def export(run_id: str, output: str | None) -> None:
     """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
     from mesocosm.cli.render import run_document
-    from mesocosm.cli.run import results
+    from mesocosm.cli.run import find_run, results
     from mesocosm.interop.files import replacing
     from mesocosm.interop.replay import pieces
 
     store = results()
-    found = pieces(store, store, store.get_run(run_id).id, run_document)
+    found = pieces(store, store, find_run(store, run_id).id, run_document)
     if output is None:
         stream = sys.stdout.buffer
         for piece in found:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mesocosm.cli.session import find_run
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run
 from mesocosm.engine.grading import rescore
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def rescored(store: "SqlStore", run_id: str, manifest: str | None) -> Run:
     """Return run `run_id` after grading its episodes again, with the benchmark as it is now."""
-    run = store.get_run(run_id)
+    run = find_run(store, run_id)
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))

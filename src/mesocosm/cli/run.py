@@ -8,6 +8,7 @@ from mesocosm.cli.main import Group, options, plural
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.core.run import Run
     from mesocosm.store import SqlStore
 
 TREE = {
@@ -23,6 +24,13 @@ def run(context: click.Context) -> None:
     """Run environments, and look at runs. A run may be named by any unique beginning of its id, or by `last`."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+def find_run(store: "SqlStore", name: str) -> "Run":
+    """Return a run by id, unique beginning of an id, or `last`."""
+    from mesocosm.cli import session
+
+    return session.find_run(store, name)
 
 
 def results(*, create: bool = False) -> "SqlStore":
@@ -69,7 +77,7 @@ def show(run_id: str) -> None:
     from mesocosm.cli.render import duration, emit, metric_rows, money, remarks, run_document, table, tokens, when
 
     store, chosen = results(), options()
-    item = store.get_run(run_id)
+    item = find_run(store, run_id)
     if chosen.json:
         emit({"run": run_document(item)})
         return
@@ -113,18 +121,19 @@ def watch(run_id: str, every: float) -> int:
     from mesocosm.cli.render import emit, print_result, run_document
     from mesocosm.cli.session import exit_code
     from mesocosm.core.run import RunStatus
+    from mesocosm.store import alive
 
     store, chosen = results(), options()
     told = ""
     while True:
-        item = store.get_run(run_id)
+        item = find_run(store, run_id)
         line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
         if line != told:
             click.echo(line, err=True)
             told = line
         if item.status not in {RunStatus.RUNNING, RunStatus.PENDING}:
             break
-        if store.abandoned(item):
+        if item.holder is not None and alive(item.holder) is False:
             click.echo(f"its process is gone; continue it with: mesocosm run resume {item.id}", err=True)
             if chosen.json:
                 emit({"run": run_document(item)})
@@ -140,12 +149,13 @@ def stop(run_id: str) -> None:
     """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed."""
     from mesocosm.cli.render import emit
     from mesocosm.core.run import RunStatus
+    from mesocosm.store import alive
 
     store = results()
-    item = store.get_run(run_id)
+    item = find_run(store, run_id)
     if item.status is not RunStatus.RUNNING:
         raise UsageError(f"run {item.id} is {item.status}; only a running one can be stopped")
-    if store.abandoned(item):
+    if item.holder is None or alive(item.holder) is False:
         raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
     store.request_stop(item.id)
     message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
@@ -165,7 +175,7 @@ def resume(run_id: str, retry_failed: bool, quiet: bool) -> int:
 
     options().quiet = quiet
     store = results()
-    found = store.get_run(run_id).id
+    found = find_run(store, run_id).id
     store.close()
     return attend_resume(found, retry_failed=retry_failed)
 
@@ -190,7 +200,7 @@ def delete(run_ids: tuple[str, ...], yes: bool) -> None:
     from mesocosm.cli.render import emit
 
     store = results()
-    found = [store.get_run(run_id) for run_id in run_ids]
+    found = [find_run(store, run_id) for run_id in run_ids]
     episodes = sum(item.counts.done for item in found)
     if not yes:
         click.confirm(

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -38,6 +38,15 @@ def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
             "or name the place with --results-dir"
         )
     return open_store(place)
+
+
+def find_run(store: "SqlStore", name: str) -> Run:
+    """Return the run called `name`: an id, a unique beginning of one, or `last`. Raises UnknownName."""
+    if name == "last":
+        newest = store.list_runs(limit=1).items
+        if newest:
+            return cast(Run, newest[0])
+    return store.get_run(name)
 
 
 def attend_new(spec: RunSpec, *, resume: bool = False) -> int:

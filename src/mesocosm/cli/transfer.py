@@ -1,0 +1,63 @@
+"""`mesocosm export` and `mesocosm import`: runs out of the store, and into it."""
+
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import Command, options, plural
+
+
+@click.command(cls=Command)
+@click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Bundle to write, usually NAME.zip.")
+def export(run_ids: tuple[str, ...], output: str) -> None:
+    """Write runs with everything recorded of them into one bundle; `mesocosm import` takes it in again."""
+    from mesocosm.cli.render import emit
+    from mesocosm.cli.run import results
+    from mesocosm.cli.session import find_run
+    from mesocosm.interop.bundle import write_bundle
+    from mesocosm.interop.files import replacing
+
+    store = results()
+    found = [find_run(store, run_id).id for run_id in run_ids]
+    with replacing(Path(output)) as file:
+        write_bundle(file, store, found)
+    if options().json:
+        emit({"output": output, "runs": found})
+    else:
+        click.echo(f"Wrote {output} ({plural(len(found), 'run')}, {Path(output).stat().st_size:,} bytes)")
+
+
+@click.command(cls=Command)
+@click.argument("file")
+def import_(file: str) -> None:
+    """Take the runs of a bundle, or the run of a replay JSON file, into the store. Doing it twice changes nothing."""
+    from mesocosm.cli.render import emit
+    from mesocosm.cli.run import results
+    from mesocosm.interop.bundle import Bundle
+    from mesocosm.interop.replayed import is_replay, read_replay
+    from mesocosm.store import Artifact
+
+    path = Path(file)
+    taken: list[tuple[str, int]] = []
+    if is_replay(path):
+        replay = read_replay(path)
+        store = results(create=True)
+        taken.append((replay.run.id, store.insert_bundle(replay.run, replay.entries(), replay.blobs())))
+    else:
+        bundle = Bundle(path)
+        store = results(create=True)
+        for run_id in bundle.head.runs:
+            artifacts = [
+                Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
+                for item in bundle.artifacts(run_id)
+            ]
+            new = store.insert_bundle(bundle.run(run_id), bundle.entries(run_id), bundle.blobs(run_id), artifacts)
+            taken.append((run_id, new))
+        bundle.close()
+    if options().json:
+        emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
+        return
+    for run_id, new in taken:
+        click.echo(f"imported run {run_id}: {plural(new, 'new episode')}")
+        click.echo(f"  mesocosm run show {run_id}")

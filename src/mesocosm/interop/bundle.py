@@ -1,0 +1,170 @@
+"""Bundles: runs in one file, with everything that the store keeps of them.
+
+A bundle is a zip file::
+
+    bundle.json                  {"format": "mesocosm-bundle", "version": 1, "runs": [id, …], …}
+    runs/<id>/run.json           the row of the run (core.run.Run)
+    runs/<id>/entries.jsonl      core.ports.Entry per line: an episode with its scores, and pieces of its trace
+    runs/<id>/blobs.jsonl        core.ports.Blob per line
+    runs/<id>/artifacts.jsonl    files of the run, by digest
+
+It is written and read as a stream; no run is ever in memory as a whole.
+"""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+import msgspec
+
+import mesocosm
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ports import Blob, Entry
+from mesocosm.core.run import Run
+
+FORMAT = "mesocosm-bundle"
+VERSION = 1
+LONGEST_LINE = 256 * 1024 * 1024
+"""Bytes of one line that are still read; a line holds at most some chunks of 64 KiB, or one blob."""
+
+T = TypeVar("T")
+
+
+class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of a run, as bundles name it; its content is the blob `digest`."""
+
+    id: str
+    run_id: str
+    name: str
+    digest: str
+    created_at: float
+    episode_id: str = ""
+
+
+class Source(Protocol):
+    """What a bundle is written from."""
+
+    def get_run(self, run_id: str) -> Run:
+        """Return a run."""
+        ...
+
+    def entries(self, run_id: str) -> Iterator[Entry]:
+        """Yield its episodes with their traces."""
+        ...
+
+    def blobs(self, run_id: str) -> Iterator[Blob]:
+        """Yield its large content."""
+        ...
+
+    def artifacts(self, run_id: str) -> Iterable[Any]:
+        """Return its files; they have the fields of Artifact."""
+        ...
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The file bundle.json."""
+
+    format: str
+    version: int
+    runs: tuple[str, ...]
+    exported_at: str = ""
+    mesocosm: str = ""
+
+
+def write_bundle(file: BinaryIO, source: Source, run_ids: Iterable[str]) -> None:
+    """Write runs into `file`, which must be seekable."""
+    found = [source.get_run(run_id) for run_id in run_ids]
+    head = Head(FORMAT, VERSION, tuple(run.id for run in found), datetime.now(UTC).isoformat(), mesocosm.__version__)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
+        bundle.writestr("bundle.json", msgspec.json.encode(head))
+        for run in found:
+            place = f"runs/{run.id}"
+            bundle.writestr(f"{place}/run.json", msgspec.json.encode(run))
+            _write_lines(bundle, f"{place}/entries.jsonl", source.entries(run.id))
+            _write_lines(bundle, f"{place}/blobs.jsonl", source.blobs(run.id))
+            _write_lines(bundle, f"{place}/artifacts.jsonl", source.artifacts(run.id))
+
+
+def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) -> None:
+    with bundle.open(name, "w", force_zip64=True) as member:
+        for record in records:
+            member.write(msgspec.json.encode(record))
+            member.write(b"\n")
+
+
+class Bundle:
+    """An open bundle. Raises UsageError, naming file, member and line, for whatever is not as it should be."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise UsageError(f"{path} is no bundle: {error}") from error
+        self.head = self._document("bundle.json", Head)
+        if self.head.format != FORMAT:
+            raise UsageError(f"{path} is no bundle: its format is {self.head.format!r}")
+        if self.head.version > VERSION:
+            raise UsageError(f"{path} has bundle version {self.head.version}; this mesocosm reads {VERSION}: update it")
+
+    def run(self, run_id: str) -> Run:
+        """Return the row of a run."""
+        run = self._document(f"runs/{run_id}/run.json", Run)
+        if run.id != run_id:
+            raise UsageError(f"{self.path}: runs/{run_id}/run.json describes run {run.id!r}")
+        return run
+
+    def entries(self, run_id: str) -> Iterator[Entry]:
+        """Yield the episodes of a run with their traces."""
+        for place, entry in self._lines(f"runs/{run_id}/entries.jsonl", Entry):
+            if entry.episode.run_id != run_id:
+                raise UsageError(f"{self.path}: {place}: the episode belongs to run {entry.episode.run_id!r}")
+            yield entry
+
+    def blobs(self, run_id: str) -> Iterator[Blob]:
+        """Yield the large content of a run, each piece checked against its digest."""
+        for place, blob in self._lines(f"runs/{run_id}/blobs.jsonl", Blob):
+            if digest_bytes(blob.data) != blob.digest:
+                raise UsageError(f"{self.path}: {place}: the content does not have the digest {blob.digest}")
+            yield blob
+
+    def artifacts(self, run_id: str) -> list[Artifact]:
+        """Return the files of a run."""
+        return [artifact for _, artifact in self._lines(f"runs/{run_id}/artifacts.jsonl", Artifact)]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._zip.close()
+
+    def _document(self, name: str, kind: type[T]) -> T:
+        with self._member(name) as member:
+            return self._decode(name, member.read(LONGEST_LINE), kind)
+
+    def _lines(self, name: str, kind: type[T]) -> Iterator[tuple[str, T]]:
+        with self._member(name) as member:
+            number = 0
+            while True:
+                number += 1
+                place = f"{name} line {number}"
+                try:
+                    line = member.readline(LONGEST_LINE)
+                except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+                    raise UsageError(f"{self.path}: {place} cannot be read: {error}") from error
+                if not line:
+                    return
+                yield place, self._decode(place, line, kind)
+
+    def _member(self, name: str) -> Any:
+        try:
+            return self._zip.open(name)
+        except (KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+            raise UsageError(f"{self.path}: {name} is missing or cannot be read: {error}") from error
+
+    def _decode(self, place: str, data: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UsageError(f"{self.path}: {place}: {error}") from error

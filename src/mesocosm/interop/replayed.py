@@ -1,0 +1,234 @@
+"""A replay JSON file read back as a run, so that others' exports can be looked at and compared."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import RULES, Cause, Failure, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import Blob, Chunk, Entry
+from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
+from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.task import Task
+from mesocosm.core.usage import Usage
+
+JSON = dict[str, Any]
+PIECE = 100
+"""Events of one chunk."""
+
+_STATUS = {
+    "completed": RunStatus.FINISHED,
+    "finished": RunStatus.FINISHED,
+    "cancelled": RunStatus.STOPPED,
+    "stopped": RunStatus.STOPPED,
+    "running": RunStatus.STOPPED,
+    "pending": RunStatus.STOPPED,
+}
+_KINDS = {
+    "episode_start": Kind.EPISODE_START,
+    "model_call": Kind.MODEL_CALL,
+    "action": Kind.ACTION,
+    "tool_call": Kind.TOOL_CALL,
+    "technique_event": Kind.TECHNIQUE,
+    "step_result": Kind.STEP_RESULT,
+    "warning": Kind.WARNING,
+    "error": Kind.ERROR,
+    "retry": Kind.RETRY,
+    "episode_end": Kind.EPISODE_END,
+}
+
+
+def is_replay(path: Path) -> bool:
+    """Whether a file looks like JSON rather than a bundle. Raises UsageError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+@dataclass(slots=True)
+class Replay:
+    """A replay file as records."""
+
+    run: Run
+    episodes: list[Episode]
+    _traces: dict[str, list[JSON]] = field(default_factory=dict)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield its episodes with their traces."""
+        for episode in self.episodes:
+            yield Entry(episode, list(_chunks(_events(self._traces.get(episode.id, [])))))
+
+    def blobs(self) -> Iterator[Blob]:
+        """Yield nothing: such a file holds its content in place."""
+        return iter(())
+
+
+def read_replay(path: Path) -> Replay:
+    """Read a schema-1 replay file. Raises UsageError naming what is missing or wrong."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}") from error
+    if not isinstance(document, dict) or str(document.get("schema_version")) != "1":
+        raise UsageError(f"{path} is no replay of schema 1: it needs `schema_version`, `run`, `episodes`, `replay`")
+    try:
+        return _replay(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is a damaged replay: {type(error).__name__}: {error}") from error
+
+
+def _replay(document: JSON) -> Replay:
+    run = document["run"]
+    traces = {str(key): list(events) for key, events in (document.get("traces") or {}).items()}
+    for key, turns in (document.get("replay") or {}).items():
+        if not traces.get(key):
+            traces[str(key)] = _from_turns(turns)
+    run_id = str(run.get("id") or digest(document))
+    listed = [_episode(item, run_id, place) for place, item in enumerate(document["episodes"])]
+    return Replay(_run(document, run, run_id, listed), listed, traces)
+
+
+def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
+    config = run.get("config") or {}
+    agent = config.get("agent_config") or {}
+    model = str(agent.get("model") or run.get("model") or "unknown/unknown")
+    outcomes = [episode.status for episode in listed]
+    scores = run.get("scores") or {}
+    metrics = tuple(
+        MetricResult(name, "imported", float(value), None, None, "as imported", len(listed), len(listed), len(listed))
+        for name, value in scores.items()
+        if isinstance(value, int | float)
+    )
+    source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
+    settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
+    return Run(
+        id=run_id,
+        signature=digest({"imported": run_id}),
+        benchmark=source.source,
+        benchmark_title=str(document.get("domain_name") or source.source),
+        benchmark_version=str(document.get("binding_vow_version") or ""),
+        benchmark_digest="",
+        kind="imported",
+        model=model,
+        agent="imported",
+        spec=RunSpec(source, settings, selection=Selection(count=len(listed))),
+        status=_STATUS.get(str(run.get("status")), RunStatus.FAILED),
+        counts=Counts(
+            planned=len(listed),
+            completed=outcomes.count(EpisodeStatus.COMPLETED),
+            truncated=outcomes.count(EpisodeStatus.TRUNCATED),
+            timeout=outcomes.count(EpisodeStatus.TIMEOUT),
+            failed=outcomes.count(EpisodeStatus.FAILED),
+        ),
+        metrics=metrics,
+        created_at=_stamp(run.get("created_at")) or 0.0,
+        started_at=_stamp(run.get("started_at") or run.get("created_at")),
+        ended_at=_stamp(run.get("completed_at")),
+        provenance={"imported_from": "replay", "exported_at": document.get("exported_at")},
+    )
+
+
+def _episode(item: JSON, run_id: str, place: int) -> Episode:
+    seed = item.get("seed")
+    status = EpisodeStatus(item.get("status") or "completed")
+    info = item.get("terminal_info") or {}
+    failure = None
+    if status is EpisodeStatus.FAILED:
+        failure = Failure(
+            Cause.INTERNAL, RULES[Cause.INTERNAL].boundary, str(info.get("error") or "failed before the export")
+        )
+        if isinstance(item.get("failure"), dict):
+            failure = msgspec.convert(item["failure"], Failure)
+    started = _stamp(item.get("started_at")) or 0.0
+    task = Task(f"seed-{seed}" if seed is not None else str(item.get("task") or place), seed=seed, input=None)
+    return Episode(
+        id=str(item["id"]),
+        run_id=run_id,
+        task_digest=digest({"imported": [run_id, item["id"]]}),
+        task_id=str(item.get("task") or task.id),
+        trial=int(item.get("trial") or 0),
+        seed=seed,
+        index=place,
+        status=EpisodeStatus.CANCELLED if status in {EpisodeStatus.PENDING, EpisodeStatus.RUNNING} else status,
+        started_at=started,
+        ended_at=_stamp(item.get("ended_at")) or started,
+        steps=int(item.get("steps") or 0),
+        total_reward=float(item.get("total_reward") or 0.0),
+        terminal_info=info,
+        failure=failure,
+        usage=msgspec.convert(item.get("usage") or {"cost_usd": None}, Usage),
+        scores=tuple(Score(str(name), value) for name, value in (item.get("scores") or {}).items()),
+    )
+
+
+def _stamp(text: object) -> float | None:
+    """Return an ISO time as UNIX seconds; times without an offset are UTC, as the older platform wrote them."""
+    if not isinstance(text, str) or not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _from_turns(turns: list[JSON]) -> list[JSON]:
+    """Return the events that a list of turns tells of, for files that carry no traces."""
+    found: list[JSON] = []
+    for turn in turns:
+        step, at = int(turn["step"]), turn.get("timestamp")
+
+        def add(kind: str, payload: JSON, step: int = step, at: object = at) -> None:
+            found.append({"step": step, "timestamp": at, "event_type": kind, "payload": payload})
+
+        before = turn.get("observation", turn.get("board_before"))
+        if step == 1 and before is not None:
+            add("observation", {"phase": "start", "data": before}, 0)
+        if turn.get("reasoning"):
+            add("model_call", {"text": turn["reasoning"], "model": turn.get("model")})
+        if "action" in turn:
+            add("action", {"action": turn["action"]})
+        result: JSON = {name: turn[name] for name in ("reward", "terminated", "truncated", "info") if name in turn}
+        if result:
+            add("step_result", result)
+        if "board_after" in turn:
+            add("observation", {"phase": "after_env", "data": turn["board_after"]})
+        if "episode_end" in turn:
+            add("episode_end", turn["episode_end"])
+    return found
+
+
+def _events(entries: list[JSON]) -> Iterator[Event]:
+    """Yield our events of exported ones; an observation that was exported twice comes once."""
+    seq = 0
+    for entry in entries:
+        kind, payload = str(entry["event_type"]), entry.get("payload") or {}
+        if kind == "observation":
+            if payload.get("phase") == "before_agent":
+                continue
+            known = {
+                key: payload[key] for key in ("data", "content_type", "system_prompt") if payload.get(key) is not None
+            }
+            event, payload = Kind.OBSERVATION, {"data": None, **known}
+        else:
+            event = _KINDS.get(kind, Kind.LOG)
+            payload = payload if event is not Kind.LOG else {"event_type": kind, "payload": payload}
+        yield Event(seq, int(entry.get("step") or 0), _stamp(entry.get("timestamp")) or 0.0, event, payload)
+        seq += 1
+
+
+def _chunks(events: Iterator[Event]) -> Iterator[Chunk]:
+    for number in count():
+        piece = list(islice(events, PIECE))
+        if not piece:
+            return
+        raw = b"".join(msgspec.json.encode(event) + b"\n" for event in piece)
+        yield Chunk(number, piece[0].seq, piece[-1].seq, piece[0].step, piece[-1].step, raw)
