@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from mesocosm.core.failure import Cause
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.stats import aggregate
+from mesocosm.stats import aggregate, usable
 
 NOT_RUN = "not_run"
 """What stands in `missing` for planned episodes that have not been run."""
@@ -36,14 +37,14 @@ def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
         if kept is None:
             kept = found[row.name] = Collected()
         cluster = numbers.setdefault(row.cluster or row.task, len(numbers))
-        if row.value is not None:
+        if row.value is not None and usable(row.value):
             kept.values.append(row.value)
             kept.clusters.append(cluster)
         elif row.worst:
             kept.worst_clusters.append(cluster)
         else:
             kept.missing_clusters.append(cluster)
-            kept.missing[row.missing or "unknown"] += 1
+            kept.missing[row.missing or Cause.VALUE_UNUSABLE] += 1
     return found
 
 
@@ -127,8 +128,7 @@ def _interval(
 ) -> tuple[float | None, float | None, float | None, str]:
     if not values:
         return None, None, None, "nothing scored"
-    repeated = len(set(clusters)) < len(clusters)
-    found = aggregate(metric.aggregation, values, clusters if repeated else None, threshold=metric.threshold)
+    found = aggregate(metric.aggregation, values, clusters, threshold=metric.threshold)
     return found.value, _finite(found.low), _finite(found.high), found.method
 
 
