@@ -214,7 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--clients", default=",".join(CLIENTS))
+    parser.add_argument("--clients", default="aiohttp,pyreqwest,mesocosm,bare", help=f"of {','.join(CLIENTS)}")
     parser.add_argument("--role", choices=("parent", "server", "client"), default="parent", help=argparse.SUPPRESS)
     parser.add_argument("--case", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

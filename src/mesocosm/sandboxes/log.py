@@ -1,0 +1,63 @@
+"""What a foreign process wrote: the end of it in memory, all of it in a file when one is wanted."""
+
+import re
+from pathlib import Path
+from typing import BinaryIO
+
+TAIL_BYTES = 64 * 1024
+FILE_BYTES = 16 * 1024 * 1024
+_FULL = b"\n[the rest is not kept: the log has reached its size limit]\n"
+
+
+class Log:
+    """One output stream. Keeps the last `tail` bytes; with a `path`, also the first `limit` bytes in that file.
+
+    A file that cannot be written is given up quietly, because the process must not suffer for its log.
+    """
+
+    def __init__(self, path: Path | None = None, *, tail: int = TAIL_BYTES, limit: int = FILE_BYTES) -> None:
+        self._tail = tail
+        self._bytes = bytearray()
+        self._cut = False
+        self._room = limit
+        self._file: BinaryIO | None = None
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("wb", buffering=0)
+
+    def write(self, data: bytes) -> None:
+        """Take what came."""
+        self._bytes += data[-self._tail :]
+        self._cut = self._cut or len(data) > self._tail
+        # Cutting only now and then keeps the cost of a byte constant.
+        if len(self._bytes) > 2 * self._tail:
+            del self._bytes[: -self._tail]
+            self._cut = True
+        if self._file is not None:
+            self._keep(data)
+
+    def text(self, lines: int = 20) -> str:
+        """Return the last lines as text; a progress bar that was drawn over itself counts as its last state."""
+        whole = bytes(self._bytes[-self._tail :])
+        found = re.split(r"\r?\n", whole.decode("utf-8", "replace").rstrip("\r\n"))
+        if len(found) > 1 and (self._cut or len(self._bytes) > self._tail):
+            # The first line lost its beginning.
+            del found[0]
+        return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in found[-lines:]) if lines > 0 else ""
+
+    def close(self) -> None:
+        """Close the file; the tail stays readable."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _keep(self, data: bytes) -> None:
+        assert self._file is not None
+        try:
+            self._file.write(data[: self._room])
+            self._room -= len(data)
+            if self._room < 0:
+                self._file.write(_FULL)
+                self.close()
+        except OSError:
+            self.close()

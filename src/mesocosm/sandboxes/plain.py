@@ -1,0 +1,52 @@
+"""Foreign programs run as they are, on this machine and as this user: for an author's own code."""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+
+from mesocosm.sandboxes.environment import PYTHON, without_secrets
+from mesocosm.sandboxes.log import FILE_BYTES, Log
+from mesocosm.sandboxes.process import ForeignProcess, start_process
+
+
+class PlainSandbox:
+    """Starts processes without any isolation. Implements core.ports.Sandbox.
+
+    They see `environment` (ours without what looks like a credential, when it is None), and what is declared for each
+    start. With `logs`, a directory, everything they write is kept there in numbered files, the first `log_bytes` of
+    each stream.
+    """
+
+    def __init__(
+        self,
+        *,
+        environment: Mapping[str, str] | None = None,
+        logs: Path | None = None,
+        log_bytes: int = FILE_BYTES,
+    ) -> None:
+        self._environment = without_secrets() if environment is None else dict(environment)
+        self._logs = logs
+        self._log_bytes = log_bytes
+        self._numbers = count(1)
+
+    async def start(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
+    ) -> ForeignProcess:
+        """Start `command` (never a shell) in `cwd` with the declared variables `env`.
+
+        `port` is where it will listen on loopback. Nothing has to be done for that here; a sandbox without network
+        needs to know. Raises EpisodeError with cause sandbox_failed.
+        """
+        del port
+        number = next(self._numbers)
+        return await start_process(
+            command,
+            cwd=cwd,
+            env={**self._environment, **PYTHON, **(env or {})},
+            stdout=self._log(number, "stdout"),
+            stderr=self._log(number, "stderr"),
+        )
+
+    def _log(self, number: int, stream: str) -> Log:
+        path = self._logs / f"{number:04}.{stream}.log" if self._logs is not None else None
+        return Log(path, limit=self._log_bytes)

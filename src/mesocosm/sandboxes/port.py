@@ -1,0 +1,21 @@
+"""A port for a server that somebody else will open."""
+
+import socket
+from collections import deque
+
+_RECENT = 512
+_recent: deque[int] = deque(maxlen=_RECENT)
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a TCP port that nothing listens on, and that was not handed out to another child just before.
+
+    Another program can still take it before the child does; whoever starts the child sees that in its health.
+    """
+    while True:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.bind((host, 0))
+            port: int = probe.getsockname()[1]
+        if port not in _recent:
+            _recent.append(port)
+            return port

@@ -1,0 +1,197 @@
+"""Runs one foreign command, and ends everything that it started. A program of its own; standard library only.
+
+    python -I -S supervisor.py CONTROL COMMAND [ARGUMENT…]
+
+CONTROL is the number of an inherited socket. Over it the supervisor says `started PID` or `failed REASON`, later
+`exited CODE` (as subprocess counts: negative for signals), and hears `stop SECONDS`. When the other end closes, by
+whatever death, everything is ended. It lives as long as anything of the process tree does.
+
+Why a process in between: a parent-death signal set in our own process would need a `preexec_fn`, which runs Python
+between fork and exec and can deadlock when other threads hold locks; it follows the death of the thread that started
+the child, not of the process; and it reaches one process, not a tree. And only a process that is nobody else's parent
+can become the reaper of its descendants (prctl(2), PR_SET_CHILD_SUBREAPER), so that a daemon with a session of its own
+is still found. This one has a single thread, so the signal is safe to set here.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LINUX = sys.platform == "linux"
+# Nobody waits for a tree whose owner is dead, but servers may want to remove their files.
+_ORPHAN_GRACE = 1.0
+_GRACE = 5.0
+_KILL_SECONDS = 5.0
+
+
+class Supervisor:
+    """The tree of one command, seen from its root."""
+
+    def __init__(self, control: int) -> None:
+        self._control: int | None = control
+        self._parent = os.getppid()
+        self._leader = 0
+        self._told_to_end = False
+        self._wake, wake = os.pipe()
+        os.set_blocking(wake, False)
+        os.set_blocking(self._wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._end_soon)
+
+    def run(self, command: list[str]) -> None:
+        """Start the command and stay until nothing of it is left."""
+        die_with_us = _become_reaper() if _LINUX else None
+        try:
+            self._leader = subprocess.Popen(  # noqa: S603 -- running what it is told is its purpose
+                command,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=die_with_us,  # noqa: PLW1509 -- there are no threads here
+            ).pid
+        except (OSError, ValueError) as error:
+            self._say(f"failed {getattr(error, 'strerror', None) or error}")
+            return
+        self._say(f"started {self._leader}")
+        # The pipes must end with the tree, not with us.
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        grace = self._watch()
+        if grace is not None:
+            self._end(grace)
+
+    def _watch(self) -> float | None:
+        """Wait for the end of the tree (None) or for a reason to end it (seconds of grace)."""
+        while self._reap():
+            grace = self._listen(1.0)
+            if grace is not None:
+                return grace
+        return None
+
+    def _listen(self, seconds: float) -> float | None:
+        """Wait for news; return the seconds of grace when the tree is to be ended."""
+        sources = [self._wake] if self._control is None else [self._wake, self._control]
+        ready, _, _ = select.select(sources, [], [], max(seconds, 0))
+        if self._wake in ready:
+            os.read(self._wake, 4096)
+        if self._told_to_end:
+            self._told_to_end = False
+            return _GRACE
+        if self._control in ready:
+            return self._order(self._control)
+        # Another child of our parent may hold the socket open when it was forked without exec.
+        return _ORPHAN_GRACE if os.getppid() != self._parent else None
+
+    def _order(self, control: int) -> float:
+        try:
+            words = os.read(control, 4096).split()
+        except OSError:
+            words = []
+        if words:
+            return float(words[-1])
+        # An ended socket is always ready; the wait for the tree must not spin on it.
+        self._control = None
+        return _ORPHAN_GRACE
+
+    def _end(self, grace: float) -> None:
+        """Ask everything to end, and after `grace` seconds end it."""
+        self._signal(signal.SIGTERM)
+        self._parent = os.getppid()
+        last = time.monotonic() + grace
+        while self._reap() and (left := last - time.monotonic()) > 0:
+            sooner = self._listen(min(left, 0.1))
+            if sooner is not None:
+                last = min(last, time.monotonic() + sooner)
+        last = time.monotonic() + _KILL_SECONDS
+        # Whatever is forked while the others are killed is found in the next round.
+        while self._reap() and time.monotonic() < last:
+            self._signal(signal.SIGKILL)
+            self._listen(0.02)
+
+    def _reap(self) -> bool:
+        """Collect the dead; return whether anything lives."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return not _LINUX and self._group_lives()
+            if pid == 0:
+                return True
+            if pid == self._leader:
+                self._say(f"exited {os.waitstatus_to_exitcode(status)}")
+
+    def _group_lives(self) -> bool:
+        try:
+            os.killpg(self._leader, 0)
+        except OSError:
+            return False
+        return True
+
+    def _signal(self, number: int) -> None:
+        # One by one where they are known, because a server that is asked twice may take that as an order to hurry.
+        members = descendants(os.getpid())
+        for pid in members:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                continue
+        if not members:
+            try:
+                os.killpg(self._leader, number)
+            except OSError:
+                return
+
+    def _end_soon(self, *_: object) -> None:
+        self._told_to_end = True
+
+    def _say(self, words: str) -> None:
+        if self._control is None:
+            return
+        try:
+            os.write(self._control, f"{words}\n".encode("utf-8", "replace"))
+        except OSError:
+            return
+
+
+def _become_reaper() -> Callable[[], None]:
+    """Adopt every orphan below us; return what a child does so that it dies with us."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def die_with_us() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    return die_with_us
+
+
+def descendants(root: int) -> list[int]:
+    """Return the processes below `root` as /proc shows them; nothing where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 -- pathlib would double the time that this program takes to start
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 -- the same
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found = list(children.get(root, ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+if __name__ == "__main__":
+    Supervisor(int(sys.argv[1])).run(sys.argv[2:])
