@@ -86,9 +86,11 @@ def test_bounded_numbers_spread_over_the_whole_range() -> None:
 
 
 def test_an_integer_dtype_gives_whole_numbers() -> None:
-    found = space({"type": "continuous", "dtype": "int32", "bounds": {"low": 1, "high": 3}})
+    found = space({"type": "continuous", "dtype": "int32", "bounds": {"low": 0.5, "high": 3.5}})
     rng = random.Random(7)
     assert {sample(found, rng) for _ in range(50)} == {1, 2, 3}
+    half_open = space({"type": "continuous", "dtype": "uint8", "bounds": {"low": 0.5}})
+    assert all(type(value) is int and value >= 1 for value in (sample(half_open, rng) for _ in range(50)))
 
 
 def test_text_comes_from_the_values_or_examples_that_the_author_gives() -> None:

@@ -33,7 +33,7 @@ def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
     Raises InvalidInput about `subject`, with line and column.
     """
     try:
-        text = data.decode(json.detect_encoding(data)).removeprefix("\ufeff")
+        text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"line {line} is no text in {error.encoding}: byte 0x{data[error.start]:02x}"
