@@ -1,1 +1,9 @@
-"""."""
+"""Where everything is kept: one SQL schema, SQLite by default and PostgreSQL by URL. Start reading at `store`."""
+
+from mesocosm.store.blobs import Artifact
+from mesocosm.store.database import DATABASE_NAME
+from mesocosm.store.holder import alive, this_process
+from mesocosm.store.queries import SORTS, BenchmarkRow
+from mesocosm.store.store import SqlStore, open_store
+
+__all__ = ["DATABASE_NAME", "SORTS", "Artifact", "BenchmarkRow", "SqlStore", "alive", "open_store", "this_process"]

@@ -1,0 +1,108 @@
+"""Large content, stored once by digest: pieces of traces, and artifacts of runs."""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import zstandard
+from sqlalchemy import Connection, delete, exists, select
+from sqlalchemy.exc import IntegrityError
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import digest_bytes, new_id
+from mesocosm.core.ports import Blob
+from mesocosm.store.database import Database
+from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
+from mesocosm.store.traces import LEVEL
+
+_BATCH = 500
+
+
+class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that belongs to a run or to one of its episodes; its content is the blob `digest`."""
+
+    id: str
+    run_id: str
+    name: str
+    digest: str
+    created_at: float
+    episode_id: str = ""
+
+
+class Blobs(Part):
+    """Blobs and artifacts of the store."""
+
+    def get(self, digest: str) -> Blob:
+        """Return a blob. Raises UnknownName."""
+        wanted = select(blobs.c.content_type, blobs.c.data).where(blobs.c.digest == digest)
+        row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
+        if row is None:
+            raise UnknownName(f"there is no blob {digest!r} in {self._database.place}")
+        return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(row.data))
+
+    def add_artifact(self, run_id: str, name: str, data: bytes, *, content_type: str, episode_id: str = "") -> Artifact:
+        """Keep `data` as a file of a run, or of one of its episodes. Raises UnknownName where there is no such one."""
+        blob = Blob(digest_bytes(data), content_type, data)
+        artifact = Artifact(new_id(), run_id, plain(name), blob.digest, time.time(), episode_id)
+
+        def work(connection: Connection) -> None:
+            if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
+                raise UnknownName(f"there is no run {run_id!r} to attach {name!r} to")
+            insert_artifacts(self._database, connection, [artifact], [blob])
+
+        try:
+            self._database.write(work)
+        except IntegrityError as error:
+            raise UnknownName(f"run {run_id} has no episode {episode_id!r} to attach {name!r} to") from error
+        return artifact
+
+    def artifacts(self, run_id: str) -> tuple[Artifact, ...]:
+        """Return the files of a run and of its episodes, oldest first."""
+        wanted = select(artifacts).where(artifacts.c.run_id == run_id).order_by(artifacts.c.created_at, artifacts.c.id)
+        return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
+
+    def blobs(self, run_id: str) -> Iterator[Blob]:
+        """Yield everything that traces and artifacts of a run refer to."""
+        wanted = select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id).order_by(run_blobs.c.digest)
+        for digest in self._database.read(lambda connection: connection.scalars(wanted).all()):
+            yield self.get(digest)
+
+
+def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: str, created_at: float) -> Artifact:
+    return Artifact(id_, run_id, name, digest, created_at, episode_id or "")
+
+
+def blob_row(blob: Blob, compressor: zstandard.ZstdCompressor) -> tuple[Any, ...]:
+    """Return the values of a blob in the order of the table's columns."""
+    return (blob.digest, plain(blob.content_type), len(blob.data), compressor.compress(blob.data))
+
+
+def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert blobs that are not known yet, and note that the run needs them."""
+    database.add(connection, blobs, rows, known="keep")
+    database.add(connection, run_blobs, [(run_id, row[0]) for row in rows], known="keep")
+
+
+def insert_artifacts(
+    database: Database, connection: Connection, listed: Sequence[Artifact], contents: Iterable[Blob] = ()
+) -> None:
+    """Insert artifacts of one run with their contents; known ids stay as they are."""
+    compressor = zstandard.ZstdCompressor(level=LEVEL)
+    for blob in contents:
+        insert_blobs(database, connection, listed[0].run_id, [blob_row(blob, compressor)])
+    rows = [(a.id, a.run_id, a.episode_id or None, a.name, a.digest, a.created_at) for a in listed]
+    database.add(connection, artifacts, rows, known="keep")
+
+
+def drop_orphans(connection: Connection, digests: Sequence[str]) -> None:
+    """Delete those of the named blobs that no run needs any more."""
+    for start in range(0, len(digests), _BATCH):
+        needed = exists().where(run_blobs.c.digest == blobs.c.digest)
+        some = delete(blobs).where(blobs.c.digest.in_(digests[start : start + _BATCH]), ~needed)
+        # Another run may begin to need one at this moment; then all of this batch stay, which only costs space.
+        with contextlib.suppress(IntegrityError), connection.begin_nested():
+            connection.execute(some)

@@ -1,0 +1,114 @@
+"""Whole runs, out and in again, with nothing lost."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import zstandard
+from sqlalchemy import Connection, select, update
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Blob, Entry
+from mesocosm.core.run import Run
+from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
+from mesocosm.store.database import Database
+from mesocosm.store.episodes import recount
+from mesocosm.store.hold import check_free, drop_unfinished
+from mesocosm.store.queries import Listing
+from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
+from mesocosm.store.runs import insert_run
+from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.traces import LEVEL, Traces, chunk_row
+
+_PAGE = 200
+_CHUNKS = 8
+_BATCH = 50
+
+
+class Bundles(Listing, Traces):
+    """Whole runs of the store."""
+
+    def entries(self, run_id: str) -> Iterator[Entry]:
+        """Yield all episodes of a run in the order of the plan; a long trace comes in several entries."""
+        cursor: str | None = None
+        while True:
+            page = self.episodes(run_id, cursor=cursor, limit=_PAGE)
+            for episode in page.items:
+                chunks = self.chunks(episode.id)
+                piece = list(islice(chunks, _CHUNKS))
+                yield Entry(episode, piece)
+                while piece := list(islice(chunks, _CHUNKS)):
+                    yield Entry(episode, piece)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def insert_bundle(
+        self,
+        run: Run,
+        entries: Iterable[Entry],
+        blobs: Iterable[Blob] = (),
+        artifacts: Sequence[Artifact] = (),
+    ) -> int:
+        """Insert a run with everything that belongs to it in one transaction; return how many episodes were new.
+
+        The entries of one episode must follow each other. Repeating the call changes nothing: what is there by its id
+        stays. A run that is there with fewer finished episodes takes over the others and the state given here. Nobody
+        holds the run afterwards. Raises UsageError when the id is taken by another experiment, RunHeld while somebody
+        works on it, and whatever the iterables raise; then nothing has changed.
+        """
+        with self._database.once(immediate=True) as connection:
+            _insert_state(self._database, connection, run)
+            compressor = zstandard.ZstdCompressor(level=LEVEL)
+            for blob in blobs:
+                insert_blobs(self._database, connection, run.id, [blob_row(blob, compressor)])
+            remaining, new, fresh = iter(entries), 0, set[str]()
+            while batch := list(islice(remaining, _BATCH)):
+                known = fresh
+                fresh = _insert_entries(self._database, connection, batch, known, compressor)
+                new += len(fresh - known)
+            insert_artifacts(self._database, connection, artifacts)
+            recount(connection, run.id)
+        return new
+
+
+def _insert_state(database: Database, connection: Connection, run: Run) -> None:
+    row = connection.execute(select(runs).where(runs.c.id == run.id)).mappings().one_or_none()
+    if row is None:
+        insert_run(database, connection, run)
+        connection.execute(update(runs).where(runs.c.id == run.id).values(holder=None, held_at=None))
+        return
+    here = run_from(row)
+    if here.signature != run.signature:
+        raise UsageError(
+            f"run {run.id} exists here as another experiment ({here.benchmark} with {here.model}); "
+            "the bundle is damaged, or one of the two was edited"
+        )
+    check_free(database, connection, run.id)
+    drop_unfinished(connection, run.id)
+    if run.counts.done > here.counts.done:
+        connection.execute(update(runs).where(runs.c.id == run.id).values(state_values(run)))
+
+
+def _insert_entries(
+    database: Database,
+    connection: Connection,
+    batch: Sequence[Entry],
+    fresh: set[str],
+    compressor: zstandard.ZstdCompressor,
+) -> set[str]:
+    """Insert what belongs to episodes that are new, in this batch or in the one before; return the ids of those."""
+    found = {entry.episode.id: entry.episode for entry in batch}
+    stored = select(episodes.c.id).where(episodes.c.id.in_(found))
+    before = set(connection.scalars(stored)) - fresh
+    database.add(connection, episodes, [episode_row(episode) for episode in found.values()], known="keep")
+    # Not every new row is in: another episode may have the same task and trial here.
+    fresh = set(connection.scalars(stored)) - before
+    lines = [(entry.episode.id, chunk) for entry in batch if entry.episode.id in fresh for chunk in entry.chunks]
+    chunks = [chunk_row(episode_id, chunk, compressor) for episode_id, chunk in lines]
+    database.add(connection, event_chunks, chunks, known="keep")
+    rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
+    database.add(connection, scores, rows, known="keep")
+    for entry in batch:
+        listed = [blob_row(blob, compressor) for blob in entry.blobs]
+        insert_blobs(database, connection, entry.episode.run_id, listed)
+    return fresh

@@ -1,0 +1,225 @@
+"""One database, two dialects: opening it, transactions, and statements for many rows."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
+from mesocosm.store.faults import explain, transient
+from mesocosm.store.migrations import migrate
+
+DATABASE_NAME = "orchestrator.sqlite"
+"""Name of the SQLite file inside a results directory."""
+
+PATIENCE = 30.0
+"""Seconds that a locked file or a vanished server is waited for before giving up."""
+
+Result = TypeVar("Result")
+Insert = sqlite.Insert | postgresql.Insert
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Database:
+    """An engine with our rules for transactions. `place` names it in messages, without a password."""
+
+    def __init__(self, engine: Engine, place: str, patience: float = PATIENCE) -> None:
+        self.engine = engine
+        self.place = place
+        self.patience = patience
+        self.postgres = engine.dialect.name == "postgresql"
+        self._texts: dict[tuple[str, str], str] = {}
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Return what `work` reads in one transaction; it is called again after a lost connection."""
+        return self._patiently(work, immediate=False)
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` in one write transaction and commit.
+
+        It is called again after a lock or a lost connection, for `patience` seconds. Its first commit may have
+        succeeded unnoticed, so it must lead to the same state when repeated. Raises InfrastructureError, and
+        IntegrityError for the caller to understand.
+        """
+        return self._patiently(work, immediate=True)
+
+    def _patiently(self, work: Callable[[Connection], Result], *, immediate: bool) -> Result:
+        start, pause = time.monotonic(), 0.05
+        while True:
+            try:
+                with self._transaction(immediate=immediate) as connection:
+                    return work(connection)
+            except IntegrityError:
+                raise
+            except DBAPIError as error:
+                waited = time.monotonic() - start
+                if not transient(error) or waited + pause > self.patience:
+                    raise explain(error, self.place, waited) from error
+            except PoolTimeout as error:
+                raise InfrastructureError(f"all connections to {self.place} are busy: {error}") from error
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    @contextmanager
+    def once(self, *, immediate: bool = False) -> Iterator[Connection]:
+        """Open a transaction that is never repeated: for streams in and out. Raises InfrastructureError."""
+        try:
+            with self._transaction(immediate=immediate) as connection:
+                yield connection
+        except DBAPIError as error:
+            raise explain(error, self.place, self.patience) from error
+
+    @contextmanager
+    def _transaction(self, *, immediate: bool) -> Iterator[Connection]:
+        with self.engine.connect().execution_options(immediate=immediate) as connection, connection.begin():
+            yield connection
+
+    def insert(self, table: Table) -> Insert:
+        """Return the INSERT of this dialect, which knows ON CONFLICT."""
+        return postgresql.insert(table) if self.postgres else sqlite.insert(table)
+
+    def add(self, connection: Connection, table: Table, rows: Rows, *, known: str = "error") -> None:
+        """Insert rows given as tuples in the order of the table's columns.
+
+        `known` says what happens to a row whose primary key exists: `error` (IntegrityError), `keep` the old row,
+        `replace` it. The text of the statement goes straight to the driver: SQLAlchemy would turn every row into a
+        dictionary and back, which costs more than SQLite needs to store it.
+        """
+        if rows:
+            connection.exec_driver_sql(self._text(table, known), list(rows))
+
+    def _text(self, table: Table, known: str) -> str:
+        text = self._texts.get((table.name, known))
+        if text is None:
+            statement = self.insert(table)
+            keys = [column.name for column in table.primary_key]
+            if known == "keep":
+                statement = statement.on_conflict_do_nothing()
+            elif known == "replace":
+                new = {name: statement.excluded[name] for name in table.c.keys() if name not in keys}  # noqa: SIM118
+                statement = statement.on_conflict_do_update(index_elements=keys, set_=new)
+            compiled = statement.compile(dialect=self.engine.dialect, column_keys=table.c.keys())
+            if list(getattr(compiled, "positiontup", None) or ()) != list(table.c.keys()):
+                raise AssertionError(f"parameters of {table.name} are not in the order of its columns")
+            text = self._texts[table.name, known] = str(compiled)
+        return text
+
+    def close(self) -> None:
+        """Close all connections; the last one of a SQLite file folds its write-ahead log into it."""
+        self.engine.dispose()
+
+
+def open_database(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> Database:
+    """Open a SQLite file (or the one inside a results directory) or a PostgreSQL URL, and bring its schema up to date.
+
+    A file that this user may not write is opened for reading. Raises UnknownName when nothing is there and `create` is
+    off, UsageError for an URL of another kind, InfrastructureError with the remedy for everything else.
+    """
+    text = os.fspath(place)
+    if "://" not in text:
+        return _open_file(Path(text), create=create, patience=patience)
+    try:
+        url = make_url(text.replace("postgres://", "postgresql://", 1))
+    except ArgumentError as error:
+        raise UsageError(f"{text!r} is no database URL; write postgresql://user:password@host/database") from error
+    kind = url.get_backend_name()
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return _open_file(Path(url.database), create=create, patience=patience)
+    if kind != "postgresql":
+        raise UsageError(f"results cannot be kept in {kind!r}; give a file or postgresql://user:password@host/database")
+    return _open_server(url.set(drivername="postgresql+psycopg"), patience)
+
+
+def _open_file(path: Path, *, create: bool, patience: float) -> Database:
+    path = path / DATABASE_NAME if path.is_dir() else path
+    if not path.exists() and not create:
+        raise UnknownName(f"there are no results at {path}; run something first, or name the place with --results-dir")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the results directory {path.parent} cannot be made ({error.strerror}); "
+            "choose one that you may write with --results-dir"
+        ) from error
+    writable = os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+    if not path.exists() and not writable:
+        raise InfrastructureError(
+            f"the results directory {path.parent} cannot be written; choose another with --results-dir"
+        )
+    database = Database(sqlite_engine(path, writable=writable, patience=patience), str(path), patience)
+    return _ready(database, path if writable else None)
+
+
+def sqlite_engine(path: Path, *, writable: bool = True, patience: float = PATIENCE) -> Engine:
+    """Return an engine for a SQLite file with our settings on every connection."""
+    query = {"uri": "true", "mode": "rwc" if writable else "ro"}
+    if not writable and not Path(f"{path}-wal").exists():
+        # Without a write-ahead log nobody writes, and SQLite need not create one where it may not.
+        query["immutable"] = "1"
+    url = URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
+    # Without an isolation level the driver leaves BEGIN to us, so that a writer asks for the lock at its beginning.
+    engine = create_engine(url, connect_args={"timeout": patience, "isolation_level": None})
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        immediate = connection.get_execution_options().get("immediate", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine
+
+
+def _open_server(url: URL, patience: float) -> Database:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise UsageError("PostgreSQL needs a driver; install it with: pip install 'mesocosm[postgres]'") from error
+    defaults = {"connect_timeout": 10, "application_name": "mesocosm", "keepalives_idle": 15, "tcp_user_timeout": 30000}
+    missing = {name: value for name, value in defaults.items() if name not in url.query}
+    # Parameters by position, as SQLite takes them: rows are tuples on both dialects.
+    engine = create_engine(url, connect_args=missing, paramstyle="format", pool_pre_ping=True)
+    return _ready(Database(engine, url.render_as_string(hide_password=True), patience), None)
+
+
+def _ready(database: Database, path: Path | None) -> Database:
+    try:
+        with database.once() as connection:
+            wal = database.postgres or connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        if path is not None and not wal:
+            _use_wal(database)
+        migrate(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _use_wal(database: Database) -> None:
+    # The journal mode changes only outside a transaction, and two processes may create the file at the same moment.
+    start = time.monotonic()
+    while True:
+        connection = database.engine.raw_connection()
+        try:
+            connection.cursor().execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if time.monotonic() - start > database.patience:
+                raise InfrastructureError(f"the results database {database.place} stays locked: {error}") from error
+            time.sleep(0.05)
+        else:
+            return
+        finally:
+            connection.close()

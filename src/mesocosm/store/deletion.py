@@ -1,0 +1,56 @@
+"""Deleting runs, without keeping others from writing."""
+
+from sqlalchemy import Connection, delete, select, update
+
+from mesocosm.core.run import RunStatus
+from mesocosm.store.blobs import drop_orphans
+from mesocosm.store.episodes import COUNTERS
+from mesocosm.store.hold import Holding
+from mesocosm.store.part import resolve
+from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
+
+_SLICE = 2_000
+"""Episodes per transaction: a run of a million takes half a minute, and a journal waits for each lock only so long."""
+
+
+class Deletion(Holding):
+    """Deleting runs of the store."""
+
+    def delete_run(self, run_id: str) -> None:
+        """Delete a run (id or unique prefix) with all that belongs to it.
+
+        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing done, to be
+        deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
+        """
+        found = self._database.read(lambda connection: resolve(connection, runs, run_id))
+        holder = self.holder()
+        self.hold(found, holder)
+        try:
+            self._database.write(lambda connection: _mark(connection, found))
+            while self._database.write(lambda connection: _delete_slice(connection, found)):
+                pass
+            self._database.write(lambda connection: _delete_row(connection, found))
+        finally:
+            self.release(found, holder)
+
+
+def _mark(connection: Connection, run_id: str) -> None:
+    nothing: dict[str, object] = dict.fromkeys(COUNTERS, 0)
+    nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None}
+    nothing["error"] = "deleting this run was interrupted; delete it again"
+    connection.execute(update(runs).where(runs.c.id == run_id).values(nothing))
+
+
+def _delete_slice(connection: Connection, run_id: str) -> int:
+    some = select(episodes.c.id).where(episodes.c.run_id == run_id)
+    some = some.order_by(episodes.c.position, episodes.c.task_digest, episodes.c.trial).limit(_SLICE)
+    # The foreign keys would do it too, one row at a time.
+    connection.execute(delete(scores).where(scores.c.episode_id.in_(some)))
+    connection.execute(delete(event_chunks).where(event_chunks.c.episode_id.in_(some)))
+    return connection.execute(delete(episodes).where(episodes.c.id.in_(some))).rowcount
+
+
+def _delete_row(connection: Connection, run_id: str) -> None:
+    blobs = list(connection.scalars(select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id)))
+    connection.execute(delete(runs).where(runs.c.id == run_id))
+    drop_orphans(connection, blobs)

@@ -1,0 +1,165 @@
+"""Episodes: which are finished, their scores, their sums, single ones by name."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, cast
+
+from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
+
+from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
+from mesocosm.core.failure import RULES, UnknownName
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.score import Score
+from mesocosm.store.part import Part, resolve
+from mesocosm.store.rows import episode_from, score_from, score_rows
+from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
+
+_FINISHED = sorted(FINISHED)
+_BATCH = 500
+"""Ids per statement; older SQLite libraries take at most 999 parameters."""
+
+_PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
+
+_SUMS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "model_calls")
+COUNTERS = (*_FINISHED, *_SUMS, "cost_usd", "cost_unknown")
+"""Columns of a run that are sums over its finished episodes."""
+
+
+# EpisodeKey._make checks lengths in Python; for 200,000 keys that is a third of the time.
+_key = cast("Callable[[Iterable[Any]], EpisodeKey]", partial(tuple.__new__, EpisodeKey))
+_score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
+
+
+class Episodes(Part):
+    """Episodes of the store."""
+
+    def finished_keys(self, run_id: str) -> set[EpisodeKey]:
+        """Return the keys of all finished episodes of a run."""
+        wanted = select(episodes.c.task_digest, episodes.c.trial).where(
+            episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED)
+        )
+        with self._database.once() as connection:
+            rows = connection.execution_options(yield_per=_BATCH * 10).execute(wanted)
+            return set(map(_key, rows))
+
+    def drop_failed(self, run_id: str) -> int:
+        """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
+        causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
+        invalid = or_(episodes.c.failure_cause.is_(None), episodes.c.failure_cause.in_(causes))
+        failed = delete(episodes).where(
+            episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, invalid
+        )
+
+        def work(connection: Connection) -> int:
+            dropped = connection.execute(failed).rowcount
+            if dropped:
+                recount(connection, run_id)
+            return dropped
+
+        return self._database.write(work)
+
+    def episode(self, reference: str, *, run_id: str = "") -> Episode:
+        """Return one episode with its scores: by id, unique prefix, `RUN/INDEX`, or index in `run_id`.
+
+        Raises UnknownName with a suggestion.
+        """
+        run, _, index = reference.rpartition("/")
+        run = run or (run_id if index.isdecimal() else "")
+
+        def work(connection: Connection) -> Episode:
+            if run and index.isdecimal():
+                found = _at(connection, resolve(connection, runs, run), int(index))
+            else:
+                found = resolve(connection, episodes, reference)
+            row = connection.execute(select(episodes).where(episodes.c.id == found)).one()
+            return episode_from(row, scores_of(connection, [found]).get(found, ()))
+
+        return self._database.read(work)
+
+    def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
+
+        The order depends on the plan alone, so sums over it are equal bit by bit however often a run was interrupted.
+        """
+        columns = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
+        wanted = (
+            select(episodes.c.task_digest, episodes.c.cluster, episodes.c.trial, *columns)
+            .join(scores, scores.c.episode_id == episodes.c.id)
+            .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+            .order_by(*_PLAN, scores.c.name)
+        )
+        with self._database.once() as connection:
+            yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
+
+    def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
+        """Replace the scores of the named episodes, all or none of them.
+
+        `scored` is read inside the transaction, so it should hold or stream finished scores, not compute for long.
+        Raises UnknownName for an episode that is not of this run.
+        """
+        with self._database.once(immediate=True) as connection:
+            remaining = iter(scored)
+            while batch := dict(islice(remaining, _BATCH)):
+                mine = select(func.count()).where(episodes.c.id.in_(batch), episodes.c.run_id == run_id)
+                if connection.scalar(mine) != len(batch):
+                    raise UnknownName(
+                        f"some of these episodes are not of run {run_id}: {', '.join(list(batch)[:3])}, …"
+                    )
+                connection.execute(delete(scores).where(scores.c.episode_id.in_(batch)))
+                rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
+                self._database.add(connection, scores, rows)
+
+
+def _at(connection: Connection, run_id: str, index: int) -> str:
+    here = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.position == index).order_by(*_PLAN)
+    found = connection.scalar(here.limit(1))
+    if found is None:
+        last = connection.scalar(select(func.max(episodes.c.position)).where(episodes.c.run_id == run_id))
+        hint = "it has none yet" if last is None else f"the last one is {last}"
+        raise UnknownName(f"run {run_id} has no stored episode with index {index}; {hint}")
+    return str(found)
+
+
+def scores_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[Score, ...]]:
+    """Return the scores of the named episodes, by name within each."""
+    columns = (
+        scores.c.episode_id,
+        scores.c.name,
+        scores.c.value,
+        scores.c.missing,
+        scores.c.worst,
+        scores.c.explanation,
+    )
+    found: dict[str, list[Score]] = {}
+    for start in range(0, len(ids), _BATCH):
+        wanted = select(*columns).where(scores.c.episode_id.in_(ids[start : start + _BATCH]))
+        for episode_id, *fields in connection.execute(wanted.order_by(scores.c.episode_id, scores.c.name)):
+            found.setdefault(episode_id, []).append(score_from(*fields))
+    return {episode_id: tuple(listed) for episode_id, listed in found.items()}
+
+
+def mend_counters(connection: Connection, run_id: str) -> None:
+    """Recount where the counters of a run do not agree with its episodes; counting them takes one index scan."""
+    done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+    stored = select(func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+    if connection.scalar(stored) != connection.scalar(select(done).where(runs.c.id == run_id)):
+        recount(connection, run_id)
+
+
+def recount(connection: Connection, run_id: str) -> None:
+    """Compute the counters of a run anew from its finished episodes."""
+    unknown = func.sum(case((episodes.c.cost_usd.is_(None), 1), else_=0))
+    sums = [func.sum(episodes.c[name]) for name in _SUMS]
+    found = connection.execute(
+        select(episodes.c.status, func.count(), func.sum(episodes.c.cost_usd), unknown, *sums)
+        .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+        .group_by(episodes.c.status)
+    ).all()
+    counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
+    counters |= {row[0]: row[1] for row in found}
+    counters["cost_usd"] = sum(row[2] or 0.0 for row in found)
+    counters["cost_unknown"] = sum(int(row[3]) for row in found)
+    for place, name in enumerate(_SUMS):
+        counters[name] = sum(int(row[4 + place]) for row in found)
+    connection.execute(update(runs).where(runs.c.id == bindparam("run")).values(counters), {"run": run_id})

@@ -1,0 +1,103 @@
+"""Bringing a database to the newest schema, with a backup of a SQLite file beforehand."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, inspect, text
+
+from mesocosm.core.failure import InfrastructureError
+from mesocosm.store.schema import HEAD, VERSION_TABLE
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+    from mesocosm.store.database import Database
+
+SCRIPTS = Path(__file__).parent
+
+_LOCK = 0x6D65736F
+"""Key of PostgreSQL's advisory lock: only one process migrates at a time."""
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the schema's revision, None for a database without our tables."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+    return str(found) if found is not None else None
+
+
+def migrate(database: "Database", path: Path | None = None, *, head: str = HEAD, scripts: Path = SCRIPTS) -> None:
+    """Bring `database` to revision `head`; a SQLite file at `path` with an older one is copied beside itself first.
+
+    Nothing but one query happens when it is up to date; Alembic is not even imported. Raises InfrastructureError for
+    a schema that this version does not know.
+    """
+    with database.once() as connection:
+        before = revision(connection)
+    if before == head:
+        return
+    config = configuration(scripts)
+    _check_known(database.place, before, config)
+    if path is None and not database.postgres:
+        raise InfrastructureError(
+            f"{database.place} has no up-to-date schema (it has {before or 'none'}, needed is {head}) and cannot be "
+            "written; open it once as a user who may write it"
+        )
+    with database.once(immediate=True) as connection:
+        if database.postgres:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        before = revision(connection)
+        if before == head:
+            return
+        if before is not None and path is not None:
+            _back_up(path, before)
+        _upgrade(connection, config)
+
+
+def configuration(scripts: Path = SCRIPTS) -> "Config":
+    """Return Alembic's configuration for our migrations; there is no alembic.ini."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _upgrade(connection: Connection, config: "Config") -> None:
+    from alembic import command
+
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _check_known(place: str, before: str | None, config: "Config") -> None:
+    from alembic.script import ScriptDirectory
+
+    known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
+    if before is not None and before not in known:
+        raise InfrastructureError(
+            f"{place} has schema {before}, and this mesocosm knows schemas up to {known[0]}: it was written by a newer "
+            "version; upgrade mesocosm, or choose another --results-dir"
+        )
+
+
+def _back_up(path: Path, before: str) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    target = path.with_name(f"{path.name}.{before}-{stamp}.backup")
+    partial = target.with_name(target.name + ".partial")
+    # SQLite's own copy includes what is still in the write-ahead log, and may run while the lock is held.
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(partial)) as copy:
+            source.backup(copy)
+        partial.rename(target)
+    except (sqlite3.Error, OSError) as error:
+        partial.unlink(missing_ok=True)
+        raise InfrastructureError(
+            f"{path} must be migrated from schema {before}, but its backup {target} cannot be written ({error}); "
+            "free space or make the directory writable"
+        ) from error

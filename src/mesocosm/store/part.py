@@ -1,0 +1,41 @@
+"""What all parts of the store share: one database, and looking things up by the beginning of their id."""
+
+import difflib
+
+from sqlalchemy import Connection, Table, select
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.store.database import Database
+
+_SHOWN = 5
+
+
+class Part:
+    """A group of the store's methods over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def resolve(connection: Connection, table: Table, reference: str) -> str:
+    """Return the id in `table` that is `reference` or alone begins with it. Raises UnknownName with a suggestion."""
+    noun = table.name.removesuffix("s")
+    wanted = reference.strip().lower()
+    if connection.execute(select(table.c.id).where(table.c.id == reference)).first() is not None:
+        return reference
+    # A range, because LIKE cannot use the index on either dialect; the bound is the last character there is.
+    matches = select(table.c.id).where(table.c.id >= wanted, table.c.id < wanted + "\U0010ffff").order_by(table.c.id)
+    found = list(connection.scalars(matches.limit(_SHOWN + 1))) if wanted else []
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        more = ", …" if len(found) > _SHOWN else ""
+        raise UnknownName(
+            f"{reference!r} is the beginning of several {noun} ids: {', '.join(found[:_SHOWN])}{more}; give more of it"
+        )
+    latest = list(connection.scalars(select(table.c.id).order_by(table.c.id.desc()).limit(200)))
+    close = difflib.get_close_matches(wanted, latest, n=1)
+    hint = (
+        f"did you mean {close[0]}?" if close else f"look at the {noun}s that there are, newest: {latest[:1] or 'none'}"
+    )
+    raise UnknownName(f"there is no {noun} {reference!r}; {hint}")

@@ -1,0 +1,247 @@
+"""Records as rows and back: the only place that knows which column holds what."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import RowMapping
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import Cause, Failure
+from mesocosm.core.run import Counts, Holder, Run, RunSpec, RunStatus
+from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.usage import Usage
+from mesocosm.store.schema import runs
+
+_encoder = msgspec.json.Encoder()
+_specs = msgspec.json.Decoder(RunSpec)
+_words = msgspec.json.Decoder(tuple[str, ...])
+_metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
+_objects = msgspec.json.Decoder(dict[str, Any])
+_holders = msgspec.json.Decoder(Holder)
+_failures = msgspec.json.Decoder(Failure)
+
+SUMMARY = [column for column in runs.c if column.name not in {"info", "provenance"}]
+"""Columns of a run in listings; the other two are wide and belong to a single run's page."""
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as JSON text."""
+    return _encoder.encode(value).decode()
+
+
+def plain(text: str) -> str:
+    """Return `text` as every database takes it: NUL and lone surrogates become U+FFFD."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd") if "\0" in text else text
+    if not text.isprintable():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+    return text
+
+
+def search_text(run_id: str, fields: Sequence[str], tags: Sequence[str]) -> str:
+    """Return the words that a text filter looks through, without regard to case.
+
+    They are part of an index, where PostgreSQL takes at most 2,700 bytes: 600 characters of up to 4 bytes.
+    """
+    return plain("\n".join((run_id, *fields, *tags)).casefold())[:600]
+
+
+def run_values(run: Run) -> dict[str, Any]:
+    """Return a run as column values."""
+    return {
+        "id": run.id,
+        "created_at": run.created_at,
+        "signature": run.signature,
+        "attempt": run.attempt,
+        "group_id": run.group_id or None,
+        "name": plain(run.name),
+        "benchmark": plain(run.benchmark),
+        "benchmark_title": plain(run.benchmark_title),
+        "benchmark_version": plain(run.benchmark_version),
+        "benchmark_digest": plain(run.benchmark_digest),
+        "kind": run.kind,
+        "model": plain(run.model),
+        "agent": plain(run.agent),
+        "held_at": None if run.holder is None else run.heartbeat_at,
+        "heartbeat_at": run.heartbeat_at,
+        "holder": None if run.holder is None else json_text(run.holder),
+        "stop_requested": run.stop_requested,
+        "tags": json_text(run.tags),
+        "search": search_text(run.id, (run.name, run.benchmark, run.benchmark_title, run.model, run.agent), run.tags),
+        "spec": json_text(run.spec),
+        "provenance": json_text(run.provenance),
+        "info": json_text(run.info),
+        **state_values(run),
+        **counter_values(run),
+    }
+
+
+def state_values(run: Run) -> dict[str, Any]:
+    """Return the columns that change while a run goes on and that the journal does not count."""
+    primary = run.primary
+    score = None if primary is None or primary.value is None else _number(primary.value)
+    return {
+        "status": run.status.value,
+        "planned": run.counts.planned,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "error": plain(run.error),
+        "warnings": json_text(run.warnings),
+        "metrics": json_text(run.metrics),
+        "score": score,
+    }
+
+
+def counter_values(run: Run) -> dict[str, Any]:
+    """Return the columns that the journal counts."""
+    counts, usage = run.counts, run.usage
+    return {
+        "completed": counts.completed,
+        "truncated": counts.truncated,
+        "timeout": counts.timeout,
+        "failed": counts.failed,
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "cached_tokens": usage.cached,
+        "reasoning_tokens": usage.reasoning,
+        "cost_usd": usage.cost_usd or 0.0,
+        "cost_unknown": int(usage.cost_usd is None),
+        "model_calls": usage.calls,
+    }
+
+
+def run_from(fields: RowMapping) -> Run:
+    """Return the run of a row that holds all columns or those of SUMMARY."""
+    return Run(
+        id=fields["id"],
+        signature=fields["signature"],
+        benchmark=fields["benchmark"],
+        benchmark_title=fields["benchmark_title"],
+        benchmark_version=fields["benchmark_version"],
+        benchmark_digest=fields["benchmark_digest"],
+        kind=fields["kind"],
+        model=fields["model"],
+        agent=fields["agent"],
+        spec=_specs.decode(fields["spec"]),
+        name=fields["name"],
+        group_id=fields["group_id"] or "",
+        attempt=fields["attempt"],
+        status=RunStatus(fields["status"]),
+        counts=Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed"))),
+        metrics=_metrics.decode(fields["metrics"]),
+        usage=Usage(
+            fields["prompt_tokens"],
+            fields["completion_tokens"],
+            fields["cached_tokens"],
+            fields["reasoning_tokens"],
+            None if fields["cost_unknown"] else fields["cost_usd"],
+            fields["model_calls"],
+        ),
+        created_at=fields["created_at"],
+        started_at=fields["started_at"],
+        ended_at=fields["ended_at"],
+        heartbeat_at=fields["heartbeat_at"],
+        holder=holder_from(fields["holder"]),
+        stop_requested=bool(fields["stop_requested"]),
+        error=fields["error"],
+        warnings=_words.decode(fields["warnings"]),
+        tags=_words.decode(fields["tags"]),
+        info=_objects.decode(fields["info"]) if "info" in fields else {},
+        provenance=_objects.decode(fields["provenance"]) if "provenance" in fields else {},
+    )
+
+
+def holder_from(text: str | None) -> Holder | None:
+    """Return the holder that a run's row names."""
+    return None if text is None else _holders.decode(text)
+
+
+def episode_row(episode: Episode) -> tuple[Any, ...]:
+    """Return the values of an episode in the order of the table's columns."""
+    failure, usage = episode.failure, episode.usage
+    return (
+        episode.id,
+        episode.run_id,
+        episode.task_digest,
+        episode.trial,
+        episode.index,
+        episode.status.value,
+        plain(episode.task_id),
+        plain(episode.cluster),
+        None if episode.seed is None else str(episode.seed),
+        episode.started_at,
+        episode.ended_at,
+        episode.steps,
+        _number(episode.total_reward),
+        usage.prompt,
+        usage.completion,
+        usage.cached,
+        usage.reasoning,
+        usage.cost_usd,
+        usage.calls,
+        episode.retries,
+        episode.events,
+        None if failure is None else failure.cause.value,
+        None if failure is None else failure.boundary.value,
+        None if failure is None else json_text(failure),
+        json_text(episode.terminal_info),
+    )
+
+
+def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
+    """Return the episode of a row in the order of the table's columns."""
+    return Episode(
+        id=row[0],
+        run_id=row[1],
+        task_digest=row[2],
+        trial=row[3],
+        index=row[4],
+        status=EpisodeStatus(row[5]),
+        task_id=row[6],
+        cluster=row[7],
+        seed=None if row[8] is None else int(row[8]),
+        started_at=row[9],
+        ended_at=row[10],
+        steps=row[11],
+        total_reward=math.nan if row[12] is None else row[12],
+        usage=Usage(*row[13:19]),
+        retries=row[19],
+        events=row[20],
+        failure=None if row[23] is None else _failures.decode(row[23]),
+        terminal_info=_objects.decode(row[24]),
+        scores=scores,
+    )
+
+
+def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tuple[Any, ...]]:
+    """Return the rows of an episode's scores. NaN is no value: it is stored as missing, with that cause."""
+    return [
+        (
+            episode_id,
+            plain(score.name),
+            run_id,
+            _number(score.value),
+            _missing(score),
+            score.worst,
+            plain(score.explanation),
+        )
+        for score in scores
+    ]
+
+
+def score_from(name: str, value: float | None, missing: str | None, worst: object, explanation: str) -> Score:
+    """Return the score of these columns."""
+    return Score(name, value, None if missing is None else Cause(missing), bool(worst), explanation)
+
+
+def _number(value: float | None) -> float | None:
+    # SQLite turns NaN into NULL by itself; doing it here makes both dialects equal.
+    return None if value is None or value != value else value  # noqa: PLR0124
+
+
+def _missing(score: Score) -> str | None:
+    if score.missing is not None:
+        return score.missing.value
+    return Cause.VALUE_UNUSABLE.value if score.value is not None and _number(score.value) is None else None

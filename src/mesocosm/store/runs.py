@@ -1,0 +1,76 @@
+"""Runs: inserting, reading, saving, tagging."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import digest
+from mesocosm.core.run import Run
+from mesocosm.store.database import Database
+from mesocosm.store.part import Part, resolve
+from mesocosm.store.rows import json_text, run_from, run_values, search_text, state_values
+from mesocosm.store.schema import benchmarks, run_groups, runs
+
+
+class Runs(Part):
+    """Runs of the store."""
+
+    def add_run(self, run: Run) -> Run:
+        """Insert a run and return it with its attempt number (1 + the highest one of this signature)."""
+
+        def work(connection: Connection) -> int:
+            if self._database.postgres:
+                # Two processes that add the same experiment at once must not both become attempt n.
+                key = int(digest(run.signature)[:15], 16)
+                connection.execute(select(func.pg_advisory_xact_lock(key)))
+            known = connection.scalar(select(runs.c.attempt).where(runs.c.id == run.id))
+            if known is not None:
+                return int(known)
+            last = connection.scalar(select(func.max(runs.c.attempt)).where(runs.c.signature == run.signature))
+            run.attempt = (last or 0) + 1
+            insert_run(self._database, connection, run)
+            return run.attempt
+
+        run.attempt = self._database.write(work)
+        return run
+
+    def get_run(self, run_id: str) -> Run:
+        """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
+
+        def work(connection: Connection) -> Run:
+            found = resolve(connection, runs, run_id)
+            return run_from(connection.execute(select(runs).where(runs.c.id == found)).mappings().one())
+
+        return self._database.read(work)
+
+    def save_run(self, run: Run) -> None:
+        """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal."""
+        self._update(run.id, **state_values(run))
+
+    def request_stop(self, run_id: str) -> None:
+        """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""
+        self._update(run_id, stop_requested=True)
+
+    def set_tags(self, run_id: str, tags: Iterable[str]) -> None:
+        """Replace the tags of a run. Raises UnknownName."""
+        new = tuple(dict.fromkeys(tags))
+        run = self.get_run(run_id)
+        fields = (run.name, run.benchmark, run.benchmark_title, run.model, run.agent)
+        self._update(run.id, tags=json_text(new), search=search_text(run.id, fields, new))
+
+    def _update(self, run_id: str, **values: object) -> None:
+        def work(connection: Connection) -> int:
+            return connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
+
+        if not self._database.write(work):
+            raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
+
+
+def insert_run(database: Database, connection: Connection, run: Run) -> None:
+    """Insert a run as it is, with its group and its benchmark where they are new."""
+    if run.group_id:
+        database.add(connection, run_groups, [(run.group_id, run.created_at)], known="keep")
+    used = (run.benchmark, run.benchmark_digest, run.benchmark_version, run.benchmark_title, run.kind, run.created_at)
+    database.add(connection, benchmarks, [used], known="keep")
+    connection.execute(insert(runs).values(run_values(run)))

@@ -1,0 +1,51 @@
+"""The store: everything kept of runs, in one SQLite file or one PostgreSQL database."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.run import Holder
+from mesocosm.store.blobs import Blobs
+from mesocosm.store.bundle import Bundles
+from mesocosm.store.database import PATIENCE, open_database
+from mesocosm.store.deletion import Deletion
+from mesocosm.store.episodes import Episodes
+from mesocosm.store.journal import SqlJournal
+from mesocosm.store.runs import Runs
+from mesocosm.store.writer import Writer
+
+
+class SqlStore(Runs, Deletion, Episodes, Bundles, Blobs):
+    """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
+
+    @property
+    def place(self) -> str:
+        """The file or the URL without its password, for messages."""
+        return self._database.place
+
+    def journal(
+        self,
+        run_id: str,
+        holder: Holder,
+        committed: Callable[[Sequence[Episode]], None],
+        stop: Callable[[], None],
+    ) -> SqlJournal:
+        """Open the writer of a run that `holder` holds. Raises RunHeld when it does not.
+
+        `committed` hears of finished episodes once they are durable, `stop` that somebody asked to stop the run; both
+        are called from the writer's thread.
+        """
+        return SqlJournal(Writer(self._database, run_id, holder), committed, stop)
+
+    def close(self) -> None:
+        """Close connections."""
+        self._database.close()
+
+
+def open_store(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> SqlStore:
+    """Open the store in a results directory, a SQLite file or a PostgreSQL URL, migrating it where it is older.
+
+    `patience` is how many seconds a locked file or a vanished server is waited for before an operation gives up. With
+    `create` off, a place without results is an UnknownName. Raises UsageError, InfrastructureError with the remedy.
+    """
+    return SqlStore(open_database(place, create=create, patience=patience))

@@ -1,0 +1,105 @@
+"""Traces: the events of an episode in compressed chunks, readable from any position or step on."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import zstandard
+from sqlalchemy import ColumnElement, Connection, select
+
+from mesocosm.core.event import Event
+from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.core.ports import Chunk
+from mesocosm.store.part import Part
+from mesocosm.store.schema import episodes, event_chunks
+
+LEVEL = 3
+_WINDOW = 8
+"""Chunks read at once: half a megabyte of events, and no connection is kept while the caller works on them."""
+
+_events = msgspec.json.Decoder(Event)
+
+
+def chunk_row(episode_id: str, chunk: Chunk, compressor: zstandard.ZstdCompressor) -> tuple[Any, ...]:
+    """Return the values of a chunk in the order of the table's columns."""
+    return (
+        episode_id,
+        chunk.seq,
+        chunk.first,
+        chunk.last,
+        chunk.first_step,
+        chunk.last_step,
+        len(chunk.raw),
+        compressor.compress(chunk.raw),
+    )
+
+
+class Traces(Part):
+    """Events of the store."""
+
+    def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield the events of an episode from position `first` on, at most `limit`, reading only the chunks needed.
+
+        Raises UnknownName for an unknown episode.
+        """
+        end = None if limit is None else first + limit
+        until = [] if end is None else [event_chunks.c.first_event < end]
+        for chunk in self.chunks(episode_id, first, *until):
+            lines = chunk.raw.rstrip(b"\n").split(b"\n")
+            stop = None if end is None else max(end - chunk.first, 0)
+            for line in lines[max(first - chunk.first, 0) : stop]:
+                yield _events.decode(line)
+
+    def events_of_step(self, episode_id: str, step: int) -> Iterator[Event]:
+        """Yield the events of one step, reading only the chunks that hold it. Raises UnknownName."""
+        around = (event_chunks.c.first_step <= step, event_chunks.c.last_step >= step)
+        for chunk in self.chunks(episode_id, 0, *around):
+            for line in chunk.raw.rstrip(b"\n").split(b"\n"):
+                event = _events.decode(line)
+                if event.step == step:
+                    yield event
+
+    def chunks(self, episode_id: str, first: int = 0, *conditions: ColumnElement[bool]) -> Iterator[Chunk]:
+        """Yield the chunks of an episode from the one that holds event `first` on. Raises UnknownName."""
+        window = 1
+        while True:
+            found = self._window(episode_id, first, window, conditions)
+            yield from found
+            if len(found) < window:
+                return
+            first, window = found[-1].last + 1, _WINDOW
+
+    def _window(
+        self, episode_id: str, first: int, window: int, conditions: tuple[ColumnElement[bool], ...]
+    ) -> list[Chunk]:
+        wanted = (
+            select(event_chunks)
+            .where(event_chunks.c.episode_id == episode_id, event_chunks.c.last_event >= first, *conditions)
+            .order_by(event_chunks.c.last_event)
+            .limit(window)
+        )
+
+        def work(connection: Connection) -> list[Chunk]:
+            found = [self._chunk(*row) for row in connection.execute(wanted)]
+            known = select(episodes.c.id).where(episodes.c.id == episode_id)
+            if not found and connection.scalar(known) is None:
+                raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
+            return found
+
+        return self._database.read(work)
+
+    def _chunk(self, episode_id: str, seq: int, *fields: Any) -> Chunk:
+        first, last, first_step, last_step, raw_bytes, data = fields
+        try:
+            raw = zstandard.ZstdDecompressor().decompress(data)
+        except zstandard.ZstdError as error:
+            raw = b""
+            reason = str(error)
+        else:
+            reason = f"{len(raw)} bytes instead of {raw_bytes}"
+        if len(raw) != raw_bytes:
+            raise InfrastructureError(
+                f"events {first} to {last} of episode {episode_id} in {self._database.place} are damaged ({reason}); "
+                "restore a backup, or rerun the episode"
+            )
+        return Chunk(seq, first, last, first_step, last_step, raw)

@@ -1,0 +1,203 @@
+"""The transactions of a journal: episodes, scores, chunks and blobs together with the counters of their run."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import zstandard
+from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
+
+from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
+from mesocosm.core.failure import InfrastructureError, RunHeld
+from mesocosm.core.ports import Entry
+from mesocosm.core.run import Holder
+from mesocosm.store.blobs import blob_row, insert_blobs
+from mesocosm.store.database import Database
+from mesocosm.store.episodes import COUNTERS, recount
+from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
+from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.traces import LEVEL, chunk_row
+
+_OPEN = frozenset({EpisodeStatus.PENDING, EpisodeStatus.RUNNING})
+_BATCH = 200
+_REMEMBERED = 100_000
+
+Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Entries as rows: the last state of each episode, and all chunks and blobs."""
+
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    scores: dict[str, list[Row]] = field(default_factory=dict)
+    chunks: list[Row] = field(default_factory=list)
+    blobs: dict[str, Row] = field(default_factory=dict)
+
+
+class Writer:
+    """Commits the entries of one run while `holder` holds it.
+
+    The usual transaction trusts that nothing of it is stored yet and adds its sums to the run's counters. After any
+    doubt (a commit whose outcome is unknown, a row that exists) the same entries are written so that repeating
+    changes nothing, and the counters are computed from the episodes.
+    """
+
+    def __init__(self, database: Database, run_id: str, holder: Holder) -> None:
+        self._database = database
+        self._run_id = run_id
+        self._holder = json_text(holder)
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self._open: set[str] = set()
+        self._stored: set[str] = set()
+        mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
+        self._beat = mine.values(heartbeat_at=bindparam("now"))
+        sums = {name: runs.c[name] + bindparam(f"new_{name}") for name in COUNTERS}
+        self._count = mine.values(heartbeat_at=bindparam("now"), **sums)
+
+    def beat(self) -> bool:
+        """Show that this process lives; return whether somebody asked to stop the run. Raises RunHeld."""
+        wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
+
+        def work(connection: Connection) -> bool:
+            self._check(connection, connection.execute(self._beat, {"now": time.time()}).rowcount)
+            return bool(connection.scalar(wanted))
+
+        return self._database.write(work)
+
+    def commit(self, entries: Sequence[Entry]) -> list[Episode]:
+        """Write entries in one transaction; return the episodes that are now finished and durable.
+
+        Raises RunHeld when another process took the run over, InfrastructureError when the database cannot be used.
+        """
+        batch = self._batch(entries)
+        tries = 0
+
+        def work(connection: Connection) -> Iterable[Episode]:
+            nonlocal tries
+            tries += 1
+            if tries > 1:
+                return self._write_carefully(connection, batch)
+            self._write(connection, batch)
+            return batch.episodes.values()
+
+        try:
+            written = self._database.write(work)
+        except IntegrityError:
+            try:
+                written = self._database.write(work)
+            except IntegrityError as error:
+                raise InfrastructureError(
+                    f"episodes of run {self._run_id} contradict what {self._database.place} holds: {error.orig}"
+                ) from error
+        self._remember(batch)
+        return [episode for episode in written if episode.status in FINISHED]
+
+    def _batch(self, entries: Sequence[Entry]) -> Batch:
+        batch = Batch()
+        for entry in entries:
+            episode_id = entry.episode.id
+            batch.episodes[episode_id] = entry.episode
+            for chunk in entry.chunks:
+                batch.chunks.append(chunk_row(episode_id, chunk, self._compressor))
+            for blob in entry.blobs:
+                if blob.digest not in self._stored and blob.digest not in batch.blobs:
+                    batch.blobs[blob.digest] = blob_row(blob, self._compressor)
+        for episode_id, episode in batch.episodes.items():
+            try:
+                batch.rows[episode_id] = episode_row(episode)
+                batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
+            except (TypeError, ValueError) as error:
+                raise InfrastructureError(f"episode {episode_id} has no stored form: {error}") from error
+        return batch
+
+    def _write(self, connection: Connection, batch: Batch) -> None:
+        add = self._database.add
+        insert_blobs(self._database, connection, self._run_id, list(batch.blobs.values()))
+        add(connection, episodes, [row for key, row in batch.rows.items() if key not in self._open])
+        add(connection, episodes, [row for key, row in batch.rows.items() if key in self._open], known="replace")
+        add(connection, event_chunks, batch.chunks)
+        add(connection, scores, [row for rows in batch.scores.values() for row in rows])
+        totals = {"now": time.time(), **_totals(batch.episodes.values())}
+        self._check(connection, connection.execute(self._count, totals).rowcount)
+
+    def _write_carefully(self, connection: Connection, batch: Batch) -> Iterable[Episode]:
+        add = self._database.add
+        self._check(connection, connection.execute(self._beat, {"now": time.time()}).rowcount)
+        kept = self._without_rivals(connection, batch.episodes)
+        insert_blobs(self._database, connection, self._run_id, list(batch.blobs.values()))
+        add(connection, episodes, [batch.rows[key] for key in kept], known="replace")
+        add(connection, event_chunks, [row for row in batch.chunks if row[0] in kept], known="keep")
+        ids = list(kept)
+        for start in range(0, len(ids), _BATCH):
+            connection.execute(delete(scores).where(scores.c.episode_id.in_(ids[start : start + _BATCH])))
+        add(connection, scores, [row for key in kept for row in batch.scores[key]])
+        recount(connection, self._run_id)
+        return kept.values()
+
+    def _without_rivals(self, connection: Connection, new: dict[str, Episode]) -> dict[str, Episode]:
+        """Return what may be written: one episode per key, the one that finished first.
+
+        Two episodes of one key arise when a worker is given up and its episode is played again elsewhere.
+        """
+        kept: dict[EpisodeKey, Episode] = {}
+        for episode in new.values():
+            rival = kept.get(episode.key)
+            if rival is None or rival.status not in FINISHED:
+                kept[episode.key] = episode
+        keys = list(kept)
+        columns = (episodes.c.id, episodes.c.task_digest, episodes.c.trial, episodes.c.status)
+        for start in range(0, len(keys), _BATCH):
+            same = tuple_(episodes.c.task_digest, episodes.c.trial).in_(keys[start : start + _BATCH])
+            for row in connection.execute(select(*columns).where(episodes.c.run_id == self._run_id, same)).all():
+                key = EpisodeKey(row.task_digest, row.trial)
+                if row.id == kept[key].id:
+                    continue
+                if row.status in FINISHED:
+                    del kept[key]
+                else:
+                    connection.execute(delete(episodes).where(episodes.c.id == row.id))
+        return {episode.id: episode for episode in kept.values()}
+
+    def _check(self, connection: Connection, updated: int) -> None:
+        if updated:
+            return
+        row = connection.execute(select(runs.c.holder).where(runs.c.id == self._run_id)).one_or_none()
+        if row is None:
+            raise InfrastructureError(f"run {self._run_id} was deleted while this process worked on it")
+        holder = holder_from(row.holder) or "nobody"
+        raise RunHeld(
+            f"run {self._run_id} is no longer this process's: {holder} holds it now; what was written before is kept"
+        )
+
+    def _remember(self, batch: Batch) -> None:
+        for episode_id, episode in batch.episodes.items():
+            if episode.status in _OPEN:
+                self._open.add(episode_id)
+            else:
+                self._open.discard(episode_id)
+        if len(self._stored) > _REMEMBERED:
+            self._stored.clear()
+        self._stored.update(batch.blobs)
+
+
+def _totals(new: Iterable[Episode]) -> dict[str, float]:
+    totals: dict[str, float] = {f"new_{name}": 0 for name in COUNTERS}
+    for episode in new:
+        if episode.status not in FINISHED:
+            continue
+        usage = episode.usage
+        totals[f"new_{episode.status.value}"] += 1
+        totals["new_prompt_tokens"] += usage.prompt
+        totals["new_completion_tokens"] += usage.completion
+        totals["new_cached_tokens"] += usage.cached
+        totals["new_reasoning_tokens"] += usage.reasoning
+        totals["new_model_calls"] += usage.calls
+        if usage.cost_usd is None:
+            totals["new_cost_unknown"] += 1
+        else:
+            totals["new_cost_usd"] += usage.cost_usd
+    return totals
