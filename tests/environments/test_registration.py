@@ -241,6 +241,16 @@ def test_a_script_without_a_domain_says_so(tmp_path: Path) -> None:
         domain_from_script(script)
 
 
+def test_a_script_may_import_its_neighbours_and_its_failure_is_named(tmp_path: Path) -> None:
+    (tmp_path / "quarry_settings.py").write_text(f"CONFIG = {CONFIG!r}")
+    script = tmp_path / "domain.py"
+    script.write_text("from quarry_settings import CONFIG as DOMAIN_CONFIG")
+    assert domain_from_script(script).id == "quarry"
+    script.write_text("raise SystemExit('no licence')")
+    with pytest.raises(UsageError, match=r"domain\.py failed: SystemExit: no licence"):
+        domain_from_script(script)
+
+
 def test_another_id_reaches_the_vow_too() -> None:
     found = renamed(DomainConfig.model_validate(CONFIG), "pit")
     assert (found.id, found.binding_vow.id, found.binding_vow.domain_id) == ("pit", "pit-vow", "pit")

@@ -1,6 +1,7 @@
 """Registering a domain at a platform from Python: the way for environments that run at a URL of their own."""
 
 import runpy
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,11 @@ def domain_from_manifest(
 def domain_from_script(path: Path) -> DomainConfig:
     """Run a Python file and return its DOMAIN_CONFIG (a DomainConfig, or the object of one).
 
-    Raises UsageError when there is no such file or name, InvalidInput with all problems of an object.
+    Raises UsageError when there is no such file or name or the file fails, InvalidInput with all problems of an object.
     """
     if not path.is_file():
         raise UsageError(f"there is no file {path}; name a Python file that defines DOMAIN_CONFIG")
-    config = runpy.run_path(str(path)).get("DOMAIN_CONFIG")
+    config = _executed(path).get("DOMAIN_CONFIG")
     if isinstance(config, DomainConfig):
         return config
     if not isinstance(config, Mapping):
@@ -85,6 +86,18 @@ def domain_from_script(path: Path) -> DomainConfig:
         return DomainConfig.model_validate(config)
     except ValidationError as error:
         raise InvalidInput(f"DOMAIN_CONFIG of {path}", _problems(error)) from error
+
+
+def _executed(path: Path) -> dict[str, Any]:
+    """Run a file with its own directory on the import path, as `python FILE` does."""
+    directory = str(path.resolve().parent)
+    sys.path.insert(0, directory)
+    try:
+        return runpy.run_path(str(path))
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{path} failed: {type(error).__name__}: {error}; run it with python to see where") from error
+    finally:
+        sys.path.remove(directory)
 
 
 def _problems(error: ValidationError) -> list[Problem]:
