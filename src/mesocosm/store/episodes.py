@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 
-from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
+from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import RULES, UnknownName
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Score
@@ -76,6 +76,15 @@ class Episodes(Part):
             return episode_from(row, scores_of(connection, [found]).get(found, ()))
 
         return self._database.read(work)
+
+    def episode_means(self, run_id: str) -> tuple[float | None, float | None]:
+        """Return mean reward and mean steps over the episodes that ended in the ordinary way; None without any."""
+        scoreable = [status.value for status in SCOREABLE]
+        wanted = select(func.avg(episodes.c.total_reward), func.avg(episodes.c.steps)).where(
+            episodes.c.run_id == run_id, episodes.c.status.in_(scoreable)
+        )
+        reward, steps = self._database.read(lambda connection: connection.execute(wanted).one())
+        return None if reward is None else float(reward), None if steps is None else float(steps)
 
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
