@@ -1,0 +1,258 @@
+"""JSON values inside prose, read the way models write them.
+
+Tolerated: text around a value, code fences, trailing commas, single quotes, `True`/`False`/`None`, bare keys, line
+breaks inside strings. Refused: NaN and infinities, nesting deeper than 64. The time is linear in the text's length.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+DEEPEST = 64
+_MOST_DIGITS = 400
+
+_TOKEN = re.compile(
+    r"""
+      (?P<mark>[{}\[\],:])
+    | "(?P<double>(?>[^"\\]++|\\.)*+)"
+    | '(?P<single>(?>[^'\\]++|\\.)*+)'
+    | (?P<number>[-+]?(?>\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)
+    | (?P<word>[A-Za-z_$][\w$-]*+)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_OPENER = re.compile(r"[{\[]")
+_FILLED = re.compile(r"[^ \t\r\n]")
+_ESCAPE = re.compile(r"""\\(?:["'\\/bfnrt]|u[0-9a-fA-F]{4})?""")
+_QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
+_LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_STRICT_LITERALS = frozenset({"true", "false", "null"})
+_STRICT_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value at `start`…`end` of a text; `strict` when it is plain JSON as it stands."""
+
+    value: Any
+    start: int
+    end: int
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The outermost objects and lists of a text in their order, and why the reading ended before the text did."""
+
+    values: tuple[Found, ...] = ()
+    flaw: str = ""
+
+
+def whole(text: str) -> Found | None:
+    """Return the value when the whole text is one JSON value, scalars included, perhaps in a code fence."""
+    inner = text.strip()
+    if inner.startswith("```"):
+        inner = _unfenced(inner)
+    if inner.count("[") + inner.count("{") <= DEEPEST:
+        try:
+            return Found(msgspec.json.decode(inner), 0, len(text), strict=True)
+        except (ValueError, RecursionError):
+            pass
+    if inner[:1] not in ("{", "["):
+        return None
+    values = scan(inner).values
+    if len(values) == 1 and values[0].start == 0 and values[0].end == len(inner):
+        return Found(values[0].value, 0, len(text), values[0].strict)
+    return None
+
+
+def _unfenced(text: str) -> str:
+    inner = text[3:].removesuffix("```")
+    first, newline, rest = inner.partition("\n")
+    return (rest if newline and first.strip().isalnum() else inner).strip()
+
+
+def scan(text: str) -> Scan:
+    """Return all objects and lists in `text` that are not inside another one."""
+    reader = _Reader(text)
+    reader.read()
+    return Scan(tuple(reader.found), reader.flaw)
+
+
+class _Broken(Exception):
+    """What was begun is no JSON; the argument is where to go on."""
+
+
+class _Ended(Exception):
+    """The text cannot be read further; the argument says why, if a value was under way."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An object or list that has been opened.
+
+    `expects` is one of `first`, `item` (after a comma), `colon`, `value` (after a colon), `comma`.
+    """
+
+    holds: Any
+    key: str | None = None
+    expects: str = "first"
+
+    @property
+    def awaits_key(self) -> bool:
+        return isinstance(self.holds, dict) and self.key is None
+
+    def put(self, value: Any, at: int) -> None:
+        """Take a value that begins at `at`. Raises _Broken."""
+        if self.expects in ("comma", "colon") or self.awaits_key:
+            raise _Broken(at)
+        if isinstance(self.holds, dict):
+            self.holds[self.key] = value
+            self.key = None
+        else:
+            self.holds.append(value)
+        self.expects = "comma"
+
+
+class _Reader:
+    """A parser with a stack of its own, so that broken text costs one pass and deep text no recursion."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: list[Found] = []
+        self.flaw = ""
+        self._stack: list[_Frame] = []
+        self._strict = True
+        self._unclosed: set[str] = set()
+
+    def read(self) -> None:
+        """Find everything."""
+        at = 0
+        try:
+            while (opener := _OPENER.search(self.text, at)) is not None:
+                try:
+                    at = self._value(opener.start())
+                except _Broken as broken:
+                    at = max(broken.args[0], opener.end())
+        except _Ended as ended:
+            self.flaw = ended.args[0]
+
+    def _value(self, start: int) -> int:
+        """Read the value that opens at `start` and return where it ends. Raises _Broken, _Ended."""
+        self._stack, self._strict = [], True
+        at = start
+        while True:
+            token = self._token(at)
+            at = token.end()
+            if token.lastgroup != "mark":
+                self._scalar(token)
+            elif self._mark(token["mark"], token.start()):
+                holds = self._stack.pop().holds
+                if not self._stack:
+                    self.found.append(Found(holds, start, at, self._strict))
+                    return at
+                self._stack[-1].put(holds, token.start())
+
+    def _token(self, at: int) -> re.Match[str]:
+        filled = _FILLED.search(self.text, at)
+        if filled is None:
+            raise _Ended("is cut off" if any(frame.holds or frame.key for frame in self._stack) else "")
+        at, character = filled.start(), filled[0]
+        if character in self._unclosed:
+            raise _Broken(at + 1)
+        token = _TOKEN.match(self.text, at)
+        if token is not None:
+            return token
+        if character in ("'", '"'):
+            # No such quote closes further on; to look again at every later one would cost a pass each.
+            self._unclosed.add(character)
+            if character == '"' and self._stack[-1].expects in ("first", "item", "value"):
+                raise _Ended("is cut off")
+        raise _Broken(at + 1)
+
+    def _mark(self, mark: str, at: int) -> bool:
+        """Take a punctuation mark; return whether it closes the innermost frame. Raises _Broken, _Ended."""
+        if mark in "{[":
+            self._open({} if mark == "{" else [], at)
+            return False
+        frame = self._stack[-1]
+        if mark in "}]":
+            if (mark == "}") != isinstance(frame.holds, dict) or frame.expects not in ("first", "item", "comma"):
+                raise _Broken(at)
+            self._strict = self._strict and frame.expects != "item"
+            return True
+        before, after = ("comma", "item") if mark == "," else ("colon", "value")
+        if frame.expects != before:
+            raise _Broken(at)
+        frame.expects = after
+        return False
+
+    def _open(self, holds: Any, at: int) -> None:
+        if self._stack:
+            frame = self._stack[-1]
+            if frame.expects in ("comma", "colon") or frame.awaits_key:
+                raise _Broken(at)
+            if len(self._stack) >= DEEPEST:
+                raise _Ended(f"is nested deeper than {DEEPEST}")
+        self._stack.append(_Frame(holds))
+
+    def _scalar(self, token: re.Match[str]) -> None:
+        """Take a string, number or word. Raises _Broken."""
+        frame, kind, at = self._stack[-1], token.lastgroup, token.start()
+        if frame.awaits_key:
+            if frame.expects == "comma" or kind == "number":
+                raise _Broken(at)
+            frame.key = token["word"] if kind == "word" else self._string(token)
+            frame.expects = "colon"
+            self._strict = self._strict and kind == "double"
+        elif kind == "number":
+            frame.put(self._number(token["number"], token.end()), at)
+        elif kind == "word":
+            if token["word"] not in _LITERALS:
+                raise _Broken(at)
+            frame.put(_LITERALS[token["word"]], at)
+            self._strict = self._strict and token["word"] in _STRICT_LITERALS
+        else:
+            frame.put(self._string(token), at)
+
+    def _number(self, text: str, end: int) -> int | float:
+        if len(text) > _MOST_DIGITS:
+            raise _Broken(end)
+        self._strict = self._strict and _STRICT_NUMBER.fullmatch(text) is not None
+        number = float(text)
+        if not math.isfinite(number):
+            raise _Broken(end)
+        return int(text) if text.lstrip("+-").isdigit() else number
+
+    def _string(self, token: re.Match[str]) -> str:
+        raw = token["double"]
+        if raw is None:
+            self._strict = False
+            raw = _QUOTE_OR_ESCAPE.sub(lambda match: '\\"' if match[0] == '"' else match[0], token["single"])
+        if "\\" not in raw:
+            self._strict = self._strict and "\n" not in raw
+            return without_surrogates(raw)
+        mended = _ESCAPE.sub(_mended, raw)
+        self._strict = self._strict and mended == raw
+        return without_surrogates(str(json.loads(f'"{mended}"', strict=False)))
+
+
+def _mended(escape: re.Match[str]) -> str:
+    if escape[0] == "\\'":
+        return "'"
+    return escape[0] if len(escape[0]) > 1 else "\\\\"
+
+
+def without_surrogates(text: str) -> str:
+    """Return `text` with lone surrogates replaced: without a UTF-8 form they could be neither sent nor stored."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,136 @@
+"""Options of the step loop, checked before a run starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mesocosm.agents.technique import check_params, technique_class
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.registry import fold, suggestion
+
+Switch = Literal["auto", "on", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """What the operator tells one role of a multi-agent episode."""
+
+    system_prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """How the loop plays.
+
+    `history` is the conversation within an episode: all of it, none of it, or the last so many turns; `history_tokens`
+    is its estimated budget. `reask` is how often a malformed action is asked for again. `structured` and `images` say
+    whether to use these abilities of the model: as it declares them (auto), always, never. `techniques` maps ids to
+    parameters over those of the vow, or to None: switched off.
+    """
+
+    history: Literal["full", "none"] | int = "full"
+    history_tokens: int = 24_000
+    system_prompt: str = ""
+    reask: int = 1
+    structured: Switch = "auto"
+    images: Switch = "auto"
+    techniques: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    roles: Mapping[str, RoleOptions] = field(default_factory=dict)
+
+
+def read_options(given: Mapping[str, Any]) -> LoopOptions:
+    """Return the options as given. Raises UsageError that names every unknown or wrongly typed one."""
+    problems: list[Problem] = []
+    chosen: dict[str, Any] = {}
+    for name, value in given.items():
+        reader = _READERS.get(name)
+        if reader is None:
+            problems.append(Problem(str(name), f"is no option{suggestion(str(name), list(_READERS))}"))
+            continue
+        try:
+            chosen[name] = reader(value)
+        except _Wrong as wrong:
+            problems.append(Problem(name, f"must be {wrong}, not {value!r}"))
+        except UsageError as error:
+            problems.append(Problem(name, str(error)))
+    if problems:
+        known = f"the step loop has the options {', '.join(_READERS)}"
+        raise InvalidInput("options of the step loop", [*problems, Problem("", known)])
+    return LoopOptions(**chosen)
+
+
+class _Wrong(Exception):
+    """What a value must be."""
+
+
+def _history(value: Any) -> Any:
+    if value in ("full", "none") or (_whole(value) and value >= 1):
+        return value
+    raise _Wrong("'full', 'none' or a number of turns of at least 1")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _at_least(least: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if not _whole(value) or value < least:
+            raise _Wrong(f"a whole number of at least {least}")
+        return int(value)
+
+    return read
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Wrong("a text")
+    return value
+
+
+def _switch(value: Any) -> Switch:
+    known: Switch
+    for known in ("auto", "on", "off"):
+        if value == known:
+            return known
+    raise _Wrong("'auto', 'on' or 'off'")
+
+
+def _techniques(value: Any) -> dict[str, Mapping[str, Any] | None]:
+    if not isinstance(value, Mapping):
+        raise _Wrong("an object of technique ids, each with its parameters or false")
+    chosen: dict[str, Mapping[str, Any] | None] = {}
+    for name, params in value.items():
+        if params is False:
+            chosen[fold(name)] = None
+        elif isinstance(params, Mapping):
+            check_params(name, technique_class(name), params)
+            chosen[fold(name)] = params
+        else:
+            raise _Wrong(
+                f"an object of technique ids, each with an object of parameters or false ({name!r} has neither)"
+            )
+    return chosen
+
+
+def _roles(value: Any) -> dict[str, RoleOptions]:
+    if not isinstance(value, Mapping):
+        raise _Wrong("an object of role names")
+    roles: dict[str, RoleOptions] = {}
+    for name, settings in value.items():
+        if not isinstance(settings, Mapping) or settings.keys() - {"system_prompt"}:
+            raise _Wrong('an object of role names, each with {"system_prompt": "…"}')
+        roles[str(name)] = RoleOptions(_text(settings.get("system_prompt", "")))
+    return roles
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "history": _history,
+    "history_tokens": _at_least(1),
+    "system_prompt": _text,
+    "reask": _at_least(0),
+    "structured": _switch,
+    "images": _switch,
+    "techniques": _techniques,
+    "roles": _roles,
+}
