@@ -19,8 +19,8 @@ class Deletion(Holding):
     def delete_run(self, run_id: str) -> None:
         """Delete a run (id or unique prefix) with all that belongs to it.
 
-        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing done, to be
-        deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
+        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
+        done, to be deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
         """
         found = self._database.read(lambda connection: resolve(connection, runs, run_id))
         holder = self.holder()

@@ -15,7 +15,7 @@ from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import episode_from, score_from, score_rows
 from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
 
-_FINISHED = sorted(FINISHED)
+_FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
 """Ids per statement; older SQLite libraries take at most 999 parameters."""
 
