@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Table, select
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.store.database import Database
+from mesocosm.store.rows import plain
 
 _SHOWN = 5
 
@@ -20,9 +21,9 @@ class Part:
 def resolve(connection: Connection, table: Table, reference: str) -> str:
     """Return the id in `table` that is `reference` or alone begins with it. Raises UnknownName with a suggestion."""
     noun = table.name.removesuffix("s")
-    wanted = reference.strip().lower()
-    if connection.execute(select(table.c.id).where(table.c.id == reference)).first() is not None:
-        return reference
+    exact, wanted = plain(reference.strip()), plain(reference.strip().lower())
+    if connection.scalar(select(table.c.id).where(table.c.id == exact)) is not None:
+        return exact
     # A range, because LIKE cannot use the index on either dialect; the bound is the last character there is.
     matches = select(table.c.id).where(table.c.id >= wanted, table.c.id < wanted + "\U0010ffff").order_by(table.c.id)
     found = list(connection.scalars(matches.limit(_SHOWN + 1))) if wanted else []
@@ -35,7 +36,8 @@ def resolve(connection: Connection, table: Table, reference: str) -> str:
         )
     latest = list(connection.scalars(select(table.c.id).order_by(table.c.id.desc()).limit(200)))
     close = difflib.get_close_matches(wanted, latest, n=1)
-    hint = (
-        f"did you mean {close[0]}?" if close else f"look at the {noun}s that there are, newest: {latest[:1] or 'none'}"
-    )
+    if close:
+        hint = f"did you mean {close[0]}?"
+    else:
+        hint = f"the newest one is {latest[0]}" if latest else "there are none yet"
     raise UnknownName(f"there is no {noun} {reference!r}; {hint}")

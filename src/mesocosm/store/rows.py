@@ -216,18 +216,22 @@ def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
 
 
 def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tuple[Any, ...]]:
-    """Return the rows of an episode's scores. NaN is no value: it is stored as missing, with that cause."""
+    """Return the rows of an episode's scores; of several with one name the last counts.
+
+    NaN is no value: it is stored as missing, with that cause.
+    """
+    named = {plain(score.name): score for score in scores}
     return [
         (
             episode_id,
-            plain(score.name),
+            name,
             run_id,
             _number(score.value),
             _missing(score),
             score.worst,
             plain(score.explanation),
         )
-        for score in scores
+        for name, score in named.items()
     ]
 
 
