@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -58,10 +59,22 @@ class HttpEnvironment:
     Calls are never repeated, because neither reset nor step may happen twice; only connecting is tried again. Whatever
     goes wrong is an EpisodeError: environment_unreachable (no connection, or it broke), environment_timeout,
     environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
-    the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started.
+    the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started. `renewed`
+    gives the server that took the place of `host`, where that has ended before the episode began.
     """
 
-    __slots__ = ("_begun", "_broken", "_client", "_contract", "_host", "_id", "_patience", "_seed", "_timeouts")
+    __slots__ = (
+        "_begun",
+        "_broken",
+        "_client",
+        "_contract",
+        "_host",
+        "_id",
+        "_patience",
+        "_renewed",
+        "_seed",
+        "_timeouts",
+    )
 
     def __init__(
         self,
@@ -70,11 +83,13 @@ class HttpEnvironment:
         episode_id: str,
         seed: int | None,
         *,
+        renewed: Callable[[], Awaitable[Host]] | None = None,
         timeouts: Timeouts = Timeouts(),
         contract: Contract = Contract(),  # noqa: B008 - frozen
     ) -> None:
         self._client = client
         self._host = host
+        self._renewed = renewed
         self._id = episode_id
         self._seed = seed
         self._timeouts = timeouts
@@ -157,16 +172,19 @@ class HttpEnvironment:
             raise EpisodeError(Cause.AGENT_ERROR, f"action {action} cannot be sent: {error}") from error
 
     async def _request(self, call: "_Call", body: bytes) -> Response:
-        url = self._host.url + call.path
         for wait in (*CONNECT_WAITS, None):
             try:
+                url = self._host.url + call.path
                 return await self._client.request(
                     "POST", url, headers=HEADERS, body=body, timeout=call.timeout, resend=False
                 )
             except ConnectFailed as error:
-                if wait is None or await self._host.exited():
+                if wait is None:
                     await self._lost(call, error)
-                await asyncio.sleep(wait)
+                elif await self._host.exited():
+                    await self._moved(call, error)
+                else:
+                    await asyncio.sleep(wait)
             except Timeout as error:
                 if error.phase != "response":
                     await self._lost(call, error)
@@ -177,6 +195,13 @@ class HttpEnvironment:
             except HttpError as error:
                 await self._lost(call, error)
         raise AssertionError("the last try returns or raises")
+
+    async def _moved(self, call: "_Call", error: HttpError) -> None:
+        """Go to the server that took the place of one that ended, if nothing of the episode was there yet."""
+        host = await self._renewed() if self._renewed is not None and call.path == "/reset" else self._host
+        if host is self._host:
+            await self._lost(call, error)
+        self._host = host
 
     async def _lost(self, call: "_Call", error: HttpError) -> NoReturn:
         """Raise the failure of a broken connection, with how the process behind it ended."""

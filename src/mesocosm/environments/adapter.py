@@ -1,0 +1,196 @@
+"""The server behind a benchmark: found where somebody started it, or started from the manifest and kept alive."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import RunAborted, UsageError
+from mesocosm.environments.client import Host
+from mesocosm.environments.identity import named_by_health, served_class
+from mesocosm.environments.launch import Launched, Place, launch, quoted
+from mesocosm.environments.manifest import Manifest
+from mesocosm.http.client import Client
+from mesocosm.http.errors import HttpError
+from mesocosm.http.target import visible
+from mesocosm.models.endpoint import is_loopback
+
+RESTARTS = 3
+WINDOW_S = 60.0
+"""An adapter that ends more than RESTARTS times in WINDOW_S seconds is broken; starting it again helps nobody."""
+
+PROBE_S = 5.0
+RETURN_S = 10.0
+"""How long a server that we did not start may be gone before the run is given up: time enough to start it again."""
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where to look for a server and how to start one.
+
+    `env_url` is tried first, if there is one; `explicit` says that somebody asked for it by name. `python` is the
+    interpreter of the adapter, `start_timeout` the seconds it has until it answers.
+    """
+
+    env_url: str = ""
+    explicit: bool = False
+    python: str = ""
+    start_timeout: float = 30.0
+
+
+class Found:
+    """A server that somebody else started. Implements environments.client.Host.
+
+    Of its process nothing is known; `doubted` says that a connection to it failed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.doubted = False
+
+    def stderr(self) -> str:
+        """Return nothing: its output goes elsewhere."""
+        return ""
+
+    async def exited(self) -> str:
+        """Return nothing, but remember that somebody had a reason to ask."""
+        self.doubted = True
+        return ""
+
+
+class Adapter:
+    """The server of one environment for all episodes of a run.
+
+    `open` finds or starts it, `host` gives it to an episode. One that we started and that ended is started again for
+    the next episode; one that somebody else started is waited for. `oracle` is what it said about offering one.
+    """
+
+    def __init__(self, manifest: Manifest, settings: Settings, client: Client, place: Place) -> None:
+        self.oracle = False
+        self._manifest = manifest
+        self._settings = settings
+        self._client = client
+        self._place = place
+        self._notice: Callable[[str], None] = lambda _: None
+        self._host: Found | Launched | None = None
+        self._lock = asyncio.Lock()
+        self._restarts: deque[float] = deque()
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Use the server at `env_url` if it answers and is not another environment, else start the manifest's adapter.
+
+        Raises UsageError when an explicitly named server is another environment, or is on another machine and does not
+        answer; RunAborted when the adapter cannot be started.
+        """
+        self._notice = notice
+        self._host = await self._found() or await self._started()
+
+    async def host(self) -> Host:
+        """Return a server that lives, as far as can be seen. Raises RunAborted when there is none any more."""
+        while True:
+            host = self._host
+            if host is None:
+                raise RunAborted(f"environment {self._manifest.id!r} was not opened, or is closed")
+            if not _doubtful(host):
+                return host
+            async with self._lock:
+                if self._host is host:
+                    self._host = await (self._restarted(host) if isinstance(host, Launched) else self._returned(host))
+
+    async def close(self) -> None:
+        """Stop the process tree that we started; a server of somebody else goes on."""
+        async with self._lock:
+            host, self._host = self._host, None
+        if isinstance(host, Launched):
+            await host.process.stop()
+
+    async def _found(self) -> Found | None:
+        url = self._settings.env_url.rstrip("/")
+        if not url:
+            return None
+        answer = await self._health(url)
+        if answer is None:
+            if self._settings.explicit and not is_loopback(url):
+                raise UsageError(
+                    f"no environment answers GET {_shown(url)}/health with status 200; start it there, "
+                    "or leave the URL away to start the manifest's adapter on this machine"
+                )
+            if self._settings.explicit:
+                self._notice(f"no environment answers at {_shown(url)}, so the manifest's adapter is started")
+            return None
+        name, expected = named_by_health(answer), served_class(self._manifest.adapter)
+        if name and expected and name != expected:
+            other = f"environment {name} answers at {_shown(url)}, but {self._manifest.path} is about {expected}"
+            if self._settings.explicit:
+                raise UsageError(f"{other}; stop it, or name the URL of the right one")
+            self._notice(f"{other}; the manifest's adapter is started beside it")
+            return None
+        self._heard(answer)
+        self._notice(f"using the environment that answers at {_shown(url)}: {name or 'it does not say which'}")
+        return Found(url)
+
+    async def _started(self) -> Launched:
+        launched = await launch(
+            self._manifest.adapter,
+            self._place,
+            self._client,
+            python=self._settings.python,
+            seconds=self._settings.start_timeout,
+        )
+        self._heard(await self._health(launched.url))
+        self._notice(f"started {self._manifest.adapter.name} at {launched.url} (process {launched.process.pid})")
+        return launched
+
+    async def _restarted(self, ended: Launched) -> Launched:
+        how = await ended.exited()
+        now = time.monotonic()
+        while self._restarts and self._restarts[0] < now - WINDOW_S:
+            self._restarts.popleft()
+        if len(self._restarts) >= RESTARTS:
+            raise RunAborted(
+                f"{how}, {RESTARTS + 1} times within {WINDOW_S:g} s, so it is not started again{quoted(ended.stderr())}"
+            )
+        self._restarts.append(now)
+        self._notice(f"{how}; starting it again")
+        await ended.process.stop()
+        return await self._started()
+
+    async def _returned(self, gone: Found) -> Found:
+        """Return a server of somebody else once it answers again, if only after a moment."""
+        last = time.monotonic() + RETURN_S
+        while await self._health(gone.url) is None:
+            if time.monotonic() > last:
+                raise RunAborted(
+                    f"the environment at {_shown(gone.url)} no longer answers; start it again and resume the run"
+                )
+            await asyncio.sleep(POLL_S)
+        return Found(gone.url)
+
+    def _heard(self, answer: Any) -> None:
+        self.oracle = isinstance(answer, dict) and answer.get("oracle") is True
+
+    async def _health(self, url: str) -> Any:
+        """Return the answer to GET /health, {} where it is no JSON, None where there is no healthy server."""
+        try:
+            response = await self._client.request("GET", f"{url}/health", timeout=PROBE_S)
+        except HttpError:
+            return None
+        if response.status != 200:
+            return None
+        try:
+            return msgspec.json.decode(response.body) or {}
+        except (ValueError, RecursionError):
+            return {}
+
+
+def _shown(url: str) -> str:
+    return visible(url).rstrip("/")
+
+
+def _doubtful(host: Found | Launched) -> bool:
+    return host.doubted if isinstance(host, Found) else host.process.returncode is not None

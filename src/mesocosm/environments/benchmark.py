@@ -1,0 +1,181 @@
+"""Environments behind manifests as benchmarks: kind `environment`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import RunAborted, UsageError
+from mesocosm.core.ports import BenchmarkInfo
+from mesocosm.core.run import BenchmarkRef, Selection
+from mesocosm.core.score import Score
+from mesocosm.core.space import Space
+from mesocosm.core.task import Task
+from mesocosm.environments.adapter import Adapter, Settings
+from mesocosm.environments.client import HttpEnvironment, Timeouts
+from mesocosm.environments.contract import Contract
+from mesocosm.environments.launch import Place
+from mesocosm.environments.manifest import Manifest, content_digest, load_manifest
+from mesocosm.environments.scoring import episode_scores
+from mesocosm.environments.seeds import seed_count, seed_tasks
+from mesocosm.http.client import Client
+from mesocosm.sandboxes.plain import PlainSandbox
+
+IDLE_S = 4.0
+"""Connections are dropped before the servers that authors use would do it (5 s in uvicorn and Node.js).
+
+A request on a connection that the server is just closing is lost, and a step must not be sent twice.
+"""
+MAX_ANSWER = 32 * 1024 * 1024
+"""Bytes of one answer; an observation larger than that is a mistake."""
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the kind `environment`; none of them is part of a run's identity.
+
+    `env_url` is a server to use if it answers, `explicit_env_url` says that somebody named it; without one the
+    manifest's adapter is started by `python` (default: this interpreter) and has `start_timeout` seconds to answer.
+    `step_timeout` and `reset_timeout` (default: the same) bound one call. `domain_id` replaces the manifest's id.
+    """
+
+    env_url: str = ""
+    explicit_env_url: bool = False
+    domain_id: str | None = None
+    python: str = ""
+    start_timeout: float = 30.0
+    step_timeout: float = 60.0
+    reset_timeout: float | None = None
+
+
+def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
+    """Return the benchmark of a manifest; `ref.source` is the file, or the directory of an environment.
+
+    Raises UsageError for an unknown or wrongly typed option and a missing manifest, InvalidInput for one that breaks
+    the rules.
+    """
+    try:
+        options = msgspec.convert(ref.options, Options)
+    except msgspec.ValidationError as error:
+        known = ", ".join(Options.__struct_fields__)
+        raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
+    manifest = load_manifest(Path(ref.source).expanduser(), domain_id=options.domain_id)
+    return EnvironmentBenchmark(manifest, options)
+
+
+class EnvironmentBenchmark:
+    """An environment that speaks the adapter protocol, with seeds as tasks. Implements core.ports.Benchmark.
+
+    `place` is where the adapter runs, by default plainly on this machine.
+    """
+
+    def __init__(self, manifest: Manifest, options: Options, place: Place | None = None) -> None:
+        self.manifest = manifest
+        self._options = options
+        self._place = place
+        self._contract = Contract(manifest.vow.observation_space, manifest.vow.action_space)
+        self._timeouts = Timeouts(options.reset_timeout or options.step_timeout, options.step_timeout)
+        self._info = _info(manifest)
+        self._client: Client | None = None
+        self._adapter: Adapter | None = None
+
+    @property
+    def info(self) -> BenchmarkInfo:
+        """Facts of the manifest; `oracle` is known once the server has answered."""
+        return self._info
+
+    @property
+    def action_space(self) -> Space:
+        """The declared space of actions."""
+        return self.manifest.vow.action_space
+
+    @property
+    def observation_space(self) -> Space:
+        """The declared space of observations."""
+        return self.manifest.vow.observation_space
+
+    def count(self, selection: Selection) -> int:
+        """Return how many seeds `selection` picks."""
+        return seed_count(selection)
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield a task for each seed."""
+        return seed_tasks(selection)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Find the server or start the adapter. Raises UsageError, RunAborted."""
+        if self.manifest.warnings:
+            notice(
+                f"{self.manifest.path.name}: {self.manifest.warnings[0]} "
+                f"({len(self.manifest.warnings)} in all; `mesocosm validate` lists them)"
+            )
+        self._client = Client(idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        settings = Settings(
+            self._options.env_url, self._options.explicit_env_url, self._options.python, self._options.start_timeout
+        )
+        self._adapter = Adapter(self.manifest, settings, self._client, self._place or PlainSandbox())
+        await self._adapter.open(notice)
+        self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
+
+    async def environment(self, task: Task, episode_id: str) -> HttpEnvironment:
+        """Return the world of one episode. Raises RunAborted when the server is gone for good."""
+        if self._client is None or self._adapter is None:
+            raise RunAborted(f"environment {self.manifest.id!r} was not opened, or is closed")
+        return HttpEnvironment(
+            self._client,
+            await self._adapter.host(),
+            episode_id,
+            task.seed,
+            renewed=self._adapter.host,
+            timeouts=self._timeouts,
+            contract=self._contract,
+        )
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the value of every metric that the manifest defines."""
+        return episode_scores(self.manifest.scoring, episode)
+
+    async def close(self) -> None:
+        """Stop the adapter that was started, with all its children, and drop all connections."""
+        adapter, self._adapter = self._adapter, None
+        client, self._client = self._client, None
+        try:
+            if adapter is not None:
+                await adapter.close()
+        finally:
+            if client is not None:
+                await client.close()
+
+
+def _info(manifest: Manifest) -> BenchmarkInfo:
+    vow = manifest.vow
+    return BenchmarkInfo(
+        id=manifest.id,
+        title=manifest.name,
+        version=vow.version,
+        digest=content_digest(manifest),
+        kind="environment",
+        metrics=manifest.scoring.metrics_for_core(vow.reward),
+        description=manifest.description,
+        vow=_plain_json(vow),
+        max_steps=vow.episode.max_steps,
+        max_seconds=vow.episode.max_wall_seconds,
+        parallel=_parallel(manifest),
+        system_prompt=manifest.system_prompt,
+    )
+
+
+def _plain_json(vow: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = vow.model_dump(mode="json", exclude_none=True)
+    return dumped
+
+
+def _parallel(manifest: Manifest) -> int | None:
+    """Return the declared number of parallel episodes, None where it is not declared.
+
+    The default of the field is 1, but authors hardly ever write it, and their environments keep episodes apart: only
+    an explicit number is a wish.
+    """
+    episode = manifest.vow.episode
+    return episode.parallel_episodes if "parallel_episodes" in episode.model_fields_set else None

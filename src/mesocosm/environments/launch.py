@@ -1,0 +1,128 @@
+"""Starting an adapter: a free port, its own directory, and a look at it until it answers."""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.environments.sockets import listening_ports
+from mesocosm.http.client import Client
+from mesocosm.http.errors import HttpError
+from mesocosm.sandboxes.health import wait_healthy
+from mesocosm.sandboxes.port import free_port
+from mesocosm.sandboxes.process import ForeignProcess
+
+TAKEN = ("address already in use", "eaddrinuse", "errno 98", "errno 48", "winerror 10048")
+TRIES = 3
+"""Another program can take the port between our look at it and the adapter's; then the next one is tried."""
+
+STRAY_S = 2.0
+"""Seconds between looks at the ports that an adapter opened; each look reads the process table."""
+
+LOOK_S = 2.0
+EXIT_S = 1.0
+"""How long the end of a process may come after the end of its connections."""
+
+LINES = 20
+
+
+class Place(Protocol):
+    """A core.ports.Sandbox whose processes can be waited for."""
+
+    async def start(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
+    ) -> ForeignProcess:
+        """Start `command` in `cwd`; it will listen at `port`. Raises EpisodeError with cause sandbox_failed."""
+        ...
+
+
+class Launched:
+    """An adapter that we started. Implements environments.client.Host."""
+
+    def __init__(self, name: str, process: ForeignProcess, url: str) -> None:
+        self.name = name
+        self.process = process
+        self.url = url
+
+    def stderr(self) -> str:
+        """Return the last lines that it wrote, to stdout where stderr is empty."""
+        return self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES)
+
+    async def exited(self) -> str:
+        """Return how it ended, "" while it lives."""
+        try:
+            async with asyncio.timeout(EXIT_S):
+                code = await self.process.wait()
+        except TimeoutError:
+            return ""
+        return f"{self.name} was killed by signal {-code}" if code < 0 else f"{self.name} ended with exit code {code}"
+
+
+async def launch(adapter: Path, place: Place, client: Client, *, python: str = "", seconds: float = 30.0) -> Launched:
+    """Start `adapter --port N` in its directory and return it once GET /health answers.
+
+    It has `seconds` for that; an exit is noticed at once, a port of its own choice soon. Raises RunAborted that says
+    which of these it was, with the last lines it wrote.
+    """
+    for left in reversed(range(TRIES)):
+        port = free_port()
+        command = [python or sys.executable, adapter.name, "--port", str(port)]
+        try:
+            process = await place.start(command, cwd=adapter.parent, port=port)
+        except EpisodeError as error:
+            raise RunAborted(f"{adapter}: {error}") from error
+        try:
+            await _answering(process, port, client, seconds)
+        except EpisodeError as error:
+            await process.stop()
+            if not left or not any(sign in error.stderr.lower() for sign in TAKEN):
+                raise RunAborted(f"{adapter}: {error}{_hint(process)}") from error
+        except BaseException:
+            await process.stop()
+            raise
+        else:
+            return Launched(adapter.name, process, f"http://127.0.0.1:{port}")
+    raise AssertionError("the last try returns or raises")
+
+
+def quoted(words: str) -> str:
+    """Return the last words of a process as an indented block under a message."""
+    return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
+
+
+async def _answering(process: ForeignProcess, port: int, client: Client, seconds: float) -> None:
+    """Return once the adapter is healthy at `port`. Raises EpisodeError with cause sandbox_failed."""
+    health = asyncio.create_task(wait_healthy(f"http://127.0.0.1:{port}/health", process, seconds, client=client))
+    stray = asyncio.create_task(_stray(process, port, client))
+    try:
+        await asyncio.wait({health, stray}, return_when=asyncio.FIRST_COMPLETED)
+        if not health.done():
+            words = process.stderr_tail(LINES)
+            message = f"answers at port {stray.result()}, not at {port}, which it was given as --port{quoted(words)}"
+            raise EpisodeError(Cause.SANDBOX_FAILED, message)
+        health.result()
+    finally:
+        health.cancel()
+        stray.cancel()
+        await asyncio.gather(health, stray, return_exceptions=True)
+
+
+async def _stray(process: ForeignProcess, port: int, client: Client) -> int:
+    """Wait for the adapter to be healthy at a port of its own choice and return that."""
+    while True:
+        await asyncio.sleep(STRAY_S)
+        for other in sorted(listening_ports(process.pid) - {port}):
+            try:
+                response = await client.request("GET", f"http://127.0.0.1:{other}/health", timeout=LOOK_S)
+            except HttpError:
+                continue
+            if response.status == 200:
+                return other
+
+
+def _hint(process: ForeignProcess) -> str:
+    if process.returncode != 0:
+        return ""
+    return "\nAn adapter serves until it is stopped: does it call serve(…) when it is run as a script?"
