@@ -1,13 +1,12 @@
 """`mesocosm validate`: a document against every rule."""
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
 from mesocosm.cli.main import Command, options
-from mesocosm.core.failure import MesocosmError
+from mesocosm.core.failure import MesocosmError, UsageError
 
 
 class Unreadable(MesocosmError):
@@ -37,13 +36,12 @@ def validate(file: str) -> int:
 
 
 def _read(file: str) -> object:
+    from mesocosm.environments.document import parse_json, read_json
+
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(
-            f"{file} cannot be read: {error}; give the path of a JSON file, or - for standard input"
-        ) from error
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise Unreadable(f"{file} is no JSON: {error}") from error
+        if file == "-":
+            return parse_json(sys.stdin.buffer.read(), "standard input")[0]
+        return read_json(Path(file), "document")[0]
+    except UsageError as error:
+        # A document that cannot be read fails the check (1) like one that breaks a rule; 2 stays for wrong flags.
+        raise Unreadable(str(error)) from error
