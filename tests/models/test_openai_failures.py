@@ -30,7 +30,12 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
     [
         (Fault(status=429), Cause.RATE_LIMITED),
         (Fault(status=429, code="insufficient_quota"), Cause.MODEL_FORBIDDEN),
-        (Fault(status=429, text="You exceeded your current quota, please check your plan"), Cause.MODEL_FORBIDDEN),
+        (Fault(status=429, text="You exceeded your current quota, please check your plan"), Cause.RATE_LIMITED),
+        (
+            Fault(status=429, text="Limit: 3 / min. Add a payment method at https://x.example/billing"),
+            Cause.RATE_LIMITED,
+        ),
+        (Fault(status=400, text="Your credit balance is too low to access the API"), Cause.MODEL_FORBIDDEN),
         (Fault(status=402), Cause.MODEL_FORBIDDEN),
         (Fault(status=401), Cause.MODEL_FORBIDDEN),
         (Fault(status=403), Cause.MODEL_FORBIDDEN),
@@ -38,6 +43,9 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         (Fault(status=307, header=("Location", "https://u:p@elsewhere.example/v1")), Cause.MODEL_MISSING),
         (Fault(status=405), Cause.MODEL_MISSING),
         (Fault(status=400, text="The model `m` does not exist", code="model_not_found"), Cause.MODEL_MISSING),
+        (Fault(status=400, text="The model 'm' does not exist"), Cause.MODEL_MISSING),
+        (Fault(status=400, text="x/y is not a valid model ID"), Cause.MODEL_MISSING),
+        (Fault(status=400, text="the output of the model names a tool that was not found"), Cause.MODEL_REJECTED),
         (Fault(status=408), Cause.MODEL_UNAVAILABLE),
         (Fault(status=409), Cause.MODEL_UNAVAILABLE),
         (Fault(status=500), Cause.MODEL_UNAVAILABLE),
@@ -80,6 +88,9 @@ async def test_a_limit_of_tokens_that_no_prompt_could_meet_is_the_users_mistake(
     error = await failure(opened, replace(hello, max_tokens=4096), Fault(status=400, text=CONTEXT))
     assert error.cause is Cause.MODEL_REJECTED
     assert "max_tokens" in str(error)
+    words = "'max_tokens' or 'max_completion_tokens' is too large: 9999. This model's maximum context length is 4096"
+    error = await failure(opened, replace(hello, max_tokens=9999), Fault(status=400, text=words))
+    assert error.cause is Cause.MODEL_REJECTED
 
 
 async def test_the_message_says_what_where_in_whose_words_and_what_to_do(opened: Opened, hello: ModelRequest) -> None:

@@ -75,7 +75,7 @@ class ResponseFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             # An answer lost in a power cut is asked for again; a sync for each would cost more than it saves.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(
@@ -97,6 +97,7 @@ class ResponseFile:
         try:
             kept = _read(row[0])
         except msgspec.DecodeError:
+            self._connection.execute("DELETE FROM responses WHERE key = ?", (key,))
             return None
         usage = msgspec.structs.replace(kept.usage, cost_usd=0.0)
         return ModelReply(
@@ -113,6 +114,23 @@ class ResponseFile:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. SQLite does not wait for a lock here, so two processes that start at once do."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if (
+                error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+                or time.monotonic() > deadline
+            ):
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ class Concessions:
         """Whether the server refused `body` for a field that can be left out or renamed; if so it is remembered."""
         if status not in {400, 422}:
             return False
-        if "max_tokens" in body and "max_completion_tokens" in said.message:
+        if "max_tokens" in body and "max_completion_tokens" in said.message and objects_to(said, "max_tokens"):
             if self.limit != "max_completion_tokens":
                 self.limit = "max_completion_tokens"
                 _log.warning("%s takes max_completion_tokens instead of max_tokens; that is sent now", self._subject)

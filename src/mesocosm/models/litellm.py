@@ -91,9 +91,11 @@ class LiteLLMModel:
         self._concessions = Concessions(self.name)
 
     def _find_key(self) -> str:
-        own = gemini_key() if self._route.startswith("gemini/") else ""
+        provider = self._route.partition("/")[0]
         if not self._base_url:
-            return own
+            return gemini_key() if provider == "gemini" else ""
+        variable = f"{provider.upper().replace('-', '_')}_API_KEY"
+        own = gemini_key() if provider == "gemini" else os.environ.get(variable, "").strip()
         # LiteLLM refuses to start without some key, even for a server on this machine that wants none.
         return os.environ.get(GENERAL_KEY, "").strip() or own or ("none" if self._local else "")
 
@@ -172,6 +174,9 @@ class LiteLLMModel:
             transport["api_base"] = self._base_url
         if self._key:
             transport["api_key"] = self._key
+        if request.tools:
+            # Else LiteLLM wants the package `mcp` for any tool at all.
+            transport["_skip_mcp_handler"] = True
         return transport
 
     def _reply(self, response: Any, latency_s: float) -> ModelReply:

@@ -22,15 +22,17 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(r"context (?:length|window|size)(?: limit)?(?: is| of|:)? *\(?(\d[\d,_]*)", re.IGNORECASE)
+# Not "exceeded your current quota": Google says that of limits per minute too.
 _NO_MONEY = re.compile(
-    r"insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing|payment required",
+    r"insufficient[ _](quota|credits?|balance|funds)|credit balance is too low|payment required|account is not active"
+    r"|billing[ _](hard[ _])?limit",
     re.IGNORECASE,
 )
 _FILTER = re.compile(r"content[ _](filter|policy|management)|responsible ?ai|safety (policy|system)", re.IGNORECASE)
 _NO_MODEL = re.compile(
-    r"model[ _]not[ _]found|unknown model|no such model|invalid model"
-    r"|model\b.{0,200}?\b(does not exist|(is )?not found)",
-    re.IGNORECASE | re.DOTALL,
+    r"model[ _]not[ _]found|unknown model\b|no such model|invalid model (name|id)|not a valid model"
+    r"|\bmodel:? [`'\"]?[^\s`'\"]+[`'\"]?,? (does not exist|((is|was) )?not found)",
+    re.IGNORECASE,
 )
 _TAG = re.compile(r"<[^>]*>")
 _WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
@@ -117,7 +119,7 @@ class Refusal:
         """Return the cause of the failure table."""
         said = f"{self.said.code} {self.said.message}"
         status = self.status
-        if status == 402 or (status in {403, 429} and _NO_MONEY.search(said)):
+        if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(said)):
             return Cause.MODEL_FORBIDDEN
         if status == 429:
             return Cause.RATE_LIMITED
