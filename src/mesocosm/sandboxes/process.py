@@ -205,10 +205,7 @@ async def start_process(
     command: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Log, stderr: Log
 ) -> ForeignProcess:
     """Start `command` with exactly these variables. Raises EpisodeError with cause sandbox_failed."""
-    if not command:
-        raise EpisodeError(Cause.SANDBOX_FAILED, f"nothing to start in {cwd}: the command is empty")
-    if not cwd.is_dir():
-        raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be started in {cwd}: no such directory")
+    _check(command, cwd)
     process = ForeignProcess(stdout, stderr)
     try:
         await process.start(command, cwd, env)
@@ -217,3 +214,10 @@ async def start_process(
         message = f"{command[0]} cannot be started in {cwd}: {reason}; is it installed and executable?"
         raise EpisodeError(Cause.SANDBOX_FAILED, message, stderr=process.stderr_tail()) from error
     return process
+
+
+def _check(command: Sequence[str], cwd: Path) -> None:
+    if not command:
+        raise EpisodeError(Cause.SANDBOX_FAILED, f"nothing to start in {cwd}: the command is empty")
+    if not cwd.is_dir():
+        raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be started in {cwd}: no such directory")

@@ -38,6 +38,7 @@ class Supervisor:
         self._control: int | None = control
         self._parent = os.getppid()
         self._leader = 0
+        self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
         self._wake, wake = os.pipe()
         os.set_blocking(wake, False)
@@ -51,15 +52,18 @@ class Supervisor:
         """Start the command and stay until nothing of it is left."""
         die_with_us = _become_reaper() if _LINUX else None
         try:
-            self._leader = subprocess.Popen(  # noqa: S603 -- running what it is told is its purpose
+            process = subprocess.Popen(  # noqa: S603 -- running what it is told is its purpose
                 command,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 preexec_fn=die_with_us,  # noqa: PLW1509 -- there are no threads here
-            ).pid
+            )
         except (OSError, ValueError) as error:
             self._say(f"failed {getattr(error, 'strerror', None) or error}")
             return
+        # When it is collected, a Popen collects its process, and with it the exit code.
+        self._popen = process
+        self._leader = process.pid
         self._say(f"started {self._leader}")
         # The pipes must end with the tree, not with us.
         for stream in (1, 2):
