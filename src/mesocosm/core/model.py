@@ -47,10 +47,10 @@ class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_s: float = 120.0
     cache: str = ""
 
-    def identity(self) -> dict[str, Any]:
-        """Return what belongs into the signature of a run."""
+    def identity(self, content: str = "") -> dict[str, Any]:
+        """Return what belongs into the signature of a run; `content` as in Capabilities."""
         return {
-            "name": self.name,
+            "name": f"{ModelName.parse(self.name).provider}/{content}" if content else self.name,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "top_p": self.top_p,
@@ -123,9 +123,14 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do, known before a run starts."""
+    """What a model can do, known before a run starts.
+
+    `content` is the digest of the file that a model answers from (recordings, scripts): it stands for the model's name
+    in the signature, so that a path is no part of it and an edited file is another model.
+    """
 
     structured: bool = False
     images: bool = False
     tools: bool = False
     local: bool = False
+    content: str = ""

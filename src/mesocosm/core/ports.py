@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
-from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.run import BenchmarkRef, Holder, Run, Selection
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
@@ -159,6 +159,7 @@ class Context(Protocol):
     action_space: Any
     observation_space: Any
     capabilities: Capabilities
+    settings: ModelSettings
 
     @property
     def over(self) -> bool:

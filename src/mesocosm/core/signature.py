@@ -4,9 +4,10 @@ from mesocosm.core.ids import digest
 from mesocosm.core.run import RunSpec
 
 
-def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str) -> str:
+def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_content: str = "") -> str:
     """Return the digest of everything that can change the outcome of a run.
 
+    `model_content` is that of the model's Capabilities.
     Covered: benchmark and its content, agent with options, model with settings, tasks and trials, the limits that end
     an episode. Not covered: concurrency, run budgets, timeouts of calls, paths, names, tags.
     """
@@ -16,7 +17,7 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str) -> str:
             "benchmark": benchmark_id,
             "content": benchmark_digest,
             "agent": {"name": spec.agent.name, "options": spec.agent.options},
-            "model": spec.model.identity(),
+            "model": spec.model.identity(model_content),
             "seeds": spec.selection.seeds,
             "count": spec.selection.count if spec.selection.seeds is None else None,
             "trials": spec.selection.trials,

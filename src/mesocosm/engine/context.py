@@ -10,7 +10,7 @@ from typing import Any
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, View
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
@@ -62,10 +62,12 @@ class EpisodeContext:
         benchmark: Benchmark,
         caller: Caller,
         recorder: Recorder,
+        settings: ModelSettings,
         limits: Limits,
         warned: Callable[[str], None],
     ) -> None:
         self.task = task
+        self.settings = settings
         self.episode_id = episode.id
         self.trial = episode.trial
         self.info: BenchmarkInfo = benchmark.info

@@ -9,7 +9,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, MesocosmError, RunAborted
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
-from mesocosm.core.run import Limits
+from mesocosm.core.run import Run
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign
 from mesocosm.engine.grading import grade
@@ -23,22 +23,22 @@ class Player:
 
     def __init__(
         self,
-        run_id: str,
+        run: Run,
         parts: Parts,
         caller: Caller,
-        limits: Limits,
         journal: Journal,
         redactor: Redactor,
         warned: Callable[[str], None],
     ) -> None:
-        self._run_id = run_id
+        self._run_id = run.id
+        self._settings = run.spec.model
         self._parts = parts
         self._caller = caller
-        self._limits = limits
+        self._limits = run.spec.limits
         self._journal = journal
         self._redactor = redactor
         self._warned = warned
-        self._timed = parts.benchmark.info.max_seconds is not None or limits.episode_seconds is not None
+        self._timed = parts.benchmark.info.max_seconds is not None or self._limits.episode_seconds is not None
         self.active: dict[str, Recorder] = {}
 
     async def play(self, planned: Planned) -> Episode:
@@ -78,7 +78,9 @@ class Player:
 
     async def _attempt(self, task: Task, episode: Episode, recorder: Recorder) -> None:
         benchmark = self._parts.benchmark
-        context = EpisodeContext(task, episode, benchmark, self._caller, recorder, self._limits, self._warned)
+        context = EpisodeContext(
+            task, episode, benchmark, self._caller, recorder, self._settings, self._limits, self._warned
+        )
         environment: Environment | None = None
         try:
             with boundary(Cause.ENVIRONMENT_ERROR, f"benchmark {benchmark.info.id!r}"):
@@ -116,6 +118,8 @@ class Player:
     def _fail(self, episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
         if error.rule.fatal:
             raise RunAborted(str(error)) from error
+        if error.rule.owed:
+            raise asyncio.CancelledError(str(error)) from error
         episode.status = EpisodeStatus.FAILED
         episode.failure = error.failure()
         episode.terminal_info = {**episode.terminal_info, "error": str(error)}

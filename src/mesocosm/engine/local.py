@@ -45,7 +45,7 @@ class LocalExecutor:
         )
         budget = Budget(spec.limits, run.usage)
         caller = Caller(parts.model, spec.limits, parallel, budget, self._backoff)
-        player = Player(run.id, parts, caller, spec.limits, journal, self._redactor, self._warned)
+        player = Player(run, parts, caller, journal, self._redactor, self._warned)
 
         async def play(planned: Planned) -> None:
             await journal.room()

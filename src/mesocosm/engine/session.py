@@ -103,7 +103,7 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
     command = [(redactor or Redactor()).text(word) for word in sys.argv]
     return Run(
         id=new_id(),
-        signature=signature(spec, info.id, info.digest),
+        signature=signature(spec, info.id, info.digest, parts.model.capabilities.content),
         benchmark=info.id,
         benchmark_title=info.title,
         benchmark_version=info.version,
@@ -128,7 +128,8 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
 
 def _same_experiment(record: Run, parts: Parts) -> None:
     info = parts.benchmark.info
-    if signature(record.spec, info.id, info.digest) == record.signature:
+    content = parts.model.capabilities.content
+    if signature(record.spec, info.id, info.digest, content) == record.signature:
         return
     changes = [
         f"{what} was {before}, is {now}"
