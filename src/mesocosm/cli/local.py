@@ -144,7 +144,7 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
     return RunSpec(
         benchmark=BenchmarkRef("environment", str(manifest.resolve()), source),
         model=ModelSettings(
-            name=str(ModelName.parse(given["model"])),
+            name=_settled(ModelName.parse(given["model"])),
             temperature=given["temperature"],
             max_tokens=given["max_tokens"],
             timeout_s=given["timeout"],
@@ -167,6 +167,11 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
         name=given["name"],
         tags=given["tag"],
     )
+
+
+def _settled(name: ModelName) -> str:
+    """Return a model's name with the whole path of its file, so that the run can be resumed from anywhere."""
+    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
 
 
 def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,17 @@ class ModelName(msgspec.Struct, frozen=True):
             )
         return cls(match["provider"].lower(), match["model"], (match["url"] or "").rstrip("/"))
 
+    @property
+    def file(self) -> str:
+        """The path that this model answers from; empty for models without a file."""
+        if self.provider == "replay":
+            return self.model
+        return self.model.partition(":")[2] if self.provider == "builtin" else ""
+
+    def shown(self) -> str:
+        """Return the name for people: of a path only the last part."""
+        return str(self).replace(self.file, self.file.replace("\\", "/").rpartition("/")[2]) if self.file else str(self)
+
     def __str__(self) -> str:
         return f"{self.provider}/{self.model}" + (f"@{self.base_url}" if self.base_url else "")
 

@@ -14,6 +14,7 @@ import mesocosm
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import EpisodeError, InfrastructureError, RunAborted, UsageError
 from mesocosm.core.ids import new_id
+from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Executor, Observer, Parts, Store
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Run, RunSpec, RunStatus
@@ -109,7 +110,7 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
         benchmark_version=info.version,
         benchmark_digest=info.digest,
         kind=info.kind,
-        model=spec.model.name,
+        model=ModelName.parse(spec.model.name).shown(),
         agent=spec.agent.name,
         spec=spec,
         name=spec.name,

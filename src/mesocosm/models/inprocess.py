@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from mesocosm.core.ids import digest_bytes
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
 from mesocosm.core.space import Space, SpaceSpec, SpaceType
 from mesocosm.core.usage import Usage
@@ -15,6 +18,11 @@ LOCAL_STRUCTURED = Capabilities(structured=True, images=True, local=True)
 
 _FREE = Usage(calls=1, cost_usd=0.0)
 _encode = msgspec.json.Encoder().encode
+
+
+def answering_from(path: Path) -> Capabilities:
+    """Return the capabilities of a model whose answers are the content of the file at `path`, which was read before."""
+    return replace(LOCAL, content=digest_bytes(path.read_bytes()))
 
 
 def json_text(value: Any) -> str:

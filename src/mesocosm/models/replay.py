@@ -8,7 +8,7 @@ from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
-from mesocosm.models.inprocess import InProcessModel, json_text
+from mesocosm.models.inprocess import InProcessModel, answering_from, json_text
 from mesocosm.models.recording import Record, Recording, read_recording
 
 _FREE = Usage(calls=1, cost_usd=0.0)
@@ -19,14 +19,15 @@ def open_model(settings: ModelSettings) -> Model:
     name = ModelName.parse(settings.name)
     if name.base_url:
         raise UsageError("replay reads a file and takes no base URL; leave out what follows the @")
-    recording = read_recording(Path(name.model).expanduser())
+    path = Path(name.model).expanduser()
+    recording = read_recording(path)
     full = f"replay/{name.model}"
 
     async def answer(request: ModelRequest) -> ModelReply:
         record = recorded(recording, request)
         return ModelReply(record.text, record.reasoning, usage=_FREE, model=full)
 
-    return InProcessModel(full, answer)
+    return InProcessModel(full, answer, answering_from(path))
 
 
 def recorded(recording: Recording, request: ModelRequest) -> Record:

@@ -10,7 +10,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, UsageError
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Model
-from mesocosm.models.inprocess import InProcessModel, spoken
+from mesocosm.models.inprocess import InProcessModel, answering_from, spoken
 
 OTHERS = "*"
 """The key of the replies for every seed that has no key of its own."""
@@ -54,14 +54,15 @@ def open_scripted(name: str, file: str) -> Model:
     """
     if not file:
         raise UsageError("builtin/scripted needs a file with its replies; write builtin/scripted:replies.json")
-    script = read_script(Path(file))
+    path = Path(file).expanduser()
+    script = read_script(path)
 
     async def answer(request: ModelRequest) -> str:
         view = request.view
         reply = script.reply(view.seed if view is not None else None, view.step if view is not None else 0)
         return reply if isinstance(reply, str) and not _needs_wrapping(reply, request) else spoken(reply, request)
 
-    return InProcessModel(name, answer)
+    return InProcessModel(name, answer, answering_from(path))
 
 
 def _needs_wrapping(reply: str, request: ModelRequest) -> bool:
