@@ -97,7 +97,13 @@ def test_tasks_are_seeds(repository: Repository) -> None:
 
 @pytest.mark.parametrize(
     ("options", "names"),
-    [({"env-url": "x"}, "env-url"), ({"step_timeout": "long"}, "step_timeout"), ({"env_url": 5}, "env_url")],
+    [
+        ({"env-url": "x"}, "env-url"),
+        ({"step_timeout": "long"}, "step_timeout"),
+        ({"env_url": 5}, "env_url"),
+        ({"env_url": "localhost:8765"}, "http://"),
+        ({"start_timeout": 0}, "start_timeout"),
+    ],
 )
 def test_options_that_cannot_work_are_named(repository: Repository, options: Any, names: str) -> None:
     with pytest.raises(UsageError, match=names):

@@ -1,5 +1,6 @@
 """One episode over HTTP, against servers on loopback that behave well or badly."""
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -175,6 +176,21 @@ async def test_silence_is_a_timeout(server: Server, environment: HttpEnvironment
     assert "/step after 0.1" in str(await failure(environment, Cause.ENVIRONMENT_TIMEOUT))
 
 
+async def test_a_step_that_is_cancelled_leaves_an_episode_that_can_be_closed(
+    server: Server, environment: HttpEnvironment
+) -> None:
+    asked = asyncio.Event()
+    server.answers["/step"] = lambda *_: asked.set()
+    await environment.reset()
+    step = asyncio.create_task(environment.step("go"))
+    await asked.wait()
+    step.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await step
+    await environment.close()
+    assert server.bodies("/close") == [{"episode_id": "episode-1"}]
+
+
 async def test_reset_has_a_timeout_of_its_own(server: Server, client: Client) -> None:
     server.answers["/reset"] = silent
     environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=Timeouts(reset=0.05))
@@ -254,6 +270,33 @@ async def test_connecting_is_tried_again(client: Client) -> None:
     finally:
         await server.stop()
     assert observation.data == 0
+
+
+async def test_an_episode_begins_at_the_server_that_took_the_place_of_one_that_ended(
+    server: Server, client: Client
+) -> None:
+    async with Server() as old:
+        url = old.url
+
+    async def renewed() -> Process:
+        return Process(server.url)
+
+    process = Process(url, ended="adapter.py ended with exit code 1")
+    environment = HttpEnvironment(client, process, "e", 1, renewed=renewed)
+    assert (await environment.reset()).data == 0
+    assert server.bodies("/reset") == [{"episode_id": "e", "seed": 1}]
+
+
+async def test_a_step_never_moves_to_another_server(server: Server, client: Client) -> None:
+    async with Server() as old:
+        environment = HttpEnvironment(client, Process(old.url, ended="it ended"), "e", 1, renewed=never)
+        await environment.reset()
+    with pytest.raises(EpisodeError, match="it ended"):
+        await environment.step("go")
+
+
+async def never() -> Process:
+    raise AssertionError("nobody asks for another server in the middle of an episode")
 
 
 async def test_nobody_connects_to_a_process_that_has_ended(client: Client) -> None:

@@ -358,9 +358,10 @@ def test_what_cannot_be_used_is_a_usage_error(tmp_path: Path, source: str, names
         opened(tmp_path / "wrong.py", source)
 
 
-def test_unknown_options_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'thread'"):
-        opened(tmp_path / "tiny.py", SOURCE, thread=True)
+@pytest.mark.parametrize(("options", "names"), [({"thread": True}, "thread"), ({"threads": "yes"}, "threads")])
+def test_options_that_cannot_work_are_named(tmp_path: Path, options: Any, names: str) -> None:
+    with pytest.raises(UsageError, match=names):
+        opened(tmp_path / "tiny.py", SOURCE, **options)
 
 
 async def test_the_thread_option_reaches_the_environment(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import msgspec
 
@@ -21,6 +21,7 @@ from mesocosm.environments.manifest import Manifest, content_digest, load_manife
 from mesocosm.environments.scoring import episode_scores
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.http.client import Client
+from mesocosm.http.target import target
 from mesocosm.sandboxes.plain import PlainSandbox
 
 IDLE_S = 4.0
@@ -32,21 +33,25 @@ MAX_ANSWER = 32 * 1024 * 1024
 """Bytes of one answer; an observation larger than that is a mistake."""
 
 
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `environment`; none of them is part of a run's identity.
 
-    `env_url` is a server to use if it answers, `explicit_env_url` says that somebody named it; without one the
-    manifest's adapter is started by `python` (default: this interpreter) and has `start_timeout` seconds to answer.
-    `step_timeout` and `reset_timeout` (default: the same) bound one call. `domain_id` replaces the manifest's id.
+    `env_url` is a server to use if it answers; `explicit_env_url` is false where nobody asked for just this one, so
+    that a foreign server there is passed over. Otherwise the manifest's adapter is started by `python` (default: this
+    interpreter) and has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) bound
+    one call. `domain_id` replaces the manifest's id.
     """
 
     env_url: str = ""
-    explicit_env_url: bool = False
+    explicit_env_url: bool = True
     domain_id: str | None = None
     python: str = ""
-    start_timeout: float = 30.0
-    step_timeout: float = 60.0
-    reset_timeout: float | None = None
+    start_timeout: Seconds = 30.0
+    step_timeout: Seconds = 60.0
+    reset_timeout: Seconds | None = None
 
 
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
@@ -60,8 +65,18 @@ def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
     except msgspec.ValidationError as error:
         known = ", ".join(Options.__struct_fields__)
         raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
+    _check_url(options.env_url)
     manifest = load_manifest(Path(ref.source).expanduser(), domain_id=options.domain_id)
     return EnvironmentBenchmark(manifest, options)
+
+
+def _check_url(url: str) -> None:
+    try:
+        target(url or "http://localhost")
+    except ValueError as error:
+        raise UsageError(
+            f"the URL of the environment cannot be used: {error}; write for example http://localhost:8765"
+        ) from error
 
 
 class EnvironmentBenchmark:
@@ -158,17 +173,12 @@ def _info(manifest: Manifest) -> BenchmarkInfo:
         kind="environment",
         metrics=manifest.scoring.metrics_for_core(vow.reward),
         description=manifest.description,
-        vow=_plain_json(vow),
+        vow=vow.model_dump(mode="json", exclude_none=True),
         max_steps=vow.episode.max_steps,
         max_seconds=vow.episode.max_wall_seconds,
         parallel=_parallel(manifest),
         system_prompt=manifest.system_prompt,
     )
-
-
-def _plain_json(vow: Any) -> dict[str, Any]:
-    dumped: dict[str, Any] = vow.model_dump(mode="json", exclude_none=True)
-    return dumped
 
 
 def _parallel(manifest: Manifest) -> int | None:

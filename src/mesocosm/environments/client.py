@@ -205,6 +205,7 @@ class HttpEnvironment:
 
     async def _lost(self, call: "_Call", error: HttpError) -> NoReturn:
         """Raise the failure of a broken connection, with how the process behind it ended."""
+        call.end()
         ended = await self._host.exited()
         self._broken = bool(ended) or not isinstance(error, ConnectionLost)
         self._patience = min(self._patience, HUNG_CLOSE)
@@ -232,18 +233,22 @@ class HttpEnvironment:
 
 
 class _Call:
-    """One call on its way: path, seconds it may take, seconds it took so far."""
+    """One call on its way: path, seconds it may take, seconds it took so far or until its end."""
 
-    __slots__ = ("path", "started", "timeout")
+    __slots__ = ("_ended", "_started", "path", "timeout")
 
     def __init__(self, path: str, timeout: float) -> None:
         self.path = path
         self.timeout = timeout
-        self.started = time.monotonic()
+        self._started = time.monotonic()
+        self._ended = 0.0
+
+    def end(self) -> None:
+        self._ended = time.monotonic()
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.started
+        return (self._ended or time.monotonic()) - self._started
 
 
 def _noted(observation: Observation, notes: tuple[str, ...]) -> Observation:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, MesocosmError, Problem, UsageError
 from mesocosm.core.ids import digest_bytes
@@ -32,27 +34,32 @@ from mesocosm.environments.seeds import seed_count, seed_tasks
 
 REWARD = "reward"
 MEAN_REWARD = Metric("mean_reward", REWARD, primary=True)
-OPTIONS = frozenset({"threads"})
 TRACEBACK_FRAMES = 12
 
 _log = logging.getLogger(__name__)
 
 
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the kind `python`: `threads` runs each call in a thread."""
+
+    threads: bool = False
+
+
 def open_class(ref: BenchmarkRef) -> "ClassBenchmark":
     """Return the benchmark of the class that `ref.source` names, `package.module:Class` or `path/file.py:Class`.
 
-    Option: `threads` (false) runs each call in a thread. Raises UsageError when the reference cannot be imported, names
-    no environment class, or an option is unknown.
+    Raises UsageError when the reference cannot be imported, names no environment class, or an option cannot work.
     """
-    unknown = ref.options.keys() - OPTIONS
-    if unknown:
-        raise UsageError(f"benchmark kind 'python' has no option {min(unknown)!r}; it has: threads")
+    try:
+        options = msgspec.convert(ref.options, Options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of benchmark kind 'python': {error}; known: threads") from error
     target = _imported(ref.source)
     if not isinstance(target, type) or not callable(getattr(target, "reset", None)):
         raise UsageError(
             f"{ref.source!r} is {describe(target)}; it must be a subclass of mesocosm.environments.sdk.BaseEnv"
         )
-    return ClassBenchmark(target, threads=bool(ref.options.get("threads")))
+    return ClassBenchmark(target, threads=options.threads)
 
 
 def _imported(source: str) -> Any:
