@@ -1,5 +1,6 @@
 """Traces: the events of an episode in compressed chunks, readable from any position or step on."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,13 +43,15 @@ class Traces(Part):
 
         Raises UnknownName for an unknown episode.
         """
-        end = None if limit is None else first + limit
-        until = [] if end is None else [event_chunks.c.first_event < end]
-        for chunk in self.chunks(episode_id, first, *until):
+        end = sys.maxsize if limit is None else first + limit
+        if end <= first:
+            return
+        for chunk in self.chunks(episode_id, first, event_chunks.c.first_event < end):
             lines = chunk.raw.rstrip(b"\n").split(b"\n")
-            stop = None if end is None else max(end - chunk.first, 0)
-            for line in lines[max(first - chunk.first, 0) : stop]:
+            for line in lines[max(first - chunk.first, 0) : end - chunk.first]:
                 yield _events.decode(line)
+            if chunk.last + 1 >= end:
+                return
 
     def events_of_step(self, episode_id: str, step: int) -> Iterator[Event]:
         """Yield the events of one step, reading only the chunks that hold it. Raises UnknownName."""

@@ -1,0 +1,161 @@
+"""Stores on both dialects, and small records to put into them."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import psycopg
+import pytest
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.ids import digest, new_id
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import Chunk, Entry
+from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
+from mesocosm.core.score import Score
+from mesocosm.core.usage import Usage
+from mesocosm.store import SqlStore, open_store
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Samples:
+    """Makes runs, episodes and entries; every field has a plain value that can be overridden."""
+
+    def run(self, **given: Any) -> Run:
+        """Return a run that is not stored yet."""
+        spec = RunSpec(BenchmarkRef("environment", "words"), ModelSettings("ollama/llama3.2"))
+        fields: dict[str, Any] = {
+            "id": new_id(),
+            "signature": digest("words"),
+            "benchmark": "words",
+            "benchmark_title": "Word game",
+            "benchmark_version": "1.0",
+            "benchmark_digest": digest("content"),
+            "kind": "environment",
+            "model": "ollama/llama3.2",
+            "agent": "loop",
+            "spec": spec,
+            "counts": Counts(planned=10),
+            "created_at": time.time(),
+        }
+        return Run(**(fields | given))
+
+    def episode(self, run_id: str, index: int = 0, **given: Any) -> Episode:
+        """Return a completed episode with two scores."""
+        fields: dict[str, Any] = {
+            "id": new_id(),
+            "run_id": run_id,
+            "task_digest": digest({"seed": index}),
+            "task_id": f"seed {index}",
+            "seed": index,
+            "index": index,
+            "status": EpisodeStatus.COMPLETED,
+            "started_at": 1.5,
+            "ended_at": 2.5,
+            "steps": 1,
+            "total_reward": 0.5,
+            "terminal_info": {"correct": True},
+            "usage": Usage(100, 10, 4, 2, 0.25, 1),
+            "events": 4,
+            "scores": (Score("accuracy", 1.0), Score("length", 4.0)),
+        }
+        return Episode(**(fields | given))
+
+    def chunk(self, seq: int = 0, first: int = 0, count: int = 4, per_step: int = 2) -> Chunk:
+        """Return a chunk of `count` events from position `first` on, `per_step` of them in each step."""
+        events = [Event(n, n // per_step, 0.5, Kind.LOG, {"text": f"line {n}"}) for n in range(first, first + count)]
+        raw = b"".join(_encode(event) + b"\n" for event in events)
+        return Chunk(seq, first, first + count - 1, events[0].step, events[-1].step, raw)
+
+    def entry(self, run_id: str, index: int = 0, **given: Any) -> Entry:
+        """Return the only entry of a short episode."""
+        return Entry(self.episode(run_id, index, **given), [self.chunk()])
+
+    def held(self, store: SqlStore, **given: Any) -> Run:
+        """Return a stored run that this process holds."""
+        run = store.add_run(self.run(**given))
+        store.hold(run.id, store.holder())
+        return run
+
+    async def write(self, store: SqlStore, run_id: str, entries: Sequence[Entry]) -> None:
+        """Put entries into a held run through its journal."""
+        journal = store.journal(run_id, store.holder(), lambda _: None, lambda: None)
+        for entry in entries:
+            journal.write(entry)
+        await journal.close()
+
+
+@pytest.fixture
+def samples() -> Samples:
+    """Return the maker of records."""
+    return Samples()
+
+
+@pytest.fixture(scope="session")
+def postgres_schema() -> Iterator[str]:
+    """Return the URL of an own schema on the PostgreSQL server that the environment names."""
+    url = os.environ.get("MESOCOSM_TEST_POSTGRES")
+    if not url:
+        reason = "MESOCOSM_TEST_POSTGRES names no PostgreSQL server; tests/postgres.sh starts one"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    name = f"test_{new_id().replace('-', '')}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+        yield f"{url}?options={quote(f'-csearch_path={name}')}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty store to copy: migrating costs more than most tests."""
+    path = tmp_path_factory.mktemp("store") / "empty.sqlite"
+    open_store(path).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def empty_postgres(postgres_schema: str) -> Callable[[], str]:
+    """Return what empties the PostgreSQL store and names it."""
+    open_store(postgres_schema).close()
+
+    def empty() -> str:
+        with psycopg.connect(postgres_schema) as connection:
+            connection.execute("TRUNCATE runs, run_groups, benchmarks, blobs, run_blobs, artifacts CASCADE")
+        return postgres_schema
+
+    return empty
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the place of an empty store, on each dialect in turn."""
+    if request.param == "sqlite":
+        source: Path = request.getfixturevalue("migrated_file")
+        return str(shutil.copy(source, tmp_path / "results.sqlite"))
+    empty: Callable[[], str] = request.getfixturevalue("empty_postgres")
+    return empty()
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[SqlStore]:
+    """Return an empty store on each dialect in turn."""
+    opened = open_store(place, patience=10.0)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path, migrated_file: Path) -> Iterator[SqlStore]:
+    """Return an empty SQLite store that waits for locks hardly at all."""
+    opened = open_store(shutil.copy(migrated_file, tmp_path / "results.sqlite"), patience=0.3)
+    yield opened
+    opened.close()

@@ -1,0 +1,78 @@
+"""Whether a process lives is known, or known to be unknown."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mesocosm.core.run import Holder
+from mesocosm.store import alive, holder, this_process
+
+NAME_ITSELF = """
+import sys, msgspec
+from mesocosm.store.holder import this_process
+print(msgspec.json.encode(this_process()).decode(), flush=True)
+sys.stdin.read()
+"""
+
+
+def start() -> "tuple[subprocess.Popen[str], Holder]":
+    process = subprocess.Popen([sys.executable, "-c", NAME_ITSELF], stdin=-1, stdout=-1, text=True)
+    assert process.stdout is not None
+    return process, msgspec.json.decode(process.stdout.readline(), type=Holder)
+
+
+def finish(process: "subprocess.Popen[str]") -> None:
+    process.communicate()
+
+
+def test_this_process_lives() -> None:
+    assert alive(this_process()) is True
+
+
+def test_another_process_lives_until_it_ends() -> None:
+    process, named = start()
+
+    assert named.pid == process.pid
+    assert alive(named) is True
+    finish(process)
+    assert alive(named) is False
+
+
+def test_a_killed_process_that_nobody_waited_for_is_dead() -> None:
+    process, named = start()
+
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert alive(named) is False
+    finish(process)
+
+
+def test_a_process_id_given_to_another_program_is_told_apart() -> None:
+    me = this_process()
+
+    assert alive(msgspec.structs.replace(me, started=me.started - 1)) is False
+
+
+@pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"boot": "another"}])
+def test_a_process_of_another_machine_or_boot_is_unknown(change: dict[str, str]) -> None:
+    assert alive(msgspec.structs.replace(this_process(), **change)) is None
+
+
+def test_without_proc_only_a_missing_process_is_proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(holder, "_PROC", tmp_path)
+    holder._boot.cache_clear()
+    try:
+        me = this_process()
+        process = subprocess.Popen([sys.executable, "-c", ""])
+        process.wait()
+
+        assert me.started == 0.0
+        assert alive(me) is None
+        assert alive(msgspec.structs.replace(me, pid=process.pid)) is False
+    finally:
+        holder._boot.cache_clear()

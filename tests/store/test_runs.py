@@ -1,0 +1,184 @@
+"""Runs go in and come out unchanged; names are found or explained."""
+
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Counts, Limits, RunSpec, RunStatus, Selection
+from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import Usage
+from mesocosm.store import SqlStore
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+METRIC = MetricResult("accuracy", "mean", 0.5, 0.4, 0.6, "wilson", 10, 9, 9, {"rate_limited": 1}, primary=True)
+
+
+def test_a_run_comes_back_with_every_field(store: SqlStore, samples: "Samples") -> None:
+    spec = RunSpec(
+        BenchmarkRef("environment", "words", {"level": 3}),
+        ModelSettings("openai/m@http://127.0.0.1:1/v1", temperature=0.5, extra={"top_k": 5}),
+        selection=Selection(seeds=(1, 2**63 + 5)),
+        limits=Limits(run_usd=1.5),
+    )
+    run = samples.run(
+        spec=spec,
+        name="grüße\n😀",
+        group_id="group",
+        status=RunStatus.STOPPED,
+        counts=Counts(10, 4, 1, 1, 2),
+        metrics=(METRIC,),
+        usage=Usage(1, 2, 3, 4, None, 5),
+        started_at=1.25,
+        ended_at=2.5,
+        heartbeat_at=3.5,
+        stop_requested=True,
+        error="stopped",
+        warnings=("a", "b"),
+        tags=("x",),
+        info={"id": "words", "metrics": [{"name": "accuracy"}]},
+        provenance={"host": "here"},
+    )
+
+    store.add_run(run)
+
+    assert store.get_run(run.id) == run
+
+
+def test_attempts_of_one_experiment_are_numbered(store: SqlStore, samples: "Samples") -> None:
+    attempts = [store.add_run(samples.run()).attempt for _ in range(3)]
+    other = store.add_run(samples.run(signature="0" * 32))
+
+    assert attempts == [1, 2, 3]
+    assert other.attempt == 1
+
+
+def test_a_number_is_not_given_twice_after_a_deletion(store: SqlStore, samples: "Samples") -> None:
+    first, second = store.add_run(samples.run()), store.add_run(samples.run())
+    store.delete_run(first.id)
+
+    assert second.attempt == 2
+    assert store.add_run(samples.run()).attempt == 3
+
+
+def test_runs_added_at_once_get_different_numbers(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.run() for _ in range(8)]
+    threads = [threading.Thread(target=store.add_run, args=(run,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(run.attempt for run in runs) == list(range(1, 9))
+
+
+def test_adding_a_stored_run_again_changes_nothing(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run(name="first"))
+    again = store.add_run(msgspec.structs.replace(run, name="second", attempt=7))
+
+    assert again.attempt == 1
+    assert store.get_run(run.id).name == "first"
+
+
+def test_a_run_is_found_by_a_prefix_that_only_it_has(store: SqlStore, samples: "Samples") -> None:
+    store.add_run(samples.run(id="aaaa-1"))
+    store.add_run(samples.run(id="aaab-2"))
+
+    assert store.get_run("aaab").id == "aaab-2"
+    assert store.get_run(" AAAA ").id == "aaaa-1"
+
+
+def test_an_id_that_begins_another_one_is_still_found(store: SqlStore, samples: "Samples") -> None:
+    store.add_run(samples.run(id="aaaa"))
+    store.add_run(samples.run(id="aaaa-1"))
+
+    assert store.get_run("aaaa").id == "aaaa"
+
+
+def test_a_prefix_of_several_runs_is_refused_with_their_ids(store: SqlStore, samples: "Samples") -> None:
+    store.add_run(samples.run(id="aaaa-1"))
+    store.add_run(samples.run(id="aaab-2"))
+
+    with pytest.raises(UnknownName, match=r"several run ids: aaaa-1, aaab-2; give more"):
+        store.get_run("aaa")
+
+
+def test_an_unknown_id_gets_the_nearest_one_suggested(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run())
+    wrong = run.id[:10] + "x" + run.id[11:]
+
+    with pytest.raises(UnknownName, match=f"did you mean {run.id}"):
+        store.get_run(wrong)
+
+
+@pytest.mark.parametrize("name", ["nothing like it", "", "%", "\0"])
+def test_an_id_unlike_all_others_is_refused(store: SqlStore, samples: "Samples", name: str) -> None:
+    run = store.add_run(samples.run())
+
+    with pytest.raises(UnknownName, match=f"the newest one is {run.id}"):
+        store.get_run(name)
+
+
+def test_an_empty_store_says_that_it_is_empty(store: SqlStore) -> None:
+    with pytest.raises(UnknownName, match="there are none yet"):
+        store.get_run("aaa")
+
+
+async def test_saving_a_run_leaves_its_counters_to_the_journal(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id)])
+    run.status, run.metrics, run.started_at, run.ended_at = RunStatus.FINISHED, (METRIC,), 5.0, 6.0
+    run.error, run.warnings, run.counts = "e", ("w",), Counts(planned=7, failed=99)
+
+    store.save_run(run)
+
+    saved = store.get_run(run.id)
+    assert saved.counts == Counts(planned=7, completed=1)
+    assert saved.usage == Usage(100, 10, 4, 2, 0.25, 1)
+    assert (saved.status, saved.metrics, saved.started_at, saved.ended_at) == (RunStatus.FINISHED, (METRIC,), 5.0, 6.0)
+    assert (saved.error, saved.warnings) == ("e", ("w",))
+
+
+@pytest.mark.parametrize("act", ["save", "stop", "tag", "delete", "hold"])
+def test_what_is_done_to_an_unknown_run_is_refused(store: SqlStore, samples: "Samples", act: str) -> None:
+    run = samples.run()
+    acts = {
+        "save": lambda: store.save_run(run),
+        "stop": lambda: store.request_stop(run.id),
+        "tag": lambda: store.set_tags(run.id, ["a"]),
+        "delete": lambda: store.delete_run(run.id),
+        "hold": lambda: store.hold(run.id, store.holder()),
+    }
+
+    with pytest.raises(UnknownName, match=run.id):
+        acts[act]()
+
+
+def test_new_tags_replace_the_old_ones_and_can_be_searched_for(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run(tags=("old",)))
+
+    store.set_tags(run.id, ["Über", "new", "Über"])
+
+    assert store.get_run(run.id).tags == ("Über", "new")
+    assert [found.id for found in store.list_runs(text="über").items] == [run.id]
+    assert store.list_runs(text="old").items == ()
+
+
+def test_unfinished_runs_of_an_experiment_come_newest_first(store: SqlStore, samples: "Samples") -> None:
+    stopped = store.add_run(samples.run(status=RunStatus.STOPPED, counts=Counts(2, 2)))
+    owing = store.add_run(samples.run(status=RunStatus.FAILED, counts=Counts(2, 1)))
+    store.add_run(samples.run(status=RunStatus.FINISHED, counts=Counts(2, 1, 1)))
+    store.add_run(samples.run(status=RunStatus.STOPPED, signature="0" * 32))
+
+    assert [run.id for run in store.unfinished(stopped.signature)] == [owing.id, stopped.id]
+
+
+def test_text_that_no_database_takes_is_stored_readably(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run(name="a\0b\ud800c"))
+
+    assert store.get_run(run.id).name == "a\ufffdb\ufffdc"
