@@ -29,7 +29,6 @@ def examples() -> Path:
 @click.option("--quiet", is_flag=True, help="No progress.")
 def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them."""
-    from mesocosm.cli.local import DEFAULT_ENV_URL
     from mesocosm.cli.render import emit, interval, number, run_document, table
     from mesocosm.cli.session import attend_quietly
     from mesocosm.core.model import ModelSettings
@@ -38,7 +37,7 @@ def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     chosen = options()
     chosen.quiet = quiet
     manifest = examples() / example / "benchanything.json"
-    source = BenchmarkRef("environment", str(manifest), {"env_url": DEFAULT_ENV_URL, "start": True})
+    source = BenchmarkRef("environment", str(manifest), {})
     runs = [
         attend_quietly(
             RunSpec(source, ModelSettings(model), selection=Selection(count=episodes), parallel=parallel, name="demo")
@@ -65,9 +64,9 @@ def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     click.echo(f"\nEverything is recorded in {chosen.results()}. Look at it:")
     for command, why in (
         ("mesocosm run list", "all runs"),
-        (f"mesocosm run show {runs[-1][0].id}", "one run"),
-        (f"mesocosm run episodes {runs[-1][0].id} --traces", "what happened, step by step"),
+        ("mesocosm run show last", "one run"),
+        ("mesocosm run episodes last --traces", "what happened, step by step"),
         ("mesocosm init --dir my-env", "an environment of your own"),
     ):
-        click.echo(f"  {command:<64} {why}")
+        click.echo(f"  {command:<40} {why}")
     return code

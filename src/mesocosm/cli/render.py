@@ -153,20 +153,31 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{run.status}: {run.error}")
     if run.counts.failed:
         lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
+    lines += _missing(run.metrics)
     for metric in run.metrics:
-        if metric.missing:
-            causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
-            line = f"{metric.name}: {sum(metric.missing.values()):,} of {metric.n_planned:,} have no value ({causes})"
-            if metric.pessimistic is not None:
-                bounds = interval(metric.pessimistic_low, metric.pessimistic_high)
-                line += f"; counted as worst: {number(metric.pessimistic)} {bounds}".rstrip()
-            lines.append(line)
-        if metric.n_worst:
+        if metric.n_worst and metric.primary:
             lines.append(
-                f"{metric.name}: {metric.n_worst:,} failures of the agent count as its worst value "
-                f"({number(metric.worst_value)})"
+                f"{metric.n_worst:,} failures of the agent itself count as the worst value "
+                f"({metric.name}: {number(metric.worst_value)})"
             )
     lines += [f"warning: {warning}" for warning in run.warnings]
+    return lines
+
+
+def _missing(metrics: Sequence[MetricResult]) -> list[str]:
+    """Return what has no value, said once for metrics that lack the same, and the other reading of the primary one."""
+    lines = []
+    kinds = {tuple(metric.missing.items()) for metric in metrics}
+    for metric in metrics:
+        if not metric.missing or (len(kinds) == 1 and not metric.primary):
+            continue
+        causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
+        who = "" if len(kinds) == 1 else f"{metric.name}: "
+        line = f"{who}{sum(metric.missing.values()):,} of {metric.n_planned:,} have no value ({causes})"
+        if metric.pessimistic is not None and metric.n_scored:
+            bounds = interval(metric.pessimistic_low, metric.pessimistic_high)
+            line += f"; counted as worst, {metric.name} is {number(metric.pessimistic)} {bounds}".rstrip()
+        lines.append(line)
     return lines
 
 

@@ -97,7 +97,7 @@ def show(run_id: str) -> None:
         ["run", item.id],
         ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
         ["seeds", seeds + (f", {selection.trials} trials each" if selection.trials > 1 else "")],
-        ["agent", f"{item.agent} {item.spec.agent.options or ''}".strip()],
+        ["agent", ", ".join([item.agent, *(f"{name} {value}" for name, value in item.spec.agent.options.items())])],
         ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
         ["started", f"{when(item.started_at)}, took {duration((ended or 0) - (item.started_at or 0))}"],
         ["tokens", f"{tokens(item.usage.total)} in {item.usage.calls:,} calls, {money(item.usage.cost_usd)}"],
