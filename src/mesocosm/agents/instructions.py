@@ -74,7 +74,8 @@ def reward_text(reward: Any) -> str:
         return ""
     bounds = reward.get("range")
     low, high = (bounds.get("low"), bounds.get("high")) if isinstance(bounds, Mapping) else (None, None)
-    limits = [f"{word} {spelled(value)}" for word, value in (("from", low), ("to", high)) if value is not None]
+    pairs = (("from", low), ("to", high))
+    limits = [f"{word} {spelled(value)}" for word, value in pairs if isinstance(value, int | float)]
     own = str(reward.get("description") or "").strip()
     if not limits and not own:
         return ""
@@ -86,8 +87,8 @@ def closing(space: Space | None, path: Path) -> str:
     """Return how to answer."""
     if path == "structured":
         return (
-            "Reply with one JSON object and nothing else: first `reasoning`, a sentence or two, then `action`, an action "
-            "of the action space."
+            "Reply with one JSON object and nothing else: first `reasoning`, a sentence or two, then `action`, which "
+            "must be in the action space."
         )
     plain = _closing_text(space)
     if path == "tools":

@@ -32,6 +32,7 @@ class Vocabulary:
     def __init__(self, values: Sequence[str]) -> None:
         self._plain = {value.strip().casefold(): value for value in reversed(values)}
         self._declared = {value: value for value in values}
+        self._longest = 2 * max(map(len, values), default=0) + 16
         self._root = _Node()
         for value in values:
             node = self._root
@@ -46,7 +47,7 @@ class Vocabulary:
         if found is not None:
             return found
         bare = bare.strip(MARKUP)
-        if not bare or len(bare) > 4096:
+        if not bare or len(bare) > self._longest:
             return None
         tokens = self.tokens(bare)
         length, value = self._walk(bare, tokens, 0)

@@ -1,0 +1,192 @@
+"""One decision: ask the model, read its reply, ask again when the action is malformed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mesocosm.agents.instructions import Path, closing
+from mesocosm.agents.parsing import Malformed, split_thought
+from mesocosm.agents.setting import Setting
+from mesocosm.agents.technique import Act, Answer, Refusal, Technique
+from mesocosm.agents.tool_text import calls_in
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.message import Message, ToolCall
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
+from mesocosm.core.ports import Context
+
+ENLARGED = 4
+LEAST_ENLARGED = 2048
+"""A reply that was cut is asked for once more with so many times the tokens, and at least so many."""
+
+_REFUSED = frozenset(("content_filter", "refusal", "safety"))
+_DETAIL = 4000
+_DEFAULTS = ModelSettings("")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An action; `message` is the answer as it is remembered, `cut` whether the reply ended at the token limit."""
+
+    action: Any
+    reasoning: str
+    message: Message
+    repaired: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of tools with what becomes of each."""
+
+    calls: tuple[tuple[ToolCall, Act | Answer], ...]
+    reasoning: str
+    message: Message
+    native: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of an episode and the technique behind each; `native` when the model is told of them by its API."""
+
+    tools: tuple[Tool, ...] = ()
+    owners: Mapping[str, Technique] = field(default_factory=dict)
+    native: bool = False
+
+
+class Decider:
+    """Makes the decisions of one episode."""
+
+    def __init__(self, context: Context, setting: Setting, techniques: Sequence[Technique], toolbox: Toolbox) -> None:
+        self._context = context
+        self._setting = setting
+        self._techniques = techniques
+        self._toolbox = toolbox
+        self._schema = None if toolbox.tools else setting.schema
+
+    async def decide(self, messages: Sequence[Message], role: str) -> Move | Calls:
+        """Return what the model wants to do.
+
+        Raises EpisodeError: malformed_action after the last re-ask, reply_truncated when replies are cut at the token
+        limit, refused when the provider withheld the reply, and whatever the model call raises.
+        """
+        settings: ModelSettings = getattr(self._context, "settings", _DEFAULTS)
+        request = self._request(messages, settings)
+        asks_left = self._setting.options.reask
+        while True:
+            reply = await self._context.ask(request)
+            for technique in self._techniques:
+                await technique.after_reply(reply, role)
+            decision = await self._read(reply)
+            if not isinstance(decision, Malformed):
+                return decision
+            cut, enlarged = reply.finish_reason == "length", request.max_tokens > settings.max_tokens
+            if cut and not enlarged and self._structured:
+                request = replace(request, max_tokens=max(settings.max_tokens * ENLARGED, LEAST_ENLARGED))
+                self._repeat(Cause.REPLY_TRUNCATED, f"{decision.reason}; asked with {request.max_tokens} tokens")
+                continue
+            if cut and (enlarged or not asks_left):
+                raise _truncated(reply, decision, request.max_tokens)
+            if not asks_left:
+                raise _malformed(reply, decision, self._setting.options.reask)
+            asks_left -= 1
+            self._repeat(Cause.MALFORMED_ACTION, decision.reason)
+            request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut)])
+
+    @property
+    def _structured(self) -> bool:
+        return self._setting.parser.structured or self._schema is not None
+
+    def _request(self, messages: Sequence[Message], settings: ModelSettings) -> ModelRequest:
+        return ModelRequest(
+            messages,
+            settings.temperature,
+            settings.max_tokens,
+            settings.top_p,
+            schema=self._schema,
+            tools=self._toolbox.tools if self._toolbox.native else (),
+            timeout_s=settings.timeout_s,
+            extra=settings.extra,
+        )
+
+    async def _read(self, reply: ModelReply) -> Move | Calls | Malformed:
+        if reply.finish_reason.lower() in _REFUSED:
+            raise EpisodeError(
+                Cause.REFUSED, f"the model's provider withheld the reply ({reply.finish_reason})", detail=reply.text
+            )
+        if reply.tool_calls:
+            return await self._called(reply, reply.tool_calls, native=True)
+        if self._toolbox.tools:
+            calls = calls_in(reply.text, self._toolbox.owners)
+            if calls:
+                return await self._called(reply, calls, native=False)
+        outcome = self._setting.parser.parse(reply.text, wrapped=self._schema is not None)
+        if isinstance(outcome, Malformed):
+            return outcome
+        cut = reply.finish_reason == "length"
+        if cut and outcome.repaired:
+            return Malformed("the reply is cut off before its choice is clear")
+        reasoning = outcome.reasoning
+        if reply.reasoning:
+            reasoning = f"{reply.reasoning}\n\n{reasoning}" if reasoning else reply.reasoning
+        return Move(outcome.action, reasoning, _answer(reply), outcome.repaired, cut)
+
+    async def _called(self, reply: ModelReply, calls: Sequence[ToolCall], *, native: bool) -> Calls | Malformed:
+        """Find out what becomes of each call; one that cannot be made stops all of them, before any is made."""
+        made: list[tuple[ToolCall, Act | Answer]] = []
+        for call in calls:
+            owner = self._toolbox.owners.get(call.name)
+            if owner is None:
+                known = ", ".join(self._toolbox.owners) or "none"
+                return Malformed(f"there is no tool {call.name!r} (tools: {known})")
+            if not isinstance(call.arguments, dict):
+                return Malformed(f"the arguments of {call.name} are no JSON object")
+            outcome = await owner.call(call, self._context)
+            if isinstance(outcome, Refusal):
+                return Malformed(outcome.reason)
+            made.append((call, outcome))
+        thought, said = split_thought(reply.text)
+        reasoning = "\n\n".join(part for part in (reply.reasoning, thought, said if native else "") if part)
+        message = Message("assistant", said, tool_calls=tuple(calls)) if native else _answer(reply)
+        return Calls(tuple(made), reasoning, message, native)
+
+    def _objection(self, reply: ModelReply, malformed: Malformed, cut: bool) -> list[Message]:
+        """Return the bad reply and what is wrong with it."""
+        if reply.tool_calls:
+            refused = [
+                Message("tool", f"Not done: {malformed.reason}.", tool_call_id=call.id) for call in reply.tool_calls
+            ]
+            return [Message("assistant", split_thought(reply.text)[1], tool_calls=reply.tool_calls), *refused]
+        path: Path = "structured" if self._schema is not None else "tools" if self._toolbox.tools else "text"
+        shorter = " It was cut at the token limit, so be shorter." if cut else ""
+        text = (
+            f"That reply holds no action that can be used: {malformed.reason}.{shorter}\n"
+            f"Allowed is {self._setting.parser.allowed}\n{closing(self._setting.action_space, path)}"
+        )
+        return [_answer(reply), Message("user", text)]
+
+    def _repeat(self, cause: Cause, message: str) -> None:
+        self._context.record(Kind.RETRY, {"cause": cause, "message": message})
+
+
+def _answer(reply: ModelReply) -> Message:
+    """Return a reply as the model sees it later: without its thought, and never empty, which providers refuse."""
+    return Message("assistant", split_thought(reply.text)[1] or "(no answer)")
+
+
+def _malformed(reply: ModelReply, malformed: Malformed, asked: int) -> EpisodeError:
+    again = f" after {asked} re-ask{'s' * (asked != 1)}" if asked else ""
+    return EpisodeError(
+        Cause.MALFORMED_ACTION,
+        f"the model gave no valid action{again}: {malformed.reason}",
+        detail=reply.text[-_DETAIL:],
+    )
+
+
+def _truncated(reply: ModelReply, malformed: Malformed, max_tokens: int) -> EpisodeError:
+    return EpisodeError(
+        Cause.REPLY_TRUNCATED,
+        f"the reply was cut at {max_tokens} tokens, and what is there is no action: {malformed.reason}; "
+        "raise --max-tokens",
+        detail=reply.text[-_DETAIL:],
+    )

@@ -1,0 +1,214 @@
+"""The step loop: reset, then decide and act until the episode is over."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mesocosm.agents.decision import Calls, Decider, Move, Toolbox
+from mesocosm.agents.history import History
+from mesocosm.agents.instructions import Path
+from mesocosm.agents.observation import content_of, without_images
+from mesocosm.agents.options import LoopOptions, read_options
+from mesocosm.agents.seat import Result, Seat
+from mesocosm.agents.setting import Setting, setting_of
+from mesocosm.agents.technique import Answer, Technique
+from mesocosm.agents.tool_text import HEADING, offered
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.message import Message, ToolCall
+from mesocosm.core.model import Tool
+from mesocosm.core.ports import Context, Observation, Step
+from mesocosm.core.space import Space, deviations
+
+MOST_ANSWERS = 8
+"""Rounds of tool calls in a row that may pass without an action."""
+_NAMED = 3
+_INDEX = re.compile(r"\[\d+\]")
+_LAST = "This is the last step."
+_OUTSIDE = "is outside the declared"
+
+
+def open_loop(options: Mapping[str, Any]) -> "StepLoop":
+    """Return the step loop with these options, see mesocosm.agents.options. Raises UsageError."""
+    return StepLoop(read_options(options))
+
+
+class StepLoop:
+    """The agent of environments. Implements core.ports.Agent; one loop plays any number of episodes at once."""
+
+    def __init__(self, options: LoopOptions | None = None) -> None:
+        self.options = options or LoopOptions()
+        self._setting: Setting | None = None
+
+    async def play(self, context: Context) -> None:
+        """Play one episode to its end. Raises EpisodeError with the cause."""
+        setting = self._setting
+        if setting is None or not setting.fits(context):
+            setting = self._setting = setting_of(context, self.options)
+        await _Play(context, setting).run()
+
+
+class _Play:
+    """The state of one episode."""
+
+    def __init__(self, context: Context, setting: Setting) -> None:
+        self.context = context
+        self.setting = setting
+        self.techniques = [equipped.start() for equipped in setting.techniques]
+        self.toolbox = Toolbox()
+        self.path: Path = "text" if setting.schema is None else "structured"
+        self.seats: dict[str, Seat] = {}
+        self.acting = ""
+        self.at_step = -1
+        self.info: Mapping[str, Any] = {}
+        self.environment = ""
+        self.warned: set[str] = set()
+        self.answers = 0
+
+    async def run(self) -> None:
+        """Play to the end."""
+        for warning in self.setting.warnings:
+            self.context.warn(warning)
+        try:
+            if self.techniques:
+                await self._equip()
+            decider = Decider(self.context, self.setting, self.techniques, self.toolbox)
+            observation = await self.context.reset()
+            self._check("observation", self.setting.observation_space, observation.data, observation.notes)
+            prompt = observation.system_prompt
+            self.environment = self.setting.info.system_prompt if prompt is None else prompt
+            while not self.context.over:
+                observation = await self._turn(observation, decider)
+        finally:
+            for technique in self.techniques:
+                await technique.on_end(self.context)
+
+    async def _equip(self) -> None:
+        for technique in self.techniques:
+            await technique.on_start(self.context)
+        self.toolbox = _toolbox(self.techniques, native=self.context.capabilities.tools)
+        if self.toolbox.tools:
+            self.path = "tools"
+
+    async def _turn(self, observation: Observation, decider: Decider) -> Observation:
+        """Let the role whose turn it is decide and act; return what is seen then."""
+        seat = self._seat(observation)
+        number = self.context.steps + 1
+        prompt = self._prompt(seat, observation, number)
+        system = self._system(seat, observation, number)
+        decision = await decider.decide([system, *seat.history.conversation(prompt)], seat.role)
+        if isinstance(decision, Move):
+            self.answers = 0
+            seat.history.add((*prompt, decision.message))
+            return await self._move(decision, seat)
+        observation = await self._call(decision, seat, observation)
+        seat.history.add((*prompt, decision.message), self.context.steps + 1 - number)
+        return observation
+
+    def _seat(self, observation: Observation) -> Seat:
+        if self.techniques and self.at_step != self.context.steps:
+            self.at_step = self.context.steps
+            roles = (technique.role(observation, self.info) for technique in self.techniques)
+            self.acting = next((role for role in roles if role), "")
+        seat = self.seats.get(self.acting)
+        if seat is None:
+            options = self.setting.options
+            history = History(options.history, options.history_tokens)
+            seat = self.seats[self.acting] = Seat(self.acting, history, self.environment)
+        return seat
+
+    def _prompt(self, seat: Seat, observation: Observation, number: int) -> list[Message]:
+        content = content_of(observation)
+        if not isinstance(content, str) and not self.setting.shows_images:
+            content = without_images(content)
+            self._warn_once("an observation holds images, and the model sees none")
+        left = self.context.steps_left
+        tail = "" if left is None else _LAST if left == 1 else f"Steps left, this one included: {left}"
+        return seat.prompt(observation, content, f"[Step {number}]", tail)
+
+    def _system(self, seat: Seat, observation: Observation, number: int) -> Message:
+        instructions = self.setting.instructions(self.path)
+        if not self.techniques:
+            return instructions.message(seat.environment)
+        sections: dict[str, str] = {}
+        for technique in self.techniques:
+            sections.update(technique.sections(observation, number, seat.role))
+        if self.toolbox.tools and not self.toolbox.native:
+            sections[HEADING] = offered(self.toolbox.tools)
+        told = (technique.role_prompt(seat.role) for technique in self.techniques)
+        return instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections)
+
+    async def _move(self, move: Move, seat: Seat) -> Observation:
+        if self.setting.parser.structured:
+            self._check("action", self.setting.action_space, move.action)
+        if move.repaired:
+            self.context.record(Kind.LOG, {"message": "the reply does not spell its action as asked", "repaired": True})
+        if move.cut:
+            self._warn_once("a reply was cut at the token limit and taken as it stands; --max-tokens raises the limit")
+        return (await self._step(move.action, move.reasoning, seat)).observation
+
+    async def _step(self, action: Any, reasoning: str, seat: Seat) -> Step:
+        step = await self.context.step(action, reasoning=reasoning, role=seat.role)
+        self.info = step.info
+        observation = step.observation
+        for prompt in (observation.system_prompt, step.system_prompt):
+            if prompt is not None:
+                seat.environment = prompt
+        for technique in self.techniques:
+            await technique.after_step(action, step, self.context.steps, seat.role)
+        self._check("observation", self.setting.observation_space, observation.data, (*observation.notes, *step.notes))
+        return step
+
+    async def _call(self, decision: Calls, seat: Seat, observation: Observation) -> Observation:
+        """Make tool calls one after the other; return what is seen after the last."""
+        reasoning = decision.reasoning
+        acted = False
+        for call, outcome in decision.calls:
+            event: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": call.arguments}
+            if seat.role:
+                event["role"] = seat.role
+            self.context.record(Kind.TOOL_CALL, event)
+            if isinstance(outcome, Answer):
+                seat.results.append(Result(call, decision.native, outcome.text))
+                continue
+            step = await self._step(outcome.action, reasoning, seat)
+            acted, reasoning, observation = True, "", step.observation
+            seat.results.append(self._result(call, step, decision.native))
+            if self.context.over:
+                break
+        self.answers = 0 if acted else self.answers + 1
+        if self.answers >= MOST_ANSWERS:
+            raise EpisodeError(
+                Cause.MALFORMED_ACTION, f"the model called tools {MOST_ANSWERS} times in a row without an action"
+            )
+        return observation
+
+    def _result(self, call: ToolCall, step: Step, native: bool) -> Result:
+        text = self.toolbox.owners[call.name].result(call, step)
+        if text is None:
+            return Result(call, native, observation=step.observation)
+        return Result(call, native, text)
+
+    def _check(self, what: str, space: Space | None, value: Any, notes: Sequence[str] = ()) -> None:
+        """Warn of deviations, once for each kind; what the environment's notes say already is not repeated."""
+        if space is None or any(_OUTSIDE in note for note in notes):
+            return
+        for deviation in deviations(space, value, limit=_NAMED):
+            self._warn_once(f"an {what} {_OUTSIDE} {what} space: {deviation}")
+
+    def _warn_once(self, message: str) -> None:
+        kind = _INDEX.sub("[]", message)
+        if kind not in self.warned:
+            self.warned.add(kind)
+            self.context.warn(message)
+
+
+def _toolbox(techniques: Sequence[Technique], *, native: bool) -> Toolbox:
+    owners: dict[str, Technique] = {}
+    tools: list[Tool] = []
+    for technique in techniques:
+        for tool in technique.tools():
+            if tool.name not in owners:
+                owners[tool.name] = technique
+                tools.append(tool)
+    return Toolbox(tuple(tools), owners, native and bool(tools))

@@ -1,0 +1,109 @@
+"""Technique `multi_agent`: several roles in one episode, each with a conversation and a prompt of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from mesocosm.agents.technique import Params, Technique
+from mesocosm.core.event import Kind
+from mesocosm.core.model import ModelReply
+from mesocosm.core.ports import Context, Observation
+
+HEADING = "Active Role"
+KEY = "active_role"
+
+
+class MultiAgentParams(Params):
+    """Parameters of `multi_agent`.
+
+    `roles` maps names to what the environment tells each role; a list of names, or of objects with `name` and
+    `description` or `system_prompt`, is read as well. `turn_order` is who follows whom where the environment does not
+    say who acts (default: a list of roles in its order, else the names sorted). `prompts` are the operator's own words
+    for roles; they replace those of the vow.
+    """
+
+    roles: dict[str, str] = Field(default_factory=dict)
+    turn_order: list[str] = Field(default_factory=list)
+    prompts: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("roles", mode="before")
+    @classmethod
+    def _told(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {str(name): _prompt_of(given[name]) for name in sorted(given, key=str)}
+        if isinstance(given, list):
+            pairs = [
+                (item.get("name", item.get("id")), item) if isinstance(item, Mapping) else (item, "") for item in given
+            ]
+            return {str(name): _prompt_of(told) for name, told in pairs if name is not None}
+        return given
+
+
+def _prompt_of(told: Any) -> Any:
+    if not isinstance(told, Mapping):
+        return told or ""
+    parts = (told.get(key) for key in ("description", "system_prompt", "prompt"))
+    return "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+
+
+class MultiAgent(Technique):
+    """Says who acts: `active_role` of the last info, else of the observation, else the next in turn.
+
+    A name that is no declared role becomes the first one, with a warning; without declared roles every name is taken.
+    """
+
+    id = "multi_agent"
+    parameters = MultiAgentParams
+    params: MultiAgentParams
+
+    def __init__(self, params: Params) -> None:
+        super().__init__(params)
+        self._roles = tuple(dict.fromkeys([*self.params.turn_order, *self.params.roles, *self.params.prompts]))
+        self._order = tuple(self.params.turn_order) or self._roles
+        self._turn = 0
+        self._tokens: dict[str, int] = dict.fromkeys(self._roles, 0)
+        self._unknown: list[str] = []
+        self._context: Context | None = None
+
+    async def on_start(self, context: Context) -> None:
+        """Keep the episode, to warn of unknown roles."""
+        self._context = context
+
+    def role(self, observation: Observation, info: Mapping[str, Any]) -> str:
+        """Return who acts now; called once for each step."""
+        turn, self._turn = self._turn, self._turn + 1
+        data = observation.data
+        for named in (info.get(KEY), data.get(KEY) if isinstance(data, Mapping) else None):
+            if isinstance(named, str) and named:
+                return self._known(named)
+        return self._order[turn % len(self._order)] if self._order else ""
+
+    def role_prompt(self, role: str) -> str:
+        """Return what the operator says to this role, else what the vow does."""
+        return self.params.prompts.get(role) or self.params.roles.get(role, "")
+
+    def sections(self, observation: Observation, step: int, role: str) -> Mapping[str, str]:
+        """Return the section `Active Role`."""
+        del observation, step
+        if not role:
+            return {}
+        others = [name for name in self._roles if name != role]
+        beside = f" The other{'s are' if len(others) > 1 else ' is'} {', '.join(others)}." if others else ""
+        return {HEADING: f"You act as {role}.{beside}"}
+
+    async def after_reply(self, reply: ModelReply, role: str) -> None:
+        """Count the tokens of each role."""
+        self._tokens[role] = self._tokens.get(role, 0) + reply.usage.total
+
+    async def on_end(self, context: Context) -> None:
+        """Record how many tokens each role used."""
+        context.record(Kind.TECHNIQUE, {"kind": "tokens_per_role", "tokens_per_role": dict(self._tokens)})
+
+    def _known(self, named: str) -> str:
+        if not self._roles or named in self._roles:
+            return named
+        if named not in self._unknown and self._context is not None:
+            self._unknown.append(named)
+            self._context.warn(f"{named!r} is no declared role; {self._roles[0]!r} acts instead")
+        return self._roles[0]

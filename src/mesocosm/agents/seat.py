@@ -1,0 +1,70 @@
+"""The place of one role in an episode: what it was shown, what it answered, what it waits for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mesocosm.agents.history import History
+from mesocosm.agents.observation import Content, content_of, framed, without_images
+from mesocosm.core.message import Message, ToolCall
+from mesocosm.core.ports import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool call gave: `text`, or the `observation` it led to. A `native` one is answered by a tool message."""
+
+    call: ToolCall
+    native: bool
+    text: str = ""
+    observation: Observation | None = None
+
+
+@dataclass(slots=True)
+class Seat:
+    """One role of an episode; the name is empty where there is only one. `environment` is its environment prompt."""
+
+    role: str
+    history: History
+    environment: str
+    results: list[Result] = field(default_factory=list)
+
+    def prompt(self, observation: Observation, content: Content, head: str, tail: str) -> list[Message]:
+        """Return the messages that show where the episode stands, results of tool calls included.
+
+        `content` is what the model is shown of `observation`, between the lines `head` and `tail`.
+        """
+        if not self.results:
+            return [Message("user", framed(content, head, tail))]
+        results, self.results = self.results, []
+        if self.history.keeps and all(result.native for result in results):
+            return _answered(results, observation, content, head, tail)
+        lines = [_spelled(result, observation) for result in results]
+        return [Message("user", framed(content, "\n".join([head, *lines]), tail))]
+
+
+def _answered(
+    results: Sequence[Result], observation: Observation, content: Content, head: str, tail: str
+) -> list[Message]:
+    """Answer each call by a tool message; the last one is the observation itself where that is text."""
+    messages = [_tool_message(result, _text(result)) for result in results]
+    last = results[-1]
+    if last.observation is observation and isinstance(content, str):
+        messages[-1] = _tool_message(last, str(framed(content, head, tail)))
+        return messages
+    return [*messages, Message("user", framed(content, head, tail))]
+
+
+def _tool_message(result: Result, text: str) -> Message:
+    return Message("tool", text, tool_call_id=result.call.id)
+
+
+def _text(result: Result) -> str:
+    if result.observation is None:
+        return result.text
+    return str(without_images(content_of(result.observation)))
+
+
+def _spelled(result: Result, observation: Observation) -> str:
+    if result.observation is observation:
+        return f"Result of {result.call.name}:"
+    return f"Result of {result.call.name}: {_text(result)}"

@@ -1,0 +1,59 @@
+"""Tools for models that know them only from the prompt: how they are listed, and calls found in a reply."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mesocosm.agents.loose_json import scan, whole
+from mesocosm.core.message import ToolCall
+from mesocosm.core.model import Tool
+
+HEADING = "Available Tools"
+_NAME_KEYS = ("tool", "name", "tool_name", "function")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input")
+
+
+def listed(tools: Sequence[Tool]) -> str:
+    """Return the tools as fenced JSON."""
+    described = [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        if tool.description
+        else {"name": tool.name, "parameters": tool.parameters}
+        for tool in tools
+    ]
+    return f"```json\n{json.dumps(described, ensure_ascii=False, indent=1)}\n```"
+
+
+def offered(tools: Sequence[Tool]) -> str:
+    """Return the section that lists tools and says how to call one in a reply."""
+    form = '{"tool": "<name>", "arguments": {…}}'
+    return f"{listed(tools)}\nTo call one, end your reply with {form}; its result is shown to you in the next message."
+
+
+def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """Return the tool calls that a reply ends with: the last JSON value, one call or a list of calls."""
+    if "{" not in text or not any(name in text for name in names):
+        return ()
+    found = whole(text)
+    values = [found] if found is not None else scan(text).values
+    if not values:
+        return ()
+    last = values[-1].value
+    items = last if isinstance(last, list) else [last]
+    calls = [_call(item, names, position) for position, item in enumerate(items)]
+    return tuple(call for call in calls if call is not None) if all(calls) else ()
+
+
+def _call(item: Any, names: Mapping[str, Any], position: int) -> ToolCall | None:
+    if not isinstance(item, dict):
+        return None
+    if isinstance(item.get("action"), dict) and not any(key in item for key in _NAME_KEYS):
+        item = item["action"]
+    name = next((item[key] for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
+    if isinstance(item.get("function"), dict):
+        item = item["function"]
+        name = item.get("name")
+    if name not in names:
+        return None
+    given = [item[key] for key in _ARGUMENT_KEYS if key in item]
+    return ToolCall(f"text_{position}", str(name), given[0] if given else {})

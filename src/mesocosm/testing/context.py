@@ -1,0 +1,164 @@
+"""An episode in memory: what an agent meets, scripted, and everything that it did, to look at afterwards."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.core.event import Kind
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import BenchmarkInfo, Environment, Observation, Step
+from mesocosm.core.space import Space, parse_space
+from mesocosm.core.task import Task
+
+Said = str | ModelReply | Exception
+"""A scripted reply; an exception is raised."""
+
+
+class ScriptEnded(AssertionError):
+    """The agent went on after the end of the script."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """One action as the agent took it."""
+
+    action: Any
+    reasoning: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """One event that the agent recorded, at the step it was in."""
+
+    step: int
+    kind: Kind
+    payload: Any
+
+
+class ScriptedEnvironment:
+    """Shows what it is told to, whatever is done. Implements core.ports.Environment.
+
+    `shown` begins with what reset shows: an Observation or its data. Each further entry answers one action: a Step, an
+    Observation or its data. The last entry ends the episode unless it is a Step of its own.
+    """
+
+    def __init__(self, *shown: Any) -> None:
+        self._shown = shown or (None,)
+        self._at = 0
+        self.actions: list[Any] = []
+        self.closed = False
+
+    async def reset(self) -> Observation:
+        """Show the first entry."""
+        self._at = 0
+        return _observation(self._shown[0])
+
+    async def step(self, action: Any) -> Step:
+        """Show the next entry. Raises ScriptEnded."""
+        self.actions.append(action)
+        self._at += 1
+        if self._at >= len(self._shown):
+            raise ScriptEnded(f"the environment's script answers {len(self._shown) - 1} actions, not one more")
+        shown = self._shown[self._at]
+        if isinstance(shown, Step):
+            return shown
+        return Step(_observation(shown), terminated=self._at == len(self._shown) - 1)
+
+    async def oracle(self) -> Any:
+        """There is none. Raises ScriptEnded."""
+        raise ScriptEnded("a scripted environment knows no best action")
+
+    async def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True
+
+
+def _observation(shown: Any) -> Observation:
+    return shown if isinstance(shown, Observation) else Observation(shown)
+
+
+class MemoryContext:
+    """Implements core.ports.Context in memory.
+
+    `replies` are the model's answers in order, or a function of the request. Spaces may be given as JSON, and `vow`
+    stands for an info with that vow. Afterwards `requests`, `actions`, `events` and `warnings` tell what happened.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        replies: Sequence[Said] | Callable[[ModelRequest], Said] = (),
+        *,
+        action_space: Space | Mapping[str, Any] | None = None,
+        observation_space: Space | Mapping[str, Any] | None = None,
+        capabilities: Capabilities = Capabilities(),  # noqa: B008  (frozen)
+        settings: ModelSettings | None = None,
+        vow: Mapping[str, Any] | None = None,
+        info: BenchmarkInfo | None = None,
+        max_steps: int | None = None,
+        task: Task | None = None,
+    ) -> None:
+        self.task = task or Task("task-0", seed=0)
+        self.episode_id = "episode-0"
+        self.trial = 0
+        self.info = info or BenchmarkInfo("memory", "Memory", "1", "0", "memory", (), vow=dict(vow or {}))
+        self.action_space = _space(action_space)
+        self.observation_space = _space(observation_space)
+        self.capabilities = capabilities
+        self.settings = settings or ModelSettings("scripted/memory")
+        self.over = False
+        self.steps = 0
+        self.environment = environment
+        self.requests: list[ModelRequest] = []
+        self.actions: list[Acted] = []
+        self.events: list[Noted] = []
+        self.warnings: list[str] = []
+        self.reward = 0.0
+        self._replies = replies
+        self._max_steps = max_steps
+
+    @property
+    def steps_left(self) -> int | None:
+        """Actions left before `max_steps`."""
+        return None if self._max_steps is None else max(self._max_steps - self.steps, 0)
+
+    async def reset(self) -> Observation:
+        """Start the environment."""
+        return await self.environment.reset()
+
+    async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
+        """Act. Raises ScriptEnded after the end of the episode."""
+        if self.over:
+            raise ScriptEnded("the episode is over, and the agent acted once more")
+        self.actions.append(Acted(action, reasoning, role))
+        step = await self.environment.step(action)
+        self.steps += 1
+        self.reward += step.reward
+        self.over = step.terminated or step.truncated or self.steps_left == 0
+        return step
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Answer from the script. Raises ScriptEnded after its last reply."""
+        self.requests.append(request)
+        if callable(self._replies):
+            said = self._replies(request)
+        elif len(self.requests) > len(self._replies):
+            raise ScriptEnded(f"the model's script holds {len(self._replies)} replies, and the agent asked once more")
+        else:
+            said = self._replies[len(self.requests) - 1]
+        if isinstance(said, Exception):
+            raise said
+        return ModelReply(said) if isinstance(said, str) else said
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        """Keep an event."""
+        self.events.append(Noted(self.steps + (not self.over), kind, payload))
+
+    def warn(self, message: str) -> None:
+        """Keep a warning."""
+        self.warnings.append(message)
+
+
+def _space(given: Space | Mapping[str, Any] | None) -> Space | None:
+    return parse_space(given, "space", []) if isinstance(given, Mapping) else given
