@@ -86,7 +86,8 @@ def _insert_state(database: Database, connection: Connection, run: Run) -> None:
     check_free(database, connection, run.id)
     drop_unfinished(connection, run.id)
     if run.counts.done > here.counts.done:
-        connection.execute(update(runs).where(runs.c.id == run.id).values(state_values(run)))
+        state = {**state_values(run), "heartbeat_at": run.heartbeat_at}
+        connection.execute(update(runs).where(runs.c.id == run.id).values(state))
 
 
 def _insert_entries(

@@ -1,0 +1,137 @@
+"""Large content is kept once, for as long as a run needs it."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ports import Blob, Entry
+from mesocosm.store import SqlStore
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+DATA = bytes(range(256)) * 20
+BLOB = Blob(digest_bytes(DATA), "image/png", DATA)
+
+
+def stored(store: SqlStore) -> int:
+    with store._database.once() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM blobs").scalar_one())
+
+
+async def test_a_blob_comes_back_by_its_digest(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+
+    await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [BLOB])])
+
+    assert store.get(BLOB.digest) == BLOB
+    assert list(store.blobs(run.id)) == [BLOB]
+
+
+async def test_equal_content_is_kept_once(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.held(store), samples.held(store)]
+    for run in runs:
+        entries = [Entry(samples.episode(run.id, index), (), [BLOB, BLOB]) for index in range(3)]
+        await samples.write(store, run.id, entries[:2])
+        await samples.write(store, run.id, entries[2:])
+
+    assert stored(store) == 1
+
+
+async def test_a_blob_goes_with_the_last_run_that_needs_it(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.held(store), samples.held(store)]
+    for run in runs:
+        await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [BLOB])])
+        store.release(run.id, store.holder())
+
+    store.delete_run(runs[0].id)
+    assert store.get(BLOB.digest) == BLOB
+    store.delete_run(runs[1].id)
+
+    with pytest.raises(UnknownName, match=BLOB.digest):
+        store.get(BLOB.digest)
+
+
+async def test_an_artifact_belongs_to_a_run_or_an_episode(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    entry = samples.entry(run.id)
+    await samples.write(store, run.id, [entry])
+
+    first = store.add_artifact(run.id, "log.txt", b"text", content_type="text/plain")
+    second = store.add_artifact(run.id, "shot.png", DATA, content_type="image/png", episode_id=entry.episode.id)
+
+    assert store.artifacts(run.id) == (first, second)
+    assert store.get(first.digest) == Blob(digest_bytes(b"text"), "text/plain", b"text")
+    assert second.episode_id == entry.episode.id
+
+
+def test_an_artifact_of_an_unknown_run_or_episode_leaves_nothing_behind(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run())
+
+    with pytest.raises(UnknownName, match="no run 'nothing'"):
+        store.add_artifact("nothing", "a", b"text", content_type="text/plain")
+    with pytest.raises(UnknownName, match="no episode 'nothing'"):
+        store.add_artifact(run.id, "a", b"text", content_type="text/plain", episode_id="nothing")
+
+    assert stored(store) == 0
+
+
+async def test_a_deleted_run_leaves_nothing_behind(store: SqlStore, samples: "Samples") -> None:
+    run, other = samples.held(store), samples.held(store)
+    for each in (run, other):
+        await samples.write(store, each.id, [samples.entry(each.id, index) for index in range(3)])
+        store.add_artifact(each.id, "a", each.id.encode(), content_type="text/plain")
+        store.release(each.id, store.holder())
+
+    store.delete_run(run.id[:-3])
+
+    with store._database.once() as connection:
+        rows = {
+            table: connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+            for table in ("runs", "episodes", "scores", "event_chunks", "blobs", "run_blobs", "artifacts")
+        }
+    assert rows == {
+        "runs": 1,
+        "episodes": 3,
+        "scores": 6,
+        "event_chunks": 3,
+        "blobs": 1,
+        "run_blobs": 1,
+        "artifacts": 1,
+    }
+    assert len(store.finished_keys(other.id)) == 3
+
+
+async def test_a_run_that_is_worked_on_is_not_deleted(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id)])
+
+    with pytest.raises(RunHeld):
+        store.delete_run(run.id)
+
+    assert len(store.finished_keys(run.id)) == 1
+
+
+async def test_a_deletion_that_breaks_off_can_be_repeated(
+    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(3)])
+    store.release(run.id, store.holder())
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mesocosm.store.deletion._delete_slice", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.delete_run(run.id)
+    left = store.get_run(run.id)
+    assert (left.status, left.counts.done, left.holder) == ("stopped", 0, None)
+    assert "delete it again" in left.error
+
+    store.delete_run(run.id)
+
+    assert store.list_runs().items == ()

@@ -1,0 +1,176 @@
+"""Whole runs move between stores with nothing lost, as often as one likes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.failure import RunHeld, UnknownName, UsageError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ports import Blob, Entry
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.store import SqlStore, open_store
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+BLOB = Blob(digest_bytes(b"picture"), "image/png", b"picture")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[SqlStore]:
+    """Return the store that runs come from: another one than `store`."""
+    opened = open_store(tmp_path / "source.sqlite")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def run(source: SqlStore, samples: "Samples") -> Run:
+    """Return a finished run with a long trace, a blob and artifacts."""
+    run = samples.held(source, name="kept", tags=("a",), group_id="group", info={"id": "words"})
+    long = samples.episode(run.id, 0)
+    chunks = [samples.chunk(seq, seq * 4) for seq in range(20)]
+    entries = [Entry(long, chunks, [BLOB])]
+    entries += [samples.entry(run.id, index) for index in range(1, 60)]
+    entries.append(Entry(samples.episode(run.id, 60, status=EpisodeStatus.FAILED, scores=())))
+    await samples.write(source, run.id, entries)
+    source.add_artifact(run.id, "log", b"log", content_type="text/plain")
+    source.add_artifact(run.id, "picture", b"picture", content_type="image/png", episode_id=long.id)
+    run = source.get_run(run.id)
+    run.status = RunStatus.FINISHED
+    source.save_run(run)
+    source.release(run.id, source.holder())
+    return source.get_run(run.id)
+
+
+def copy(source: SqlStore, target: SqlStore, run: Run) -> int:
+    whole = msgspec.structs.replace(source.get_run(run.id))
+    return target.insert_bundle(whole, source.entries(run.id), source.blobs(run.id), source.artifacts(run.id))
+
+
+def contents(store: SqlStore, run_id: str) -> list[object]:
+    episodes = store.episodes(run_id, limit=1000).items
+    chunks = [list(store.chunks(episode.id)) for episode in episodes]
+    return [store.get_run(run_id), episodes, chunks, list(store.blobs(run_id)), store.artifacts(run_id)]
+
+
+def test_a_copied_run_is_equal_in_everything(source: SqlStore, store: SqlStore, run: Run) -> None:
+    assert copy(source, store, run) == 61
+
+    assert contents(store, run.id) == contents(source, run.id)
+
+
+def test_a_long_trace_is_handed_out_in_pieces(source: SqlStore, run: Run) -> None:
+    entries = list(source.entries(run.id))
+
+    assert [len(entry.chunks) for entry in entries[:4]] == [8, 8, 4, 1]
+    assert len({entry.episode.id for entry in entries}) == 61
+
+
+def test_copying_again_changes_nothing(source: SqlStore, store: SqlStore, run: Run) -> None:
+    copy(source, store, run)
+
+    assert copy(source, store, run) == 0
+
+    assert contents(store, run.id) == contents(source, run.id)
+
+
+async def test_a_later_copy_brings_what_was_missing(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    copy(source, store, run)
+    source.hold(run.id, source.holder())
+    await samples.write(source, run.id, [samples.entry(run.id, index) for index in range(61, 65)])
+    source.release(run.id, source.holder())
+    changed = source.get_run(run.id)
+    changed.error = "later"
+    source.save_run(changed)
+
+    assert copy(source, store, run) == 4
+
+    assert contents(store, run.id) == contents(source, run.id)
+
+
+async def test_an_older_copy_takes_nothing_back(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    copy(source, store, run)
+    store.hold(run.id, store.holder())
+    await samples.write(store, run.id, [samples.entry(run.id, 61)])
+    newer = store.get_run(run.id)
+    newer.error = "newer"
+    store.save_run(newer)
+    store.release(run.id, store.holder())
+
+    assert copy(source, store, run) == 0
+
+    assert store.get_run(run.id).counts.done == 62
+    assert store.get_run(run.id).error == "newer"
+
+
+async def test_an_episode_of_a_known_key_stays_out(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    copy(source, store, run)
+    again = samples.entry(run.id, 5)
+
+    assert store.insert_bundle(source.get_run(run.id), [again]) == 0
+
+    with pytest.raises(UnknownName):
+        store.episode(again.episode.id)
+
+
+def test_a_bundle_that_breaks_off_leaves_nothing(source: SqlStore, store: SqlStore, run: Run) -> None:
+    def broken() -> Iterator[Entry]:
+        yield from list(source.entries(run.id))[:-1]
+        raise ValueError("the file is cut")
+
+    with pytest.raises(ValueError, match="the file is cut"):
+        store.insert_bundle(run, broken(), source.blobs(run.id))
+
+    assert store.list_runs().items == ()
+    with pytest.raises(UnknownName):
+        store.get(BLOB.digest)
+
+
+def test_a_run_that_is_worked_on_here_is_not_changed(source: SqlStore, store: SqlStore, run: Run) -> None:
+    copy(source, store, run)
+    store.hold(run.id, store.holder())
+
+    with pytest.raises(RunHeld):
+        copy(source, store, run)
+    store.release(run.id, store.holder())
+
+
+def test_a_copy_is_held_by_nobody(source: SqlStore, store: SqlStore, run: Run) -> None:
+    source.hold(run.id, source.holder())
+
+    copy(source, store, run)
+    source.release(run.id, source.holder())
+
+    assert store.get_run(run.id).holder is None
+    store.hold(run.id, store.holder())
+
+
+def test_another_experiment_of_that_id_is_refused(source: SqlStore, store: SqlStore, run: Run) -> None:
+    copy(source, store, run)
+
+    with pytest.raises(UsageError, match=f"run {run.id} exists here as another experiment"):
+        store.insert_bundle(msgspec.structs.replace(run, signature="0" * 32), [])
+
+
+async def test_leftovers_of_an_interrupted_copy_are_replaced(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    early = samples.episode(run.id, 70, status=EpisodeStatus.RUNNING, scores=(), events=0)
+    store.insert_bundle(msgspec.structs.replace(run), [Entry(early, [samples.chunk()])])
+    late = msgspec.structs.replace(early, status=EpisodeStatus.COMPLETED, events=8)
+
+    assert store.insert_bundle(run, [Entry(late, [samples.chunk(), samples.chunk(1, 4)])]) == 1
+
+    assert store.episode(late.id) == late
+    assert [event.seq for event in store.events(late.id)] == list(range(8))
