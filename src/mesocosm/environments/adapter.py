@@ -19,7 +19,7 @@ from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
 from mesocosm.models.endpoint import is_loopback
 
-RESTARTS = 3
+RESTARTS = 30
 WINDOW_S = 60.0
 """An adapter that ends more than RESTARTS times in WINDOW_S seconds is broken; starting it again helps nobody."""
 
@@ -84,8 +84,8 @@ class Adapter:
     async def open(self, notice: Callable[[str], None]) -> None:
         """Use the server at `env_url` if it answers and is not another environment, else start the manifest's adapter.
 
-        Raises UsageError when an explicitly named server is another environment, or is on another machine and does not
-        answer; RunAborted when the adapter cannot be started.
+        Raises UsageError when an explicitly named server is another environment, or does not answer and is on another
+        machine or has no adapter here; RunAborted when the adapter cannot be started.
         """
         self._notice = notice
         self._host = await self._found() or await self._started()
@@ -115,6 +115,11 @@ class Adapter:
             return None
         answer = await self._health(url)
         if answer is None:
+            if self._manifest.adapter is None:
+                raise UsageError(
+                    f"no environment answers GET {_shown(url)}/health with status 200; start that of domain "
+                    f"{self._manifest.id!r} there"
+                )
             if self._settings.explicit and not is_loopback(url):
                 raise UsageError(
                     f"no environment answers GET {_shown(url)}/health with status 200; start it there, "
@@ -123,7 +128,8 @@ class Adapter:
             if self._settings.explicit:
                 self._notice(f"no environment answers at {_shown(url)}, so the manifest's adapter is started")
             return None
-        name, expected = named_by_health(answer), served_class(self._manifest.adapter)
+        adapter = self._manifest.adapter
+        name, expected = named_by_health(answer), served_class(adapter) if adapter else ""
         if name and expected and name != expected:
             other = f"environment {name} answers at {_shown(url)}, but {self._manifest.path} is about {expected}"
             if self._settings.explicit:
@@ -135,15 +141,18 @@ class Adapter:
         return Found(url)
 
     async def _started(self) -> Launched:
+        adapter = self._manifest.adapter
+        if adapter is None:
+            raise UsageError(f"nothing says where the environment of domain {self._manifest.id!r} is; give `env_url`")
         launched = await launch(
-            self._manifest.adapter,
+            adapter,
             self._place,
             self._client,
             python=self._settings.python,
             seconds=self._settings.start_timeout,
         )
         self._heard(await self._health(launched.url))
-        self._notice(f"started {self._manifest.adapter.name} at {launched.url} (process {launched.process.pid})")
+        self._notice(f"started {adapter.name} at {launched.url} (process {launched.process.pid})")
         return launched
 
     async def _restarted(self, ended: Launched) -> Launched:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -17,7 +17,7 @@ from mesocosm.environments.adapter import Adapter, Settings
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.launch import Place
-from mesocosm.environments.manifest import Manifest, content_digest, load_manifest
+from mesocosm.environments.manifest import Manifest, content_digest, load_manifest, served_manifest
 from mesocosm.environments.scoring import episode_scores
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.http.client import Client
@@ -42,12 +42,14 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `env_url` is a server to use if it answers; `explicit_env_url` is false where nobody asked for just this one, so
     that a foreign server there is passed over. Otherwise the manifest's adapter is started by `python` (default: this
     interpreter) and has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) bound
-    one call. `domain_id` replaces the manifest's id.
+    one call. `domain_id` replaces the manifest's id. `domain` is the manifest itself, without an adapter: then no file
+    is read, and a server must answer at `env_url`.
     """
 
     env_url: str = ""
     explicit_env_url: bool = True
     domain_id: str | None = None
+    domain: dict[str, Any] | None = None
     python: str = ""
     start_timeout: Seconds = 30.0
     step_timeout: Seconds = 60.0
@@ -57,8 +59,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
     """Return the benchmark of a manifest; `ref.source` is the file, or the directory of an environment.
 
-    Raises UsageError for an unknown or wrongly typed option and a missing manifest, InvalidInput for one that breaks
-    the rules.
+    With the option `domain` the source is only a name. Raises UsageError for an unknown or wrongly typed option and a
+    missing manifest, InvalidInput for one that breaks the rules.
     """
     try:
         options = msgspec.convert(ref.options, Options)
@@ -66,8 +68,13 @@ def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
         known = ", ".join(Options.__struct_fields__)
         raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
     _check_url(options.env_url)
-    manifest = load_manifest(Path(ref.source).expanduser(), domain_id=options.domain_id)
-    return EnvironmentBenchmark(manifest, options)
+    return EnvironmentBenchmark(_manifest(ref.source, options), options)
+
+
+def _manifest(source: str, options: Options) -> Manifest:
+    if options.domain is not None:
+        return served_manifest(source, options.domain, domain_id=options.domain_id)
+    return load_manifest(Path(source).expanduser(), domain_id=options.domain_id)
 
 
 def _check_url(url: str) -> None:

@@ -31,6 +31,7 @@ _HARMLESS = frozenset(
 class Manifest:
     """An environment as its author describes it. `adapter` is the absolute path of the script to start.
 
+    It is None where the environment is served somewhere already and known by a document alone; then `path` is its id.
     `id` is the given one, else the name of the repository's directory. `raw` is the document as written.
     """
 
@@ -39,7 +40,7 @@ class Manifest:
     name: str
     description: str
     tags: tuple[str, ...]
-    adapter: Path
+    adapter: Path | None
     vow: BindingVow
     scoring: ScoringConfig
     system_prompt: str = ""
@@ -73,10 +74,29 @@ def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or not isinstance(raw, dict):
         raise InvalidInput(f"manifest {path}", errors)
-    return _manifest(path, raw, domain_id, tuple(problems))
+    adapter = resolve_adapter(raw["adapter"], path.parent)
+    return _manifest(path.absolute(), raw, adapter, domain_id, tuple(problems))
 
 
-def _manifest(path: Path, raw: dict[str, Any], domain_id: str | None, warnings: tuple[Problem, ...]) -> Manifest:
+def served_manifest(name: str, raw: Mapping[str, Any], *, domain_id: str | None = None) -> Manifest:
+    """Return an environment that is served somewhere already: `raw` is its manifest without an adapter.
+
+    `name` stands for the file. Raises InvalidInput with all problems.
+    """
+    problems = [problem for problem in manifest_problems(raw, None) if problem.path != "adapter"]
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors:
+        raise InvalidInput(f"domain {name}", errors)
+    return _manifest(Path(name), dict(raw), None, domain_id or raw.get("id") or name, tuple(problems))
+
+
+def _manifest(
+    path: Path,
+    raw: dict[str, Any],
+    adapter: Path | None,
+    domain_id: str | None,
+    warnings: tuple[Problem, ...],
+) -> Manifest:
     vow, _ = read_vow(raw["binding_vow"])
     scoring, _ = read_scoring(raw["scoring"])
     if vow is None or scoring is None:
@@ -85,12 +105,12 @@ def _manifest(path: Path, raw: dict[str, Any], domain_id: str | None, warnings: 
     names = {"domain_id": vow.domain_id or identity, "id": vow.id or f"{identity}-v{vow.version}"}
     prompt = raw.get("system_prompt")
     return Manifest(
-        path=path.absolute(),
+        path=path,
         id=identity,
         name=raw["name"],
         description=raw.get("description") or raw.get("detail") or "",
         tags=tuple(raw.get("tags") or ()),
-        adapter=resolve_adapter(raw["adapter"], path.parent),
+        adapter=adapter,
         vow=vow.model_copy(update=names),
         scoring=scoring,
         system_prompt=prompt if isinstance(prompt, str) else "",
@@ -212,16 +232,19 @@ def content_digest(manifest: Manifest) -> str:
     Covered: binding vow, scoring, system prompt, and every file beneath the adapter's directory by relative name and
     content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on
     the disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave
-    behind (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. Raises UsageError when
-    something cannot be read.
+    behind (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. The code of a server
+    without an adapter is not known here, so its digest is that of the contract. Raises UsageError when something cannot
+    be read.
     """
     contract = {
         "vow": manifest.vow.model_dump(mode="json", exclude={"id", "domain_id"}),
         "scoring": manifest.scoring.model_dump(mode="json"),
         "system_prompt": manifest.system_prompt,
-        "adapter": manifest.adapter.name,
+        "adapter": manifest.adapter.name if manifest.adapter else None,
     }
     total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
+    if manifest.adapter is None:
+        return total.hexdigest()[:32]
     try:
         for name, path in sorted(_content(manifest.adapter.parent, manifest.path.resolve())):
             total.update(f"\n{name}\0{_fingerprint(path)}".encode(errors="surrogateescape"))
