@@ -368,7 +368,7 @@ async def test_without_an_oracle_the_message_says_what_to_define(
     await environment.reset()
     with pytest.raises(EpisodeError, match=r"define BaseEnv\.oracle") as caught:
         await environment.oracle()
-    assert caught.value.cause is Cause.MODEL_REJECTED
+    assert caught.value.cause is Cause.MODEL_MISSING
 
 
 async def test_an_oracle_that_fails_is_a_failure_of_the_environment(

@@ -205,7 +205,7 @@ async def test_without_an_oracle_the_message_says_what_to_define() -> None:
     assert ClassBenchmark(Counter).info.oracle is False
     with pytest.raises(EpisodeError, match=r"Counter offers no oracle: define BaseEnv\.oracle") as caught:
         await (await started(Counter)).oracle()
-    assert caught.value.cause is Cause.MODEL_REJECTED
+    assert caught.value.cause is Cause.MODEL_MISSING
 
 
 async def test_values_outside_the_declared_spaces_are_noted() -> None:

@@ -114,7 +114,7 @@ async def test_the_oracle_says_what_the_environment_knows(opened: Opened, best: 
 async def test_without_an_oracle_the_remedy_is_named(opened: Opened) -> None:
     with pytest.raises(EpisodeError, match="defines `oracle`") as raised:
         await opened("builtin/oracle").ask(asked(raw=MOVES))
-    assert raised.value.cause is Cause.MODEL_REJECTED
+    assert raised.value.cause is Cause.MODEL_MISSING
 
 
 async def test_an_environment_that_refuses_the_oracle_is_heard(opened: Opened) -> None:

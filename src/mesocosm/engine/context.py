@@ -9,7 +9,7 @@ from typing import Any
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
 from mesocosm.core.run import Limits
@@ -22,6 +22,10 @@ TRACEBACK_FRAMES = 12
 
 class Over(Exception):
     """Unwinds an agent that goes on after its episode has ended."""
+
+
+PASSED = (EpisodeError, RunAborted, InfrastructureError, Over, TimeoutError)
+"""What crosses a boundary as it is: errors that know their cause, the end of the run, and our own signals."""
 
 
 class boundary:  # noqa: N801
@@ -39,7 +43,7 @@ class boundary:  # noqa: N801
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, EpisodeError | Over | TimeoutError):
+        if isinstance(error, Exception) and not isinstance(error, PASSED):
             raise foreign(self.cause, self.what, error) from error
 
 

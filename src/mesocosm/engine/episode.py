@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, MesocosmError, RunAborted
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, MesocosmError, RunAborted
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.run import Run
@@ -94,7 +94,7 @@ class Player:
         except EpisodeError as error:
             self._fail(episode, recorder, error)
         except MesocosmError as error:
-            if isinstance(error, RunAborted):
+            if isinstance(error, RunAborted | InfrastructureError):
                 raise
             self._fail(episode, recorder, foreign(Cause.INTERNAL, "the engine", error))
         except Exception as error:  # noqa: BLE001  (the boundary of the agent: whatever it raises is its failure)

@@ -12,7 +12,7 @@ import msgspec
 
 import mesocosm
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import EpisodeError, InfrastructureError, RunAborted, UsageError
+from mesocosm.core.failure import EpisodeError, InfrastructureError, MesocosmError, RunAborted, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Executor, Observer, Parts, Store
@@ -208,11 +208,11 @@ class _Session:
         except asyncio.CancelledError:
             stopped = "interrupted"
             raise
-        except (EpisodeError, RunAborted, InfrastructureError) as caught:
+        except MesocosmError as caught:
             error = caught
         finally:
             await asyncio.shield(asyncio.to_thread(self._conclude, stopped, error))
-        if isinstance(error, InfrastructureError):
+        if isinstance(error, InfrastructureError | UsageError):
             raise error
 
     async def _execute(self) -> str:

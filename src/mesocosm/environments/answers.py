@@ -132,7 +132,7 @@ def no_oracle(name: str, words: str = "") -> EpisodeError:
     """Return the failure of asking an environment without an oracle for the best action."""
     said = f" ({words})" if words else ""
     return EpisodeError(
-        Cause.MODEL_REJECTED, f"environment {name} offers no oracle{said}: define BaseEnv.oracle, or use another model"
+        Cause.MODEL_MISSING, f"environment {name} offers no oracle{said}: define BaseEnv.oracle, or use another model"
     )
 
 

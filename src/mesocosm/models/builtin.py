@@ -66,7 +66,7 @@ async def _oracle(request: ModelRequest) -> str:
     oracle = request.view.oracle if request.view is not None else None
     if oracle is None:
         raise EpisodeError(
-            Cause.MODEL_REJECTED,
+            Cause.MODEL_MISSING,
             "builtin/oracle: nothing here knows the best action; an environment has an oracle when its class defines "
             "`oracle`, a dataset when its tasks have a target. builtin/random works everywhere",
         )
