@@ -1,6 +1,7 @@
 """Ids, canonical JSON and digests."""
 
 import math
+import multiprocessing
 import uuid
 
 import pytest
@@ -49,3 +50,14 @@ def test_numbers_without_a_json_form_cannot_be_part_of_an_identity(value: float)
 def test_any_json_value_has_a_digest_that_does_not_change(value: object) -> None:
     assert digest(value) == digest(value)
     assert len(digest(value)) == 32
+
+
+def test_a_forked_process_makes_ids_of_its_own() -> None:
+    new_id()
+    context = multiprocessing.get_context("fork")
+    there, here = context.Pipe()
+    child = context.Process(target=lambda: there.send([new_id()[19:] for _ in range(20)]))
+    child.start()
+    ids = {new_id()[19:] for _ in range(20)}
+    assert ids.isdisjoint(here.recv())
+    child.join()

@@ -12,8 +12,15 @@ import msgspec
 DIGEST_HEX = 32
 """Digests keep 128 bits of SHA-256: no collision before some 10^19 things, and half the index size."""
 
+POOL = 512
+"""Ids whose randomness is drawn from the system at once; a draw for each would be a tenth of an episode."""
+
 _lock = threading.Lock()
 _last = 0
+_pool = bytearray()
+# A forked child must not repeat the randomness that its parent will use.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)
 
 
 def new_id() -> str:
@@ -27,7 +34,11 @@ def new_id() -> str:
         now = time.time_ns()
         stamp = (now // 1_000_000) << 12 | (now % 1_000_000) * 4096 // 1_000_000
         _last = stamp = max(stamp, _last + 1)
-    tail = int.from_bytes(os.urandom(8)) & 0x3FFF_FFFF_FFFF_FFFF
+        if not _pool:
+            _pool.extend(os.urandom(8 * POOL))
+        chance = bytes(_pool[-8:])
+        del _pool[-8:]
+    tail = int.from_bytes(chance) & 0x3FFF_FFFF_FFFF_FFFF
     number = (stamp >> 12) << 80 | 0x7 << 76 | (stamp & 0xFFF) << 64 | 0b10 << 62 | tail
     text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
