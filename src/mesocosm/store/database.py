@@ -53,7 +53,7 @@ class Database:
         return self._patiently(work, immediate=True)
 
     def _patiently(self, work: Callable[[Connection], Result], *, immediate: bool) -> Result:
-        start, pause = time.monotonic(), 0.05
+        start, pause = time.monotonic(), 0.02
         while True:
             try:
                 with self._transaction(immediate=immediate) as connection:

@@ -1,0 +1,437 @@
+"""The journal: nothing waits for the disk, everything arrives, nothing counts twice."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from sqlalchemy import event, update
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, RunHeld
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ports import Blob, Chunk, Entry
+from mesocosm.core.run import Counts, Holder
+from mesocosm.core.score import Score
+from mesocosm.core.usage import Usage
+from mesocosm.store import SqlStore, open_store
+from mesocosm.store.journal import QUEUE_BYTES, QUEUE_ENTRIES, SqlJournal
+from mesocosm.store.rows import json_text
+from mesocosm.store.schema import runs
+from mesocosm.store.writer import Writer
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+BROKEN = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "it broke")
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+def opened(store: SqlStore, run_id: str, committed: Callable[[Sequence[Episode]], None] = nothing) -> SqlJournal:
+    return store.journal(run_id, store.holder(), committed, nothing)
+
+
+class Gate:
+    """Keeps transactions of a store waiting at their beginning, as a slow disk does, and counts them."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._open = threading.Event()
+        self.reached = threading.Semaphore(0)
+        self.transactions = 0
+        self._engine = store._database.engine
+        event.listen(self._engine, "begin", self._wait)
+
+    def _wait(self, _connection: Any) -> None:
+        self.transactions += 1
+        self.reached.release()
+        self._open.wait(10)
+
+    def lift(self) -> None:
+        """Let everything through."""
+        self._open.set()
+
+
+async def reached(gate: Gate) -> None:
+    assert await asyncio.to_thread(gate.reached.acquire, timeout=10)
+
+
+async def test_what_was_drained_is_there_for_everybody(place: str, store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    entry = samples.entry(run.id)
+
+    journal.write(entry)
+    await journal.drain()
+
+    other = open_store(place)
+    assert other.episode(entry.episode.id) == entry.episode
+    assert len(list(other.events(entry.episode.id))) == 4
+    other.close()
+    await journal.close()
+
+
+async def test_counters_follow_the_episodes(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    statuses = list(EpisodeStatus)
+    entries = [samples.entry(run.id, index, status=statuses[index % 7]) for index in range(28)]
+
+    await samples.write(store, run.id, entries)
+
+    found = store.get_run(run.id)
+    assert found.counts == Counts(10, 4, 4, 4, 4)
+    assert found.usage == Usage(1600, 160, 64, 32, 4.0, 16)
+
+
+async def test_one_unknown_price_makes_the_cost_of_the_run_unknown(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    unknown = samples.entry(run.id, 1, usage=Usage(1, cost_usd=None), status=EpisodeStatus.FAILED, failure=BROKEN)
+    await samples.write(store, run.id, [samples.entry(run.id), unknown])
+    assert store.get_run(run.id).usage.cost_usd is None
+
+    store.drop_failed(run.id)
+
+    assert store.get_run(run.id).usage.cost_usd == 0.25
+
+
+async def test_writing_does_not_wait_for_the_disk(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    gate = Gate(store)
+
+    for index in range(50):
+        journal.write(samples.entry(run.id, index))
+    drained = asyncio.create_task(journal.drain())
+    await reached(gate)
+    assert not drained.done()
+    gate.lift()
+
+    await drained
+    assert store.get_run(run.id).counts.completed == 50
+    await journal.close()
+
+
+async def test_what_piles_up_during_a_commit_shares_the_next_one(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = SqlJournal(Writer(store._database, run.id, store.holder()), nothing, nothing, beat=1000)
+    gate = Gate(store)
+    journal.write(samples.entry(run.id, 0))
+    await reached(gate)
+
+    for index in range(1, 500):
+        journal.write(samples.entry(run.id, index))
+    gate.lift()
+    await journal.drain()
+
+    assert gate.transactions == 2
+    await journal.close()
+
+
+async def test_episodes_are_heard_of_once_they_are_durable(place: str, store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    other = open_store(place)
+    heard: list[tuple[str, bool]] = []
+
+    def committed(episodes: Sequence[Episode]) -> None:
+        heard.extend((episode.id, other.episode(episode.id) == episode) for episode in episodes)
+
+    journal = opened(store, run.id, committed)
+    entries = [samples.entry(run.id, index, status=status) for index, status in enumerate(EpisodeStatus)]
+    for entry in entries:
+        journal.write(entry)
+    await journal.drain()
+
+    finished = {"completed", "truncated", "timeout", "failed"}
+    assert heard == [(entry.episode.id, True) for entry in entries if entry.episode.status in finished]
+    await journal.close()
+    other.close()
+
+
+async def test_a_long_episode_is_written_in_pieces(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    going = samples.episode(run.id, status=EpisodeStatus.RUNNING, scores=(), ended_at=None)
+    over = msgspec.structs.replace(going, status=EpisodeStatus.COMPLETED, ended_at=9.0, scores=(Score("a", 1.0),))
+
+    journal.write(Entry(msgspec.structs.replace(going), [samples.chunk()]))
+    await journal.drain()
+    assert store.episode(going.id) == going
+    assert store.get_run(run.id).counts.done == 0
+    journal.write(Entry(msgspec.structs.replace(going), [samples.chunk(1, 4)]))
+    journal.write(Entry(over, [samples.chunk(2, 8)]))
+    await journal.close()
+
+    assert store.episode(going.id) == over
+    assert [event.seq for event in store.events(going.id)] == list(range(12))
+    assert store.get_run(run.id).counts.completed == 1
+
+
+async def test_a_final_episode_written_twice_counts_once(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    entry = samples.entry(run.id)
+    changed = msgspec.structs.replace(entry.episode, scores=(Score("accuracy", 0.0),))
+
+    journal.write(entry)
+    await journal.drain()
+    journal.write(Entry(changed, entry.chunks))
+    await journal.close()
+
+    assert store.get_run(run.id).counts == Counts(10, completed=1)
+    assert store.get_run(run.id).usage == entry.episode.usage
+    assert store.episode(entry.episode.id) == changed
+    assert len(list(store.events(entry.episode.id))) == 4
+
+
+@pytest.mark.parametrize("apart", [True, False])
+async def test_of_two_finished_episodes_of_one_key_the_first_stays(
+    store: SqlStore, samples: "Samples", *, apart: bool
+) -> None:
+    run = samples.held(store)
+    heard: list[str] = []
+    journal = opened(store, run.id, lambda episodes: heard.extend(episode.id for episode in episodes))
+    first, second, third = samples.entry(run.id, 1), samples.entry(run.id, 1), samples.entry(run.id, 2)
+
+    journal.write(first)
+    if apart:
+        await journal.drain()
+    journal.write(second)
+    journal.write(third)
+    await journal.close()
+
+    assert [episode.id for episode in store.episodes(run.id).items] == [first.episode.id, third.episode.id]
+    assert store.get_run(run.id).counts.completed == 2
+    assert heard == [first.episode.id, third.episode.id]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+async def test_an_episode_played_again_replaces_the_one_that_was_given_up(
+    store: SqlStore, samples: "Samples", *, apart: bool
+) -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    lost, again = samples.entry(run.id, 1, status=EpisodeStatus.RUNNING, scores=()), samples.entry(run.id, 1)
+
+    journal.write(lost)
+    if apart:
+        await journal.drain()
+    journal.write(again)
+    await journal.close()
+
+    assert store.episodes(run.id).items == (again.episode,)
+    assert store.get_run(run.id).counts.completed == 1
+
+
+async def test_room_is_given_until_the_queue_is_long(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    gate = Gate(store)
+    entries = [Entry(samples.episode(run.id, index, scores=())) for index in range(QUEUE_ENTRIES)]
+
+    for entry in entries:
+        await journal.room()
+        journal.write(entry)
+    waiting = [asyncio.create_task(journal.room()) for _ in range(2)]
+    await reached(gate)
+    assert not any(task.done() for task in waiting)
+    gate.lift()
+
+    await asyncio.gather(*waiting)
+    await journal.close()
+    assert store.get_run(run.id).counts.completed == QUEUE_ENTRIES
+
+
+@pytest.mark.parametrize("kind", ["chunk", "blob"])
+async def test_room_counts_bytes_as_well(store: SqlStore, samples: "Samples", kind: str) -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    gate = Gate(store)
+    data = bytes(QUEUE_BYTES)
+    large = (
+        Entry(samples.episode(run.id), [Chunk(0, 0, 0, 0, 0, data)])
+        if kind == "chunk"
+        else Entry(samples.episode(run.id), (), [Blob(digest_bytes(data), "text/plain", data)])
+    )
+
+    journal.write(large)
+    waiting = asyncio.create_task(journal.room())
+    await reached(gate)
+    assert not waiting.done()
+    gate.lift()
+
+    await waiting
+    await journal.close()
+
+
+async def test_a_closed_journal_takes_nothing(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    await journal.close()
+    await journal.close()
+
+    with pytest.raises(InfrastructureError, match="is closed"):
+        journal.write(samples.entry(run.id))
+
+
+async def test_closing_writes_what_is_left_even_when_it_is_cancelled(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    gate = Gate(store)
+    journal.write(samples.entry(run.id))
+    closing = asyncio.create_task(journal.close())
+    await reached(gate)
+    closing.cancel()
+    gate.lift()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+
+    assert store.get_run(run.id).counts.completed == 1
+
+
+async def test_a_journal_outlives_its_event_loop(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    gate: list[Gate] = []
+
+    async def abandon() -> SqlJournal:
+        journal = opened(store, run.id)
+        gate.append(Gate(store))
+        journal.write(samples.entry(run.id))
+        waiting = asyncio.create_task(journal.drain())
+        await reached(gate[0])
+        waiting.cancel()
+        return journal
+
+    journal = await asyncio.to_thread(asyncio.run, abandon())
+    gate[0].lift()
+    await journal.close()
+
+    assert store.get_run(run.id).counts.completed == 1
+
+
+class Beats(Writer):
+    """A writer whose heartbeats can be waited for."""
+
+    def __init__(self, store: SqlStore, run_id: str) -> None:
+        super().__init__(store._database, run_id, store.holder())
+        self.seen = threading.Semaphore(0)
+
+    def beat(self) -> bool:
+        stopped = super().beat()
+        self.seen.release()
+        return stopped
+
+    async def wait(self, count: int) -> None:
+        for _ in range(count):
+            assert await asyncio.to_thread(self.seen.acquire, timeout=10)
+
+
+async def test_a_journal_without_work_keeps_its_heart_beating(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    before = store.get_run(run.id).heartbeat_at
+    writer = Beats(store, run.id)
+    journal = SqlJournal(writer, nothing, nothing, beat=0.001)
+    await writer.wait(3)
+    await journal.close()
+
+    after = store.get_run(run.id).heartbeat_at
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+async def test_a_request_to_stop_is_passed_on_once(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    writer = Beats(store, run.id)
+    stops: list[int] = []
+    journal = SqlJournal(writer, nothing, lambda: stops.append(1), beat=0.001)
+    await writer.wait(3)
+    assert stops == []
+
+    store.request_stop(run.id)
+    await writer.wait(5)
+    await journal.close()
+
+    assert stops == [1]
+
+
+def test_a_journal_of_a_run_that_is_not_held_is_refused(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run())
+
+    with pytest.raises(RunHeld, match="nobody holds it now"):
+        opened(store, run.id)
+
+
+async def test_a_run_taken_over_is_written_no_further(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    journal.write(samples.entry(run.id, 0))
+    await journal.drain()
+    thief = Holder("elsewhere", 7, 1.0, "boot")
+    taken = update(runs).where(runs.c.id == run.id).values(holder=json_text(thief))
+    store._database.write(lambda connection: connection.execute(taken).rowcount)
+
+    journal.write(samples.entry(run.id, 1))
+
+    with pytest.raises(RunHeld, match="process 7 on elsewhere holds it now"):
+        await journal.drain()
+    for refused in (journal.room, journal.close):
+        with pytest.raises(RunHeld):
+            await refused()
+    with pytest.raises(RunHeld):
+        journal.write(samples.entry(run.id, 2))
+    assert len(store.finished_keys(run.id)) == 1
+
+
+async def test_a_run_deleted_meanwhile_is_named(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    store._database.write(lambda connection: connection.execute(runs.delete().where(runs.c.id == run.id)).rowcount)
+
+    journal.write(samples.entry(run.id))
+
+    with pytest.raises(InfrastructureError, match=f"run {run.id} was deleted"):
+        await journal.close()
+
+
+async def test_an_episode_that_cannot_be_stored_is_named(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = opened(store, run.id)
+    good, bad = samples.entry(run.id, 0), samples.entry(run.id, 1, terminal_info={"what": object()})
+    journal.write(good)
+    await journal.drain()
+
+    journal.write(bad)
+
+    with pytest.raises(InfrastructureError, match=f"episode {bad.episode.id} has no stored form"):
+        await journal.close()
+    assert store.finished_keys(run.id) == {good.episode.key}
+
+
+async def test_whoever_listens_and_breaks_ends_the_journal(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+
+    def broken(_episodes: Sequence[Episode]) -> None:
+        raise ZeroDivisionError("oops")
+
+    journal = opened(store, run.id, broken)
+    journal.write(samples.entry(run.id))
+
+    with pytest.raises(InfrastructureError, match="ZeroDivisionError: oops"):
+        await journal.drain()
+    with pytest.raises(InfrastructureError, match="ZeroDivisionError: oops"):
+        await journal.close()
+
+
+async def test_the_journal_of_one_run_leaves_another_alone(store: SqlStore, samples: "Samples") -> None:
+    held = [samples.held(store), samples.held(store)]
+    journals = [opened(store, run.id) for run in held]
+    for index in range(200):
+        for run, journal in zip(held, journals, strict=True):
+            journal.write(samples.entry(run.id, index))
+    await asyncio.gather(*(journal.close() for journal in journals))
+
+    assert [store.get_run(run.id).counts.completed for run in held] == [200, 200]
