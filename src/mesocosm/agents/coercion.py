@@ -98,13 +98,13 @@ class Coercion:
         return Coerced(known, changed=known != value)
 
 
-def _spelled(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """Return a scalar as a declared choice may spell it: `5` for 5.0, `true` for True; nothing for other values."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | int):
-        return json.dumps(value)
-    return f"{value:g}" if isinstance(value, float) else ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return json.dumps(value) if isinstance(value, bool | int | float) else ""
 
 
 def _number(space: SpaceSpec, value: Any, path: str) -> Coerced:

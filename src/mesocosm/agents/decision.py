@@ -73,15 +73,15 @@ class Decider:
         settings: ModelSettings = getattr(self._context, "settings", _DEFAULTS)
         request = self._request(messages, settings)
         asks_left = self._setting.options.reask
+        cut_off: EpisodeError | None = None
         while True:
-            reply = await self._context.ask(request)
-            for technique in self._techniques:
-                await technique.after_reply(reply, role)
+            reply = await self._ask(request, role, cut_off)
             decision = await self._read(reply)
             if not isinstance(decision, Malformed):
                 return decision
             cut, enlarged = reply.finish_reason == "length", request.max_tokens > settings.max_tokens
             if cut and not enlarged and self._structured:
+                cut_off = _truncated(reply, decision, request.max_tokens)
                 request = replace(request, max_tokens=max(settings.max_tokens * ENLARGED, LEAST_ENLARGED))
                 self._repeat(Cause.REPLY_TRUNCATED, f"{decision.reason}; asked with {request.max_tokens} tokens")
                 continue
@@ -92,6 +92,18 @@ class Decider:
             asks_left -= 1
             self._repeat(Cause.MALFORMED_ACTION, decision.reason)
             request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut)])
+
+    async def _ask(self, request: ModelRequest, role: str, cut_off: EpisodeError | None) -> ModelReply:
+        """Call the model. A provider that does not take the enlarged limit leaves the failure that led to it."""
+        try:
+            reply = await self._context.ask(request)
+        except EpisodeError as error:
+            if cut_off is not None and error.cause in (Cause.MODEL_REJECTED, Cause.CONTEXT_OVERFLOW):
+                raise cut_off from error
+            raise
+        for technique in self._techniques:
+            await technique.after_reply(reply, role)
+        return reply
 
     @property
     def _structured(self) -> bool:

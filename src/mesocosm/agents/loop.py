@@ -129,14 +129,14 @@ class _Play:
     def _system(self, seat: Seat, observation: Observation, number: int) -> Message:
         instructions = self.setting.instructions(self.path)
         if not self.techniques:
-            return instructions.message(seat.environment)
+            return seat.same(instructions.message(seat.environment))
         sections: dict[str, str] = {}
         for technique in self.techniques:
             sections.update(technique.sections(observation, number, seat.role))
         if self.toolbox.tools and not self.toolbox.native:
             sections[HEADING] = offered(self.toolbox.tools)
         told = (technique.role_prompt(seat.role) for technique in self.techniques)
-        return instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections)
+        return seat.same(instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections))
 
     async def _move(self, move: Move, seat: Seat) -> Observation:
         if self.setting.parser.structured:

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_OPENER = re.compile(r"[{\[]")
+_OPENER = re.compile(r"""\{(?=[ \t\r\n]*+["'}A-Za-z_$])|\[(?=[ \t\r\n]*+[\]{\["'\dtfnTFN+.-])""")
 _FILLED = re.compile(r"[^ \t\r\n]")
 _ESCAPE = re.compile(r"""\\(?:["'\\/bfnrt]|u[0-9a-fA-F]{4})?""")
 _QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
@@ -46,41 +46,43 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The outermost objects and lists of a text in their order, and why the reading ended before the text did."""
+    """The outermost objects and lists of a text in their order, and why the reading ended before the text did.
+
+    `alone` when the whole text is one value, perhaps in a code fence; then it may be a scalar as well.
+    """
 
     values: tuple[Found, ...] = ()
     flaw: str = ""
+    alone: bool = False
 
 
-def whole(text: str) -> Found | None:
-    """Return the value when the whole text is one JSON value, scalars included, perhaps in a code fence."""
+def scan(text: str) -> Scan:
+    """Return all objects and lists in `text` that are not inside another one."""
     inner = text.strip()
     if inner.startswith("```"):
         inner = _unfenced(inner)
     if inner.count("[") + inner.count("{") <= DEEPEST:
         try:
-            return Found(msgspec.json.decode(inner), 0, len(text), strict=True)
+            return Scan((Found(msgspec.json.decode(inner), 0, len(text), strict=True),), alone=True)
         except (ValueError, RecursionError):
             pass
-    if inner[:1] not in ("{", "["):
-        return None
-    values = scan(inner).values
-    if len(values) == 1 and values[0].start == 0 and values[0].end == len(inner):
-        return Found(values[0].value, 0, len(text), values[0].strict)
-    return None
+    reader = _Reader(text)
+    reader.read()
+    values = tuple(reader.found)
+    alone = len(values) == 1 and len(inner) == values[0].end - values[0].start
+    return Scan(values, reader.flaw, alone)
+
+
+def whole(text: str) -> Found | None:
+    """Return the value when the whole text is one JSON value, scalars included, perhaps in a code fence."""
+    found = scan(text)
+    return found.values[0] if found.alone else None
 
 
 def _unfenced(text: str) -> str:
     inner = text[3:].removesuffix("```")
     first, newline, rest = inner.partition("\n")
     return (rest if newline and first.strip().isalnum() else inner).strip()
-
-
-def scan(text: str) -> Scan:
-    """Return all objects and lists in `text` that are not inside another one."""
-    reader = _Reader(text)
-    reader.read()
-    return Scan(tuple(reader.found), reader.flaw)
 
 
 class _Broken(Exception):

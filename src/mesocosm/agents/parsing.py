@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mesocosm.agents.choice import Choice, Reader, Unknown, last_choice
-from mesocosm.agents.coercion import Coercion
-from mesocosm.agents.loose_json import Found, scan, whole, without_surrogates
+from mesocosm.agents.coercion import Coercion, scalar_text
+from mesocosm.agents.loose_json import Found, scan, without_surrogates
 from mesocosm.agents.quantity import Quantity
 from mesocosm.agents.vocabulary import Vocabulary
 from mesocosm.core.description import describe
@@ -101,9 +101,10 @@ def split_thought(text: str) -> tuple[str, str]:
     answer: list[str] = []
     at, inside = 0, False
     for tag in _TAG.finditer(text):
-        piece, closes = text[at : tag.start()], bool(tag[1])
+        closes = bool(tag[1])
         if inside and not closes:
             continue
+        piece = text[at : tag.start()]
         if not inside and closes:
             thought += [*answer, piece]
             answer = []
@@ -135,8 +136,8 @@ class _Scalar:
         direct = self.reader.exact(answer)
         if direct is not None:
             return self._checked(direct, "", repaired=False)
-        if answer[0] in "{[`":
-            outcome = self._from_json(answer)
+        if "{" in answer or "[" in answer:
+            outcome = self._from_json(answer, wrapped)
             if outcome is not None:
                 return outcome
         choice = last_choice(answer, self.reader)
@@ -150,27 +151,34 @@ class _Scalar:
     def _discrete(self) -> bool:
         return self.space.type is SpaceType.DISCRETE
 
-    def _from_json(self, answer: str) -> Outcome | None:
-        """Read `{"action": …}`, or a list of numbers where a shape is declared."""
-        found = whole(answer)
-        if found is None:
-            flaw = scan(answer).flaw if _OBJECT.match(answer) else ""
-            return Malformed(f"the JSON {flaw}") if flaw else None
-        value = found.value
-        reasoning = ""
+    def _from_json(self, answer: str, wrapped: bool) -> Outcome | None:
+        """Read `{"action": …}`, or a list of numbers where a shape is declared; None where there is neither."""
+        there = scan(answer)
+        if there.flaw and (wrapped or _OBJECT.match(answer)):
+            return Malformed(f"the JSON {there.flaw}")
+        found = next(filter(self._usable, reversed(there.values[-_MOST_VALUES:])), None)
+        if found is None or (not there.alone and last_choice(answer[found.end :], self.reader) is not None):
+            return None
+        value, reasoning = found.value, _prose(answer[: found.start])
         if isinstance(value, dict):
-            if "action" not in value:
-                return None
-            reasoning, value = _thought_of(value), value["action"]
+            reasoning, value = _thought_of(value) or reasoning, value["action"]
+        return self._meant(value, reasoning, repaired=not found.strict)
+
+    def _usable(self, found: Found) -> bool:
+        value = found.value
+        if isinstance(value, dict):
+            return "action" in value
+        return isinstance(value, list) and bool(self.space.shape) and not deviations(self.space, value)
+
+    def _meant(self, value: Any, reasoning: str, *, repaired: bool) -> Outcome:
+        """Read the JSON value of an action."""
         if isinstance(value, list) and self.space.shape:
             problems = deviations(self.space, value)
-            return Malformed(problems[0], reasoning) if problems else Parsed(value, reasoning)
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            return Malformed(f"{_shown(value)} is not allowed", reasoning)
-        text = value if isinstance(value, str) else str(value)
-        exact = self.reader.exact(text)
+            return Malformed(problems[0], reasoning) if problems else Parsed(value, reasoning, repaired)
+        text = scalar_text(value)
+        exact = self.reader.exact(text) if text else None
         if exact is not None:
-            return self._checked(exact, reasoning, repaired=not found.strict)
+            return self._checked(exact, reasoning, repaired=repaired)
         choice = last_choice(text, self.reader)
         if isinstance(choice, Choice):
             return self._checked(choice.value, reasoning, repaired=True)
@@ -197,9 +205,6 @@ class _Structured:
         self.owns_action = _owns_action(space)
 
     def read(self, answer: str, wrapped: bool) -> Outcome:
-        found = whole(answer)
-        if found is not None:
-            return self._chosen([found], wrapped, "")
         there = scan(answer)
         if there.flaw:
             return Malformed(f"the JSON value at the end {there.flaw}", answer)

@@ -27,6 +27,13 @@ class Seat:
     history: History
     environment: str
     results: list[Result] = field(default_factory=list)
+    system: Message | None = None
+
+    def same(self, system: Message) -> Message:
+        """Return the system message, as the same object as long as its text stays the same."""
+        if self.system is None or (self.system is not system and self.system.content != system.content):
+            self.system = system
+        return self.system
 
     def prompt(self, observation: Observation, content: Content, head: str, tail: str) -> list[Message]:
         """Return the messages that show where the episode stands, results of tool calls included.
@@ -48,9 +55,10 @@ def _answered(
     """Answer each call by a tool message; the last one is the observation itself where that is text."""
     messages = [_tool_message(result, _text(result)) for result in results]
     last = results[-1]
-    if last.observation is observation and isinstance(content, str):
-        messages[-1] = _tool_message(last, str(framed(content, head, tail)))
-        return messages
+    if last.observation is observation:
+        if isinstance(content, str):
+            return [*messages[:-1], _tool_message(last, str(framed(content, head, tail)))]
+        messages[-1] = _tool_message(last, "(shown in the next message)")
     return [*messages, Message("user", framed(content, head, tail))]
 
 

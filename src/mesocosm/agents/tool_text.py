@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mesocosm.agents.loose_json import scan, whole
+from mesocosm.agents.loose_json import scan
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Tool
 
@@ -34,8 +34,7 @@ def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """Return the tool calls that a reply ends with: the last JSON value, one call or a list of calls."""
     if "{" not in text or not any(name in text for name in names):
         return ()
-    found = whole(text)
-    values = [found] if found is not None else scan(text).values
+    values = scan(text).values
     if not values:
         return ()
     last = values[-1].value
