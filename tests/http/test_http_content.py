@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from tests.http.conftest import RawServers
 
 TEXT = b'{"text": "' + b"abc " * 1000 + b'"}'
+# Compressed as at no time in particular: parameters of tests have to be the same in every process.
+GZIP = gzip.compress(TEXT, mtime=0)
 BARE = zlib.compressobj(wbits=-15)
 FORMS = {
-    "gzip": gzip.compress(TEXT),
-    "x-gzip": gzip.compress(TEXT),
-    "GZIP": gzip.compress(TEXT[:50]) + gzip.compress(TEXT[50:]),
+    "gzip": GZIP,
+    "x-gzip": GZIP,
+    "GZIP": gzip.compress(TEXT[:50], mtime=0) + gzip.compress(TEXT[50:], mtime=0),
     "deflate": zlib.compress(TEXT),
     "Deflate": BARE.compress(TEXT) + BARE.flush(),
-    "deflate, gzip": gzip.compress(zlib.compress(TEXT)),
+    "deflate, gzip": gzip.compress(zlib.compress(TEXT), mtime=0),
     "identity": TEXT,
 }
 

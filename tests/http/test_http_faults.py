@@ -288,16 +288,22 @@ async def test_a_hundred_megabytes_are_broken_off_at_the_limit(servers: RawServe
 
 
 async def test_chunks_that_carry_almost_nothing_are_broken_off_too(servers: RawServers) -> None:
+    sent = 0
+
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        nonlocal sent
         while True:
             await talk.send((b"1;" + b"x" * 5000 + b"\r\na\r\n") * 10)
+            sent += 1
 
     server = await servers.start(handle)
     async with Client(max_response=10_000) as client:
         with pytest.raises(ResponseTooLarge):
             await client.request("GET", server.url, timeout=20)
+    # A thousand times 50 kB would carry the 10,000 bytes.
+    assert sent < 500
 
 
 @pytest.mark.parametrize("rest", [OK, b"HTTP/1.1 500 Evil\r\nConte", b"junk"])
@@ -389,8 +395,9 @@ async def test_a_short_timeout_holds_after_a_long_one_on_the_same_connection(
 
     server = await servers.start(handle)
     await client.request("GET", server.url, timeout=600)
-    with pytest.raises(Timeout):
-        await client.request("GET", server.url, timeout=0.05)
+    async with asyncio.timeout(20):
+        with pytest.raises(Timeout):
+            await client.request("GET", server.url, timeout=0.05)
     assert server.connections == 1
 
 

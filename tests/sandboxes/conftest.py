@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -34,12 +35,12 @@ class Programs:
 
     async def says(self, process: ForeignProcess, words: str) -> str:
         """Wait until a line with these words is on stdout, and return the rest of that line."""
+        # An unbuffered print writes the end of its line on its own, so only whole lines have been said.
+        line = re.compile(rf"^{re.escape(words)}(.*)\r?\n", re.MULTILINE)
         async with asyncio.timeout(20):
-            while True:
-                for line in process.stdout_tail(1000).splitlines():
-                    if line.startswith(words):
-                        return line[len(words) :].strip()
+            while not (found := line.search(process._stdout._bytes.decode("utf-8", "replace"))):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
+        return found[1].strip()
 
     async def gone(self, pid: int) -> None:
         """Wait until a process is no more."""

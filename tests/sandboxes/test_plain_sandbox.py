@@ -341,6 +341,22 @@ async def test_the_leader_does_not_outlive_its_supervisor(programs: Programs) ->
     await process.stop()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a parent's death is told only on Linux")
+async def test_the_leader_dies_even_when_its_owner_and_its_supervisor_are_killed(programs: Programs) -> None:
+    end = """
+    supervisor = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    script = OWNER.replace("{end}", end.strip())
+    leader = STUBBORN.replace("ready", "daemon 0")
+    owner = await asyncio.create_subprocess_exec(*(sys.executable, "-c", script, leader), stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    pid = int((await owner.stdout.readline()).split()[0])
+    assert await owner.wait() == -signal.SIGKILL
+    await programs.gone(pid)
+
+
 async def test_a_hundred_processes_at_once_all_come_and_go(programs: Programs) -> None:
     sandbox = PlainSandbox()
     scripts = (f"echo {number}; exit {number}" for number in range(100))
