@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +96,8 @@ def _back_up(path: Path, before: str) -> None:
             source.backup(copy)
         partial.rename(target)
     except (sqlite3.Error, OSError) as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise InfrastructureError(
             f"{path} must be migrated from schema {before}, but its backup {target} cannot be written ({error}); "
             "free space or make the directory writable"
