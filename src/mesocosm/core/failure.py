@@ -206,4 +206,10 @@ class EpisodeError(MesocosmError):
 
     def failure(self) -> Failure:
         """Return the stored form."""
-        return Failure(self.cause, self.rule.boundary, str(self), self.detail, self.stderr)
+        message, detail, stderr = map(writable, (str(self), self.detail, self.stderr))
+        return Failure(self.cause, self.rule.boundary, message, detail, stderr)
+
+
+def writable(text: str) -> str:
+    """Return `text` with lone surrogates (of undecodable file names, say) spelled as escapes, for UTF-8 has none."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 
 def fold(name: str) -> str:
@@ -66,9 +66,9 @@ class Registry:
             raise UnknownName(f"no {self.kind.rstrip('s')} is called {name!r}{suggestion(name, known)}")
         try:
             return found.load()
-        except ImportError as error:
+        except (Exception, SystemExit) as error:
             what = f"{self.kind.rstrip('s')} {found.name!r} ({found.target}, from {found.origin})"
-            raise UsageError(f"{what} cannot be imported: {error}") from error
+            raise UsageError(f"{what} cannot be imported: {_reason(error)}") from error
 
     def entries(self) -> list[Registered]:
         """Return everything registered, sorted by name."""
@@ -89,10 +89,14 @@ class Registry:
 def import_reference(reference: str) -> Any:
     """Return what `package.module:attr` or `path/file.py:attr` names. Raises UsageError that says what is missing."""
     place, _, attribute = reference.rpartition(":")
+    if not place or not attribute:
+        raise UsageError(f"{reference!r} names nothing; write package.module:attr or path/file.py:attr")
     try:
         module = _import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except (ImportError, FileNotFoundError) as error:
-        raise UsageError(f"{reference!r} cannot be imported: {error}") from error
+    except MesocosmError:
+        raise
+    except (Exception, SystemExit) as error:  # foreign code: importing it runs it
+        raise UsageError(f"{reference!r} cannot be imported: {_reason(error)}") from error
     target: Any = module
     for part in attribute.split("."):
         if not hasattr(target, part):
@@ -101,6 +105,10 @@ def import_reference(reference: str) -> Any:
             )
         target = getattr(target, part)
     return target
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, ImportError | FileNotFoundError) else f"{type(error).__name__}: {error}"
 
 
 def _public(module: Any) -> list[str]:
