@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.sandboxes.environment import without_secrets
+from mesocosm.core.secret import without_secrets
 from mesocosm.sandboxes.log import Log
 
 

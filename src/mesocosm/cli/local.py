@@ -60,6 +60,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.option(
     "--env-url", metavar="URL", help=f"Adapter to use if it answers [{DEFAULT_ENV_URL}]; else one is started."
 )
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Variable with a credential that the adapter may see.")
 @click.option("--episodes", type=click.IntRange(min=1), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}].")
 @click.option("--seeds", multiple=True, callback=_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
@@ -138,6 +139,8 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
         "explicit_env_url": given["env_url"] is not None,
         "step_timeout": given["step_timeout"],
     }
+    if given["pass_env"]:
+        source["pass_env"] = list(given["pass_env"])
     if given["domain_id"]:
         source["domain_id"] = given["domain_id"]
     seeds = given["seeds"]

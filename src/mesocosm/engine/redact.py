@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mesocosm.core.secret import is_secret
+
 MARK = "[redacted]"
 
-_NAME = re.compile(
-    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|PAT)(?:_|$|S$)|APIKEY|ACCESS_KEY", re.IGNORECASE
-)
 _SHORTEST = 8
 """Shorter values are words; hiding them would blank ordinary text."""
 
@@ -32,8 +31,8 @@ T = TypeVar("T")
 
 
 def secret_values(environment: Mapping[str, str]) -> set[str]:
-    """Return the values of variables whose names say that they are secret."""
-    return {value for name, value in environment.items() if len(value) >= _SHORTEST and _NAME.search(name)}
+    """Return the values of variables that look like credentials."""
+    return {value for name, value in environment.items() if len(value) >= _SHORTEST and is_secret(name, value)}
 
 
 class Redactor:

@@ -1,5 +1,6 @@
 """Environments behind manifests as benchmarks: kind `environment`."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from mesocosm.core.failure import RunAborted, UsageError
 from mesocosm.core.ports import BenchmarkInfo
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score
+from mesocosm.core.secret import without_secrets
 from mesocosm.core.space import Space
 from mesocosm.core.task import Task
 from mesocosm.environments.adapter import Adapter, Settings
@@ -43,7 +45,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     that a foreign server there is passed over. Otherwise the manifest's adapter is started by `python` (default: this
     interpreter) and has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) bound
     one call. `domain_id` replaces the manifest's id. `domain` is the manifest itself, without an adapter: then no file
-    is read, and a server must answer at `env_url`.
+    is read, and a server must answer at `env_url`. `pass_env` names the variables with credentials that the adapter
+    gets; others that look like one are kept from it.
     """
 
     env_url: str = ""
@@ -54,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_timeout: Seconds = 30.0
     step_timeout: Seconds = 60.0
     reset_timeout: Seconds | None = None
+    pass_env: tuple[str, ...] = ()
 
 
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
@@ -69,6 +73,13 @@ def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
         raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
     _check_url(options.env_url)
     return EnvironmentBenchmark(_manifest(ref.source, options), options)
+
+
+def _place(declared: Sequence[str]) -> PlainSandbox:
+    missing = [name for name in declared if name not in os.environ]
+    if missing:
+        raise UsageError(f"the adapter should get the variable {missing[0]}, but it is not set here")
+    return PlainSandbox(environment=without_secrets(os.environ) | {name: os.environ[name] for name in declared})
 
 
 def _manifest(source: str, options: Options) -> Manifest:
@@ -136,7 +147,7 @@ class EnvironmentBenchmark:
         settings = Settings(
             self._options.env_url, self._options.explicit_env_url, self._options.python, self._options.start_timeout
         )
-        self._adapter = Adapter(self.manifest, settings, self._client, self._place or PlainSandbox())
+        self._adapter = Adapter(self.manifest, settings, self._client, self._place or _place(self._options.pass_env))
         await self._adapter.open(notice)
         self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
 

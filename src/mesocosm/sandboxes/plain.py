@@ -1,12 +1,16 @@
 """Foreign programs run as they are, on this machine and as this user: for an author's own code."""
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from mesocosm.sandboxes.environment import PYTHON, without_secrets
+from mesocosm.core.secret import without_secrets
 from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+
+PYTHON = {"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+"""Whatever the console of the author, or no console at all, an adapter must be able to print."""
 
 
 class PlainSandbox:
@@ -24,7 +28,7 @@ class PlainSandbox:
         logs: Path | None = None,
         log_bytes: int = FILE_BYTES,
     ) -> None:
-        self._environment = without_secrets() if environment is None else dict(environment)
+        self._environment = without_secrets(os.environ) if environment is None else dict(environment)
         self._logs = logs
         self._log_bytes = log_bytes
         self._numbers = count(1)

@@ -1,0 +1,21 @@
+"""Which environment variables hold secrets."""
+
+import re
+from collections.abc import Mapping
+
+_NAME = re.compile(
+    r"PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|APIKEY|(^|_)(KEYS?|TOKENS?|AUTH|PAT|DSN|COOKIE)(_|$)", re.IGNORECASE
+)
+_PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable looks like a credential: by its name, or by a password inside a URL (proxies excepted)."""
+    if _NAME.search(name):
+        return True
+    return bool(_PASSWORD_IN_URL.search(value)) and not name.upper().endswith("_PROXY")
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment` without what looks like a credential."""
+    return {name: value for name, value in environment.items() if not is_secret(name, value)}
