@@ -1,0 +1,8 @@
+"""`python -m bench_common.inference`."""
+
+import sys
+
+from bench_common.inference.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

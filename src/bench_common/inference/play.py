@@ -1,0 +1,89 @@
+"""The run behind `bench` and `multi_bench`: played and kept by the engine, read back in the old shapes."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench_common.core.run import Episode, TraceEvent, TraceEventType
+from bench_common.storage.trace_store import TraceStore
+from mesocosm.cli.main import Options
+from mesocosm.cli.progress import episode_line
+from mesocosm.cli.session import open_results
+from mesocosm.core import episode as core
+from mesocosm.core.ports import Observer, Progress
+from mesocosm.core.run import Run, RunSpec
+from mesocosm.engine import session
+from mesocosm.interop import replay
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+_KNOWN = frozenset(TraceEventType)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run left: its id, the metrics that have a value, episodes in the order of their seeds."""
+
+    run_id: str
+    scores: dict[str, float]
+    episodes: list[Episode]
+
+
+async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> Played:
+    """Run `spec`, keep its traces, and return what came of it. Raises BenchError."""
+    store = open_results(Options())
+    try:
+        run = await session.run(spec, store, [] if quiet else [Lines(env_url)])
+        episodes = await asyncio.to_thread(_kept, store, run)
+    finally:
+        store.close()
+    scores = {metric.name: metric.value for metric in run.metrics if metric.value is not None}
+    return Played(run.id, scores, episodes)
+
+
+def _kept(store: "SqlStore", run: Run) -> list[Episode]:
+    traces = TraceStore()
+    episodes = []
+    for row in replay.all_episodes(store, run.id):
+        events = [_in_old_words(event) for event in replay.trace(row, store.events(row.id), store)]
+        traces.write(row.id, events)
+        document = replay.episode_document(row)
+        document["terminal_info"] = {**document["terminal_info"], **_tokens_per_role(events)}
+        episodes.append(Episode.model_validate(document))
+    return episodes
+
+
+def _in_old_words(event: dict[str, Any]) -> TraceEvent:
+    """Return an event as old readers know them: kinds that came later are technique events of that kind."""
+    kind = event["event_type"]
+    if kind not in _KNOWN:
+        event = {**event, "event_type": TraceEventType.TECHNIQUE_EVENT, "payload": {**event["payload"], "kind": kind}}
+    return TraceEvent.model_validate(event)
+
+
+def _tokens_per_role(events: list[TraceEvent]) -> dict[str, Any]:
+    """Return what the technique multi_agent recorded at the end of an episode."""
+    key = "tokens_per_role"
+    found = next((event.payload[key] for event in reversed(events) if event.payload.get("kind") == key), None)
+    return {} if found is None else {key: found}
+
+
+class Lines(Observer):
+    """Tells on stdout what runs, a line per episode, as programs that read it expect."""
+
+    def __init__(self, env_url: str) -> None:
+        self._env_url = env_url
+        self._planned = 0
+        self._told = 0
+
+    def run_started(self, progress: Progress) -> None:
+        """Say what starts."""
+        self._planned = progress.planned
+        run = progress.run
+        print(f"\nRunning {run.model} on {run.benchmark} ({progress.planned} episodes)\n  env: {self._env_url}")
+
+    def episode_finished(self, episode: core.Episode) -> None:
+        """Print the line of an episode."""
+        self._told += 1
+        print(f"  [{self._told}/{self._planned}] {episode_line(episode)}", flush=True)

@@ -1,0 +1,1 @@
+"""The old place of the reader of GitHub URLs."""

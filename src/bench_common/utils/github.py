@@ -1,0 +1,47 @@
+"""URLs of repositories on GitHub."""
+
+import re
+from urllib.parse import urlsplit
+
+_OWNER = re.compile(r"[A-Za-z0-9-]{1,39}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_SHORT = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+
+
+class InvalidGithubUrl(ValueError):
+    """The text is no URL of a public repository; the message says why."""
+
+
+def normalize_github_url(url: str) -> str:
+    """Return a URL in the one form by which repositories are compared; nothing is checked.
+
+    Lower case, https, no slash and no `.git` at its end; `owner/repo` is one on github.com.
+    """
+    text = url.strip().rstrip("/").lower().removesuffix(".git")
+    if _SHORT.fullmatch(text) and not text.startswith("github.com/"):
+        return f"https://github.com/{text}"
+    if "://" not in text:
+        return f"https://{text}"
+    return re.sub(r"\Ahttp://", "https://", text)
+
+
+def validate_github_url(url: str) -> str:
+    """Return the normalized URL of a repository. Raises InvalidGithubUrl that says what is wrong with it."""
+    normal = normalize_github_url(url)
+    try:
+        parts = urlsplit(normal)
+        host = parts.netloc
+    except ValueError as error:
+        raise InvalidGithubUrl(f"{url!r} is no URL: {error}") from error
+    if parts.scheme != "https" or host != "github.com":
+        raise InvalidGithubUrl(f"{url!r} is no repository on GitHub; write https://github.com/OWNER/REPO")
+    if parts.query or parts.fragment:
+        raise InvalidGithubUrl(f"{url!r} has more than a repository in it; leave out what follows its name")
+    owner, _, repository = parts.path.removeprefix("/").partition("/")
+    if not _OWNER.fullmatch(owner):
+        raise InvalidGithubUrl(f"{url!r} names no owner; write https://github.com/OWNER/REPO")
+    if not _REPOSITORY.fullmatch(repository) or repository in {".", ".."}:
+        raise InvalidGithubUrl(
+            f"{url!r} names no repository of {owner}; give the repository itself, not a page or a file inside it"
+        )
+    return normal
