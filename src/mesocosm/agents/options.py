@@ -54,8 +54,9 @@ def read_options(given: Mapping[str, Any]) -> LoopOptions:
         except UsageError as error:
             problems.append(Problem(name, str(error)))
     if problems:
+        last = problems.pop()
         known = f"the step loop has the options {', '.join(_READERS)}"
-        raise InvalidInput("options of the step loop", [*problems, Problem("", known)])
+        raise InvalidInput("options of the step loop", [*problems, Problem(last.path, last.message, known)])
     return LoopOptions(**chosen)
 
 
