@@ -19,10 +19,12 @@ async def test_implements_the_protocol_that_agents_meet() -> None:
 
 async def test_the_last_entry_ends_the_episode() -> None:
     played = context()
+    over = []
     await played.step("x", reasoning="r", role="s")
-    assert not played.over
+    over.append(played.over)
     await played.step("y")
-    assert played.over
+    over.append(played.over)
+    assert over == [False, True]
     assert played.reward == 0.5
     assert [(acted.action, acted.reasoning, acted.role) for acted in played.actions] == [("x", "r", "s"), ("y", "", "")]
 
@@ -42,9 +44,9 @@ async def test_an_agent_that_goes_on_is_told_so() -> None:
     await played.ask(ModelRequest(()))
     with pytest.raises(ScriptEnded, match="1 replies"):
         await played.ask(ModelRequest(()))
+    environment = ScriptedEnvironment("a", "b")
+    await environment.step(1)
     with pytest.raises(ScriptEnded, match="answers 1 actions"):
-        environment = ScriptedEnvironment("a", "b")
-        await environment.step(1)
         await environment.step(2)
 
 
