@@ -21,7 +21,6 @@ LEAST_ENLARGED = 2048
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 _DETAIL = 4000
-_DEFAULTS = ModelSettings("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Decider:
         Raises EpisodeError: malformed_action after the last re-ask, reply_truncated when replies are cut at the token
         limit, refused when the provider withheld the reply, and whatever the model call raises.
         """
-        settings: ModelSettings = getattr(self._context, "settings", _DEFAULTS)
+        settings = self._context.settings
         request = self._request(messages, settings)
         asks_left = self._setting.options.reask
         cut_off: EpisodeError | None = None
