@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.installed
 	$(BIN)/mesocosm demo
+	@echo; echo "These commands are in $(BIN); to have them at hand:  source $(BIN)/activate"
 
 test: $(VENV)/.installed-test
 	PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
