@@ -41,6 +41,7 @@ def test_an_answer_that_is_a_value_in_any_spelling(text: str, value: str) -> Non
         ('{"action": "left"}', "left"),
         ("The best move is up. Not down.", "up"),
         ("\\boxed{\\text{down}}, and left would be wrong", "down"),
+        ("<answer>left</answer> and right is a wall", "left"),
         ("Action: left\nObservation: a wall.\nAction: right", "right"),
         ("My move: go left, because right leads to a trap", "left"),
         ("Between left and right, I prefer `left`.", "left"),

@@ -1,9 +1,10 @@
 """The choice that a text makes: the last explicit one, else the last one mentioned and not ruled out.
 
 Explicit are a labelled choice (`Action: left`, `the answer is B`), a verb of choosing with its object (`I choose B`), a
-box (`\\boxed{B}`), a first or last line that holds nothing else, and bold, quotes or backticks around the last words. A
-mention is ruled out by what stands before it in its clause (`not left`, `because A is bad`, `rather than left`) or by a
-verdict right after it (`A is wrong`). Clauses end at punctuation and at but, so, then.
+box or tag (`\\boxed{B}`, `<answer>B</answer>`), a first or last line that holds nothing else, and bold, quotes or
+backticks around the last words. A mention is ruled out by what stands before it in its clause (`not left`, `because A
+is bad`, `rather than left`) or by a verdict right after it (`A is wrong`). Clauses end at punctuation and at but, so,
+then.
 """
 
 import re
@@ -32,6 +33,7 @@ _VERB = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _BOX = re.compile(r"\\boxed\{(?:\\(?:text|mathrm|textbf)\{)?([^{}\n]{0,200})\}")
+_TAGGED = re.compile(r"<(?:final_)?(?:answer|action|choice|move)>([^<>\n]{1,200})</", re.IGNORECASE)
 _TAIL = re.compile(r"""(?:\*\*|__|[`"'*“‘])([^*`"“”\n]{1,200})(?:\*\*|__|[`"'*”’])[.!]?\Z""")
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s")
 _CLAUSE_END = re.compile(r".*[.;!?\n,:]", re.DOTALL)
@@ -191,8 +193,9 @@ def _marked(text: str) -> Iterator[_Mark]:
         clause = _CLAUSE_END.sub("", text[max(match.start() - 60, 0) : match.start()])
         if not _DOUBT.search(clause):
             yield _Mark(match.start(), "verb", text[match.end() : match.end() + _CONTENT].partition("\n")[0])
-    for match in deque(_BOX.finditer(text), _LOOKED_AT):
-        yield _Mark(match.start(), "box", match[1])
+    for pattern in (_BOX, _TAGGED):
+        for match in deque(pattern.finditer(text), _LOOKED_AT):
+            yield _Mark(match.start(), "box", match[1])
     yield from _lone_lines(text)
 
 

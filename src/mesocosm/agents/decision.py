@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mesocosm.agents.instructions import Path, closing
-from mesocosm.agents.parsing import Malformed, split_thought
+from mesocosm.agents.parsing import Malformed, Parsed, split_thought
 from mesocosm.agents.setting import Setting
 from mesocosm.agents.technique import Act, Answer, Refusal, Technique
 from mesocosm.agents.tool_text import calls_in
@@ -27,10 +26,9 @@ _DETAIL = 4000
 class Move:
     """An action; `message` is the answer as it is remembered, `cut` whether the reply ended at the token limit."""
 
-    action: Any
+    parsed: Parsed
     reasoning: str
     message: Message
-    repaired: bool = False
     cut: bool = False
 
 
@@ -140,7 +138,7 @@ class Decider:
         reasoning = outcome.reasoning
         if reply.reasoning:
             reasoning = f"{reply.reasoning}\n\n{reasoning}" if reasoning else reply.reasoning
-        return Move(outcome.action, reasoning, _answer(reply), outcome.repaired, cut)
+        return Move(outcome, reasoning, _answer(reply), cut)
 
     async def _called(self, reply: ModelReply, calls: Sequence[ToolCall], *, native: bool) -> Calls | Malformed:
         """Find out what becomes of each call; one that cannot be made stops all of them, before any is made."""

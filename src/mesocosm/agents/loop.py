@@ -18,7 +18,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import Tool
 from mesocosm.core.ports import Context, Observation, Step
-from mesocosm.core.space import Space, deviations
+from mesocosm.core.space import deviations
 
 MOST_ANSWERS = 8
 """Rounds of tool calls in a row that may pass without an action."""
@@ -74,7 +74,7 @@ class _Play:
                 await self._equip()
             decider = Decider(self.context, self.setting, self.techniques, self.toolbox)
             observation = await self.context.reset()
-            self._check("observation", self.setting.observation_space, observation.data, observation.notes)
+            self._check(observation, observation.notes)
             prompt = observation.system_prompt
             self.environment = self.setting.info.system_prompt if prompt is None else prompt
             while not self.context.over:
@@ -139,13 +139,13 @@ class _Play:
         return seat.same(instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections))
 
     async def _move(self, move: Move, seat: Seat) -> Observation:
-        if self.setting.parser.structured:
-            self._check("action", self.setting.action_space, move.action)
-        if move.repaired:
+        for deviation in move.parsed.deviations:
+            self._warn_of("action", deviation)
+        if move.parsed.repaired:
             self.context.record(Kind.LOG, {"message": "the reply does not spell its action as asked", "repaired": True})
         if move.cut:
             self._warn_once("a reply was cut at the token limit and taken as it stands; --max-tokens raises the limit")
-        return (await self._step(move.action, move.reasoning, seat)).observation
+        return (await self._step(move.parsed.action, move.reasoning, seat)).observation
 
     async def _step(self, action: Any, reasoning: str, seat: Seat) -> Step:
         step = await self.context.step(action, reasoning=reasoning, role=seat.role)
@@ -156,7 +156,7 @@ class _Play:
                 seat.environment = prompt
         for technique in self.techniques:
             await technique.after_step(action, step, self.context.steps, seat.role)
-        self._check("observation", self.setting.observation_space, observation.data, (*observation.notes, *step.notes))
+        self._check(observation, (*observation.notes, *step.notes))
         return step
 
     async def _call(self, decision: Calls, seat: Seat, observation: Observation) -> Observation:
@@ -189,12 +189,16 @@ class _Play:
             return Result(call, native, observation=step.observation)
         return Result(call, native, text)
 
-    def _check(self, what: str, space: Space | None, value: Any, notes: Sequence[str] = ()) -> None:
+    def _check(self, observation: Observation, notes: Sequence[str]) -> None:
         """Warn of deviations, once for each kind; what the environment's notes say already is not repeated."""
+        space = self.setting.observation_space
         if space is None or any(_OUTSIDE in note for note in notes):
             return
-        for deviation in deviations(space, value, limit=_NAMED):
-            self._warn_once(f"an {what} {_OUTSIDE} {what} space: {deviation}")
+        for deviation in deviations(space, observation.data, limit=_NAMED):
+            self._warn_of("observation", deviation)
+
+    def _warn_of(self, what: str, deviation: str) -> None:
+        self._warn_once(f"an {what} {_OUTSIDE} {what} space: {deviation}")
 
     def _warn_once(self, message: str) -> None:
         kind = _INDEX.sub("[]", message)

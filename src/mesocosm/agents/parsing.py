@@ -29,16 +29,23 @@ _OBJECT = re.compile(r"(?:```\w{0,8}\s{0,8})?\{")
 _WRAPPER = frozenset(("action", "reasoning", "reason", "rationale", "thought", "thoughts", "explanation"))
 _MOST_VALUES = 32
 """JSON values of one reply that are tried, from the last one back."""
+_NAMED = 3
+"""Deviations of one action that are named."""
 _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """An action and the thought beside it; `repaired` when it was not spelled as asked for."""
+    """An action and the thought beside it.
+
+    `repaired` when it was not spelled as asked for; `deviations` tell how it breaks its space all the same, which only
+    json spaces and unknown fields of composite ones may.
+    """
 
     action: Any
     reasoning: str = ""
     repaired: bool = False
+    deviations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +230,12 @@ class _Structured:
             if done.problems:
                 return Malformed("; ".join(done.problems[:3]), reasoning)
             reasoning = reasoning or _extra_thought(done.value, self.space)
-            return Parsed(done.value, reasoning, repaired=done.changed or not found.strict)
-        problems = deviations(self.space, value)
+            problems = deviations(self.space, done.value, limit=_NAMED)
+            return Parsed(done.value, reasoning, done.changed or not found.strict, tuple(problems))
+        problems = deviations(self.space, value, limit=_NAMED)
         if problems and not isinstance(value, dict | list):
             return Malformed(f"the action {problems[0]}", reasoning)
-        return Parsed(value, reasoning, repaired=not found.strict)
+        return Parsed(value, reasoning, not found.strict, tuple(problems))
 
     def _forms(self, found: Found, wrapped: bool) -> Iterator["_Form"]:
         """Yield a value as it may be meant: what `{"action": …}` holds, and the value itself."""
