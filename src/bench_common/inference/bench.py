@@ -1,5 +1,6 @@
 """One model in one environment that is served somewhere already."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ async def bench(  # noqa: PLR0917 - the order is the original's
 
     started = time.monotonic()
     name = allowed_model(model, allow_any_model=allow_any_model)
-    source = environment(domain_id, env_url, domain)
+    source = await asyncio.to_thread(environment, domain_id, env_url, domain)
     await check_health(env_url)
     spec = RunSpec(
         source,

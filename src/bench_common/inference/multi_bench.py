@@ -1,5 +1,6 @@
 """Several models in one environment, one for each role."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ async def multi_bench(  # noqa: PLR0917 - the order is the original's
         raise ValueError("multi_bench needs at least one agent: pass agents={role: AgentConfig(model=…)}")
     started = time.monotonic()
     models = {role: allowed_model(agent.model, allow_any_model=allow_any_model) for role, agent in agents.items()}
-    source = environment(domain_id, env_url, domain)
+    source = await asyncio.to_thread(environment, domain_id, env_url, domain)
     await check_health(env_url)
     options = {
         "agents": {role: agent.model_dump(mode="json") for role, agent in agents.items()},

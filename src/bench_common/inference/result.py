@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_common.core.run import Episode
 
-_WIDTH = 40
-_LONGEST_VALUE = 24
-_LONGEST_NAME = 12
+_NAME = 12
+_VALUE = 24
+_WIDTH = 4 + _NAME + _VALUE
 
 
 @dataclass
@@ -66,8 +66,8 @@ class BenchResult:
             rows.append(("failed", str(self.failed)))
         # Plain characters: consoles of Windows cannot encode those made for boxes.
         edge = f"+{'-' * (_WIDTH - 2)}+"
-        lines = (f"{name[:_LONGEST_NAME]:<{_LONGEST_NAME}} {value[:_LONGEST_VALUE]}" for name, value in rows)
-        return "\n".join([edge, *(f"| {line:<{_WIDTH - 4}} |" for line in lines), edge])
+        lines = (f"| {name[:_NAME]:<{_NAME}} {value[:_VALUE]:<{_VALUE}}|" for name, value in rows)
+        return "\n".join([edge, *lines, edge])
 
     def _scoreable(self) -> "list[Episode]":
         return [episode for episode in self.episodes if episode.status in ("completed", "truncated", "timeout")]

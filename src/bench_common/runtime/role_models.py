@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bench_common.runtime.multi_agent_loop import ROLE
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import MODELS
@@ -29,7 +30,7 @@ class RoleModels:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
-        self._models: dict[str, Model] = {name: open_model(ModelSettings(name)) for name in set(names.values())}
+        self._models: dict[str, Model] = {name: open_model(ModelSettings(name)) for name in sorted(set(names.values()))}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -40,6 +41,7 @@ class RoleModels:
             images=all(one.images for one in each),
             tools=all(one.tools for one in each),
             local=all(one.local for one in each),
+            content=digest([one.content for one in each]) if any(one.content for one in each) else "",
         )
 
     async def check(self) -> None:
