@@ -1,5 +1,6 @@
 """The signature: equal exactly when two runs are the same experiment."""
 
+from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.run import RunSpec
 
@@ -10,17 +11,20 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_con
     `model_content` is that of the model's Capabilities.
     Covered: benchmark and its content, agent with options, model with settings, tasks and trials, the limits that end
     an episode. Not covered: concurrency, run budgets, timeouts of calls, paths, names, tags.
+    Raises UsageError for a setting that JSON cannot express, such as NaN.
     """
     limits = spec.limits
-    return digest(
-        {
-            "benchmark": benchmark_id,
-            "content": benchmark_digest,
-            "agent": {"name": spec.agent.name, "options": spec.agent.options},
-            "model": spec.model.identity(model_content),
-            "seeds": spec.selection.seeds,
-            "count": spec.selection.count if spec.selection.seeds is None else None,
-            "trials": spec.selection.trials,
-            "limits": [limits.episode_steps, limits.episode_seconds, limits.episode_tokens],
-        }
-    )
+    covered = {
+        "benchmark": benchmark_id,
+        "content": benchmark_digest,
+        "agent": {"name": spec.agent.name, "options": spec.agent.options},
+        "model": spec.model.identity(model_content),
+        "seeds": spec.selection.seeds,
+        "count": spec.selection.count if spec.selection.seeds is None else None,
+        "trials": spec.selection.trials,
+        "limits": [limits.episode_steps, limits.episode_seconds, limits.episode_tokens],
+    }
+    try:
+        return digest(covered)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"a setting of the agent or the model cannot be used: {error}") from error

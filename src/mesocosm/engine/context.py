@@ -24,8 +24,16 @@ class Over(Exception):
     """Unwinds an agent that goes on after its episode has ended."""
 
 
-PASSED = (EpisodeError, RunAborted, InfrastructureError, Over, TimeoutError)
-"""What crosses a boundary as it is: errors that know their cause, the end of the run, and our own signals."""
+PASSED = (EpisodeError, RunAborted, InfrastructureError, Over)
+"""What crosses a boundary as it is: errors that know their cause, the end of the run, and our own signal."""
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Return whether foreign code raised `error` by itself: `sys.exit` counts, our own cancellation does not."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, Exception | SystemExit) and not isinstance(error, PASSED)
 
 
 class boundary:  # noqa: N801
@@ -43,11 +51,11 @@ class boundary:  # noqa: N801
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PASSED):
+        if error is not None and is_foreign(error):
             raise foreign(self.cause, self.what, error) from error
 
 
-def foreign(cause: Cause, what: str, error: Exception) -> EpisodeError:
+def foreign(cause: Cause, what: str, error: BaseException) -> EpisodeError:
     """Return an exception of foreign code as a failure with its traceback as detail."""
     frames = "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
     return EpisodeError(cause, f"{what} raised {type(error).__name__}: {error}", detail=frames)
@@ -126,20 +134,11 @@ class EpisodeContext:
         self._recorder.record(Kind.ACTION, payload, number)
         with boundary(Cause.ENVIRONMENT_ERROR, f"step {number} of the environment"):
             step = await self._world.step(action)
+        self._record_step(step, number, role)
+        # Only now: what cannot be written must not come into the row either.
         episode.steps = number
         episode.total_reward += step.reward
         episode.terminal_info = step.info
-        result: dict[str, Any] = {
-            "reward": step.reward,
-            "terminated": step.terminated,
-            "truncated": step.truncated,
-            "info": step.info,
-        }
-        if step.system_prompt is not None:
-            result["system_prompt"] = step.system_prompt
-        if role:
-            result["role"] = role
-        self._recorder.record(Kind.STEP_RESULT, result, number)
         self._observe(step.observation)
         for note in step.notes:
             self.warn(note)
@@ -166,11 +165,11 @@ class EpisodeContext:
             self._oracle,
         )
         retries: list[dict[str, Any]] = []
-        with boundary(Cause.MODEL_INVALID, f"model {self._caller.model}"):
+        with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}"):
             reply = await self._caller.ask(
                 replace(request, trial=self.trial, view=view), lambda retry: self._retry(retry, step, retries)
             )
-        self._record_call(request, reply, places, retries, step)
+            self._record_call(request, reply, places, retries, step)
         spent = self._episode.usage = self._episode.usage + reply.usage
         budget = self._limits.episode_tokens
         if budget is not None and spent.total > budget:
@@ -195,7 +194,9 @@ class EpisodeContext:
         self.over = True
 
     def end_for_time(self) -> None:
-        """Mark the episode as over because its seconds are used up."""
+        """Mark the episode as over because its seconds are used up, unless it is over already."""
+        if self.over:
+            return
         self._episode.terminal_info = {"reason": "wall_time_limit", **self._episode.terminal_info}
         self.end(EpisodeStatus.TIMEOUT)
 
@@ -209,14 +210,29 @@ class EpisodeContext:
         with boundary(Cause.ENVIRONMENT_ERROR, "oracle of the environment"):
             return await self._world.oracle()
 
+    def _record_step(self, step: Step, number: int, role: str) -> None:
+        result: dict[str, Any] = {
+            "reward": step.reward,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+            "info": step.info,
+        }
+        if step.system_prompt is not None:
+            result["system_prompt"] = step.system_prompt
+        if role:
+            result["role"] = role
+        with boundary(Cause.ENVIRONMENT_INVALID, f"writing down the result of step {number}"):
+            self._recorder.record(Kind.STEP_RESULT, result, number)
+
     def _observe(self, observation: Observation) -> None:
         self._observation = observation.data
-        payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
-        if observation.content_type != "application/json":
-            payload["content_type"] = observation.content_type
-        if observation.system_prompt is not None:
-            payload["system_prompt"] = observation.system_prompt
-        self._recorder.record(Kind.OBSERVATION, payload, self._episode.steps)
+        with boundary(Cause.ENVIRONMENT_INVALID, "writing down an observation"):
+            payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
+            if observation.content_type != "application/json":
+                payload["content_type"] = observation.content_type
+            if observation.system_prompt is not None:
+                payload["system_prompt"] = observation.system_prompt
+            self._recorder.record(Kind.OBSERVATION, payload, self._episode.steps)
         for note in observation.notes:
             self.warn(note)
 

@@ -6,16 +6,20 @@ from collections.abc import Callable
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, MesocosmError, RunAborted
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.run import Run
 from mesocosm.core.task import Task
-from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign
+from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
 from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Caller
+
+
+class Withdrawn(Exception):
+    """An episode came to no end and stays owed, and so would every further one; the text says why."""
 
 
 class Player:
@@ -45,7 +49,8 @@ class Player:
         """Play one owed episode and hand it to the journal.
 
         Whatever the foreign code does, the outcome is an episode with a status and its scores, or an episode that
-        stays owed because it was cancelled. Raises RunAborted when every further episode would fail alike.
+        stays owed because it was cancelled. Raises RunAborted when every further episode would fail alike, Withdrawn
+        when it would stay owed alike.
         """
         task = planned.task
         episode = Episode(
@@ -64,9 +69,10 @@ class Player:
         recorder.record(Kind.EPISODE_START, {"seed": task.seed, "task": task.id, "trial": planned.trial}, 0)
         try:
             await self._attempt(task, episode, recorder)
+            _respect_cancellation()
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode))
             self._end(episode, recorder)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, RunAborted, Withdrawn):
             if recorder.written:
                 episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
                 recorder.record(Kind.LOG, {"message": "cancelled before its end; it is owed"}, episode.steps)
@@ -93,36 +99,46 @@ class Player:
             pass
         except EpisodeError as error:
             self._fail(episode, recorder, error)
-        except MesocosmError as error:
-            if isinstance(error, RunAborted | InfrastructureError):
+        except BaseException as error:
+            # The boundary of the agent: whatever else it raises is its failure.
+            if not is_foreign(error):
                 raise
-            self._fail(episode, recorder, foreign(Cause.INTERNAL, "the engine", error))
-        except Exception as error:  # noqa: BLE001  (the boundary of the agent: whatever it raises is its failure)
             self._fail(episode, recorder, foreign(Cause.AGENT_ERROR, "the agent", error))
         finally:
             if environment is not None:
-                await environment.close()
+                await self._close(environment, context)
 
     async def _play(self, context: EpisodeContext) -> None:
         if not self._timed:
             await self._parts.agent.play(context)
             return
+        context.deadline = deadline = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as context.deadline:
+            async with deadline:
                 await self._parts.agent.play(context)
-        except TimeoutError as error:
-            if context.deadline is None or not context.deadline.expired():
-                raise foreign(Cause.AGENT_ERROR, "the agent", error) from error
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+        # Asked for apart from the exception: an agent may swallow its cancellation and return.
+        if deadline.expired():
             context.end_for_time()
+
+    async def _close(self, environment: Environment, context: EpisodeContext) -> None:
+        try:
+            await environment.close()
+        except BaseException as error:
+            if not is_foreign(error):
+                raise
+            context.warn(writable(f"close of the environment raised {type(error).__name__}: {error}"))
 
     def _fail(self, episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
         if error.rule.fatal:
             raise RunAborted(str(error)) from error
         if error.rule.owed:
-            raise asyncio.CancelledError(str(error)) from error
+            raise Withdrawn(str(error)) from error
         episode.status = EpisodeStatus.FAILED
         episode.failure = error.failure()
-        episode.terminal_info = {**episode.terminal_info, "error": str(error)}
+        episode.terminal_info = {**episode.terminal_info, "error": episode.failure.message}
         if error.cause is Cause.BUDGET:
             episode.terminal_info["reason"] = Cause.BUDGET.value
         recorder.record(Kind.ERROR, episode.failure, episode.steps)
@@ -143,3 +159,10 @@ class Player:
             episode.steps,
         )
         recorder.finish()
+
+
+def _respect_cancellation() -> None:
+    """Raise CancelledError in a cancelled task, whatever foreign code made of the first one."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

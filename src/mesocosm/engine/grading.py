@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mesocosm.core.episode import SCOREABLE, Episode
+import msgspec
+
+from mesocosm.core.episode import FINISHED, SCOREABLE, Episode
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ports import Benchmark, Store
 from mesocosm.core.run import Run
@@ -12,6 +14,7 @@ from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.plan import planned
+from mesocosm.stats import usable
 
 GROUP = 500
 """Episodes whose new scores are written together."""
@@ -21,20 +24,36 @@ async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[
     """Return the scores of an episode that is over.
 
     Only an episode that ended in the ordinary way reaches the benchmark's grader. A failure of the agent's own doing
-    counts as worst, any other failure leaves every score missing with its cause.
+    counts as worst, any other failure leaves every score missing with its cause, and so does a grader that raises. A
+    score that a metric needs and the grader did not give is missing too.
     """
     names = dict.fromkeys(metric.score for metric in benchmark.info.metrics)
     if episode.status in SCOREABLE:
         try:
             with boundary(Cause.GRADER_ERROR, "the grader"):
-                return await benchmark.grade(task, episode)
+                given = {score.name: _usable(score) for score in await benchmark.grade(task, episode)}
         except EpisodeError as error:
-            return [Score(name, missing=error.cause, explanation=str(error)) for name in names]
+            return [Score(name, missing=error.cause, explanation=error.failure().message) for name in names]
+        return [*given.values(), *(Score(name, missing=Cause.VALUE_MISSING) for name in names if name not in given)]
     failure = episode.failure
     if episode.valid and failure is not None:
         return [Score(name, worst=True, explanation=failure.message) for name in names]
     cause = failure.cause if failure else Cause.INTERNAL
     return [Score(name, missing=cause) for name in names]
+
+
+def _usable(score: Score) -> Score:
+    """Return a score that can be stored and counted: missing with the reason where its value is no finite number."""
+    if not isinstance(score, Score) or not isinstance(score.name, str) or not isinstance(score.explanation, str):
+        raise TypeError(f"{score!r:.200} is no score")
+    value = score.value
+    if value is None:
+        valued = score.worst or score.missing is not None
+        return score if valued else msgspec.structs.replace(score, missing=Cause.VALUE_MISSING)
+    if isinstance(value, int | float) and usable(value):
+        return score
+    explanation = score.explanation or f"{value!r:.80} is no finite number"
+    return msgspec.structs.replace(score, value=None, missing=Cause.VALUE_UNUSABLE, explanation=explanation)
 
 
 async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable[[int], None] | None = None) -> Run:
@@ -66,6 +85,8 @@ def _with_tasks(run: Run, benchmark: Benchmark, store: Store) -> Iterator[tuple[
     while True:
         page = store.episodes(run.id, cursor=cursor)
         for episode in page.items:
+            if episode.status not in FINISHED:
+                continue
             item = next((item for item in plan if (item.digest, item.trial) == episode.key), None)
             if item is None:
                 raise UsageError(

@@ -31,7 +31,7 @@ class Rate:
 
 
 class Budget:
-    """What a run may spend in all: seconds, tokens, US dollars. Counts what earlier sessions of the run spent."""
+    """What a run may spend: tokens and US dollars in all, earlier sessions included, and seconds in this session."""
 
     def __init__(self, limits: Limits, spent: Usage = NOTHING) -> None:
         self.limits = limits

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.ports import Journal, Parts, Planned
 from mesocosm.core.run import Run
-from mesocosm.engine.episode import Player
+from mesocosm.engine.episode import Player, Withdrawn
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.redact import Redactor
@@ -52,19 +53,22 @@ class LocalExecutor:
             if reason := budget.exhausted():
                 self.stop(reason)
                 return
-            await player.play(planned)
+            try:
+                await player.play(planned)
+            except Withdrawn as withdrawn:
+                self.stop(str(withdrawn))
 
         scheduler = self._scheduler = Scheduler(parallel, play)
         self._tracker.watch(scheduler)
         if self.stopped:
             return
-        flusher = asyncio.create_task(_flush(player))
+        keeper = asyncio.create_task(self._keep(player, budget, journal))
         try:
             await scheduler.run(owed)
         finally:
-            flusher.cancel()
+            keeper.cancel()
             with suppress(asyncio.CancelledError):
-                await flusher
+                await keeper
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""
@@ -72,12 +76,21 @@ class LocalExecutor:
         if self._scheduler is not None:
             self._scheduler.stop(grace)
 
+    async def _keep(self, player: Player, budget: Budget, journal: Journal) -> None:
+        """Write what running episodes recorded, and end them when a budget is used up or the store fails.
 
-async def _flush(player: Player) -> None:
-    """Write what running episodes recorded, sparing those that may well end before their events are due."""
-    while True:
-        await asyncio.sleep(FLUSH_S / 2)
-        due = time.time() - FLUSH_S / 2
-        for recorder in list(player.active.values()):
-            if recorder.pending_since is not None and recorder.pending_since <= due:
-                recorder.flush()
+        Episodes that may well end before their events are due are spared. Raises InfrastructureError.
+        """
+        try:
+            while True:
+                await asyncio.sleep(FLUSH_S / 2)
+                await journal.room()
+                if not self.stopped and (reason := budget.exhausted()):
+                    self.stop(reason)
+                due = time.time() - FLUSH_S / 2
+                for recorder in list(player.active.values()):
+                    if recorder.pending_since is not None and recorder.pending_since <= due:
+                        recorder.flush()
+        except InfrastructureError as error:
+            self.stop(str(error), 0.0)
+            raise

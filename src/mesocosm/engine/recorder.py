@@ -11,6 +11,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
 from mesocosm.core.ports import Blob, Chunk, Entry, Journal
+from mesocosm.core.score import Score
 from mesocosm.engine.redact import Redactor
 
 CHUNK_EVENTS = 128
@@ -122,7 +123,13 @@ class Recorder:
             row.terminal_info = self._redactor.value(episode.terminal_info, dict[str, Any])
         if episode.failure is not None:
             row.failure = self._redactor.value(episode.failure, type(episode.failure))
+        if any(score.explanation for score in episode.scores):
+            row.scores = tuple(self._explained(score) for score in episode.scores)
         return row
+
+    def _explained(self, score: Score) -> Score:
+        clean = self._redactor.text(score.explanation)
+        return score if clean == score.explanation else msgspec.structs.replace(score, explanation=clean)
 
     def _take(self) -> list[Chunk]:
         if not self._lines:

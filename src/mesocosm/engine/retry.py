@@ -78,7 +78,8 @@ class Caller:
             reply = await self.model.ask(request)
         except EpisodeError as error:
             if error.overload:
-                concurrency.overloaded(started, error.retry_after)
+                asked = error.retry_after
+                concurrency.overloaded(started, None if asked is None else self._backoff.wait(1, asked))
             raise
         finally:
             concurrency.release()

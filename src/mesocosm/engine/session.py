@@ -1,21 +1,31 @@
 """A run from spec to numbers. This is the library's entry point, and the whole story on one screen."""
 
 import asyncio
+import logging
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 import mesocosm
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import EpisodeError, InfrastructureError, MesocosmError, RunAborted, UsageError
+from mesocosm.core.failure import (
+    EpisodeError,
+    InfrastructureError,
+    MesocosmError,
+    RunAborted,
+    RunHeld,
+    UsageError,
+    writable,
+)
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import Executor, Observer, Parts, Store
+from mesocosm.core.ports import Executor, Journal, Observer, Parts, Store
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
@@ -28,6 +38,10 @@ from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
 """Distinct warnings kept on a run; every one is in the traces."""
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -63,12 +77,14 @@ async def run(
 ) -> Run:
     """Start a new run of `spec`, play it, and return it with its numbers.
 
-    Raises UsageError before anything is stored when the spec cannot work, InfrastructureError when the store fails.
-    A run that was stopped comes back with status `stopped` and can be given to `resume`.
+    Raises UsageError and RunAborted before anything is stored when the spec or the model cannot work,
+    InfrastructureError when the store fails. A run that was stopped comes back with status `stopped`, one that broke
+    off with `failed` and the reason; both can be given to `resume`. When the task is cancelled, what is finished is
+    kept and the run is left `stopped`.
     """
-    parts = open_parts(spec)
-    record = new_run(spec, parts, Redactor((settings or Settings()).secrets))
-    return await _Session(record, parts, store, observers, control, settings).work(new=True)
+    async with _opened(spec) as parts:
+        record = new_run(spec, parts, Redactor((settings or Settings()).secrets))
+        return await _Session(record, parts, store, observers, control, settings).work(new=True)
 
 
 async def resume(
@@ -85,17 +101,30 @@ async def resume(
     process works on it.
     """
     record = await asyncio.to_thread(store.get_run, run_id)
-    parts = open_parts(record.spec)
-    _same_experiment(record, parts)
-    return await _Session(record, parts, store, observers, control, settings).work(new=False)
+    async with _opened(record.spec) as parts:
+        _same_experiment(record, parts)
+        return await _Session(record, parts, store, observers, control, settings).work(new=False)
 
 
 def open_parts(spec: RunSpec) -> Parts:
     """Return benchmark, model and agent of `spec` from the registries. Raises UsageError naming what cannot work."""
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
-    model = MODELS.get("catalogue")(spec.model)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
+    # Last, for it alone may hold something before it is used.
+    model = MODELS.get("catalogue")(spec.model)
     return Parts(benchmark, model, agent)
+
+
+@asynccontextmanager
+async def _opened(spec: RunSpec) -> AsyncIterator[Parts]:
+    parts = open_parts(spec)
+    try:
+        yield parts
+    finally:
+        try:
+            await parts.benchmark.close()
+        finally:
+            await parts.model.close()
 
 
 def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Run:
@@ -133,7 +162,7 @@ def _same_experiment(record: Run, parts: Parts) -> None:
     if signature(record.spec, info.id, info.digest, content) == record.signature:
         return
     changes = [
-        f"{what} was {before}, is {now}"
+        f"the {what} was {before}, is {now}"
         for what, before, now in (
             ("benchmark", record.benchmark, info.id),
             ("version", record.benchmark_version, info.version),
@@ -141,8 +170,11 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         )
         if before != now
     ]
+    if not changes:
+        # The spec is the stored one, so what is left is the content of the file that the model answers from.
+        changes = [f"what {record.model} answers from has changed"]
     raise UsageError(
-        f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes) or 'settings changed'}. "
+        f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes)}. "
         "Bring the old content back, or start a new run."
     )
 
@@ -162,97 +194,124 @@ class _Session:
         self.record = record
         self.parts = parts
         self.store = store
-        self.observers = observers
+        self.observers = list(observers)
         self.control = control or Control()
         self.settings = settings or Settings()
+        self.redactor = Redactor(self.settings.secrets)
         self.warnings = dict.fromkeys(record.warnings)
+        self.holder = store.holder()
+        self.held = False
 
     async def work(self, *, new: bool) -> Run:
-        """Check, hold, open, play, measure, release: in this order, and backwards whatever happens."""
-        store, parts = self.store, self.parts
+        """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
+        await self._check()
+        if new:
+            self.record = await _whole(self.store.add_run, self.record)
         try:
-            await self._check()
-            if new:
-                self.record = await asyncio.to_thread(store.add_run, self.record)
-            holder = store.holder()
-            await asyncio.to_thread(store.hold, self.record.id, holder)
-            try:
-                if self.settings.retry_failed:
-                    await asyncio.to_thread(store.drop_failed, self.record.id)
-                await self._play()
-            finally:
-                await asyncio.to_thread(store.release, self.record.id, holder)
+            await _whole(self._hold)
+            if self.settings.retry_failed:
+                await _whole(self.store.drop_failed, self.record.id)
+            await self._play()
         finally:
-            await parts.benchmark.close()
-            await parts.model.close()
-        for observer in self.observers:
-            observer.run_finished(self.record)
+            if self.held:
+                await self._end()
         return self.record
 
     async def _check(self) -> None:
         try:
             await self.parts.model.check()
         except EpisodeError as error:
-            raise RunAborted(str(error)) from error
+            raise RunAborted(self.redactor.text(str(error))) from error
+
+    def _hold(self) -> None:
+        self.store.hold(self.record.id, self.holder)
+        self.held = True
+
+    async def _end(self) -> None:
+        try:
+            await _whole(self.store.release, self.record.id, self.holder)
+            self.record.holder = None
+        finally:
+            self._tell(lambda observer: observer.run_finished(self.record))
 
     async def _play(self) -> None:
-        record, store = await asyncio.to_thread(self.store.get_run, self.record.id), self.store
-        self.record = record
-        record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
-        record.started_at = record.started_at or time.time()
-        await asyncio.to_thread(store.save_run, record)
         error: Exception | None = None
         stopped = ""
         try:
+            await _whole(self._begin)
             stopped = await self._execute()
         except asyncio.CancelledError:
             stopped = "interrupted"
             raise
-        except MesocosmError as caught:
+        except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
             error = caught
         finally:
-            await asyncio.shield(asyncio.to_thread(self._conclude, stopped, error))
-        if isinstance(error, InfrastructureError | UsageError):
+            await self._settle(stopped, error)
+        if error is not None and not isinstance(error, EpisodeError | RunAborted):
             raise error
+
+    def _begin(self) -> None:
+        record = self.record = self.store.get_run(self.record.id)
+        record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
+        record.started_at = record.started_at or time.time()
+        self.store.save_run(record)
 
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts
         await parts.benchmark.open(self._notice)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
-        executor = LocalExecutor(tracker, Redactor(self.settings.secrets), self._warned, self.settings.backoff)
-        loop = asyncio.get_running_loop()
-        journal = store.journal(
-            record.id,
-            store.holder(),
-            lambda episodes: _soon(loop, self._committed, tracker, episodes),
-            lambda: _soon(loop, self.control.stop, "somebody asked to stop it"),
-        )
-        self.control.executor = executor
-        if self.control.reason:
-            executor.stop(self.control.reason)
+        executor = LocalExecutor(tracker, self.redactor, self._warned, self.settings.backoff)
         earlier = asyncio.create_task(self._earlier(tracker)) if finished else None
-        for observer in self.observers:
-            observer.run_started(tracker)
         try:
-            await executor.execute(record, owed(parts.benchmark, record.spec.selection, finished), parts, journal)
+            async with self._journal(tracker) as journal:
+                self.control.executor = executor
+                if self.control.reason:
+                    executor.stop(self.control.reason)
+                self._tell(lambda observer: observer.run_started(tracker))
+                await executor.execute(record, owed(parts.benchmark, record.spec.selection, finished), parts, journal)
         finally:
             self.control.executor = None
-            await journal.close()
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
         return executor.stopped
 
+    @asynccontextmanager
+    async def _journal(self, tracker: Tracker) -> AsyncIterator[Journal]:
+        loop = asyncio.get_running_loop()
+        journal = self.store.journal(
+            self.record.id,
+            self.holder,
+            lambda episodes: _soon(loop, self._committed, tracker, episodes),
+            lambda: _soon(loop, self.control.stop, "somebody asked to stop it"),
+        )
+        try:
+            yield journal
+        finally:
+            await journal.close()
+
     async def _earlier(self, tracker: Tracker) -> None:
         """Bring the scores of earlier sessions into the running number without holding up the first episode."""
-        tracker.merge(await asyncio.to_thread(lambda: tracker.earlier(self.store.score_rows(self.record.id))))
+        with suppress(InfrastructureError):  # whoever must write finds out as well; this is only for show
+            tracker.merge(await asyncio.to_thread(lambda: tracker.earlier(self.store.score_rows(self.record.id))))
 
     def _committed(self, tracker: Tracker, episodes: Sequence[Episode]) -> None:
         tracker.add(episodes)
-        for observer in self.observers:
+
+        def tell(observer: Observer) -> None:
             for episode in episodes:
                 observer.episode_finished(episode)
+
+        self._tell(tell)
+
+    async def _settle(self, stopped: str, error: Exception | None) -> None:
+        """Write how it ended, unless the run is another process's by now."""
+        if isinstance(error, RunHeld):
+            return
+        # A store that failed before may fail again; the first failure says why.
+        with suppress(InfrastructureError) if isinstance(error, InfrastructureError) else nullcontext():
+            await _whole(self._conclude, stopped, error)
 
     def _conclude(self, stopped: str, error: Exception | None) -> None:
         """Write the run's last state; its counters are those of the journal."""
@@ -264,7 +323,7 @@ class _Session:
         )
         scored = any(metric.n_scored for metric in record.metrics)
         if error is not None:
-            record.status, record.error = RunStatus.FAILED, str(error)
+            record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
         elif record.counts.owed:
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:
@@ -273,14 +332,39 @@ class _Session:
         self.store.save_run(record)
         self.record = record
 
+    def _tell(self, what: Callable[[Observer], None]) -> None:
+        """Tell every observer. One that fails is told nothing more: watching must not harm the run."""
+        for observer in list(self.observers):
+            try:
+                what(observer)
+            except Exception:  # noqa: BLE001
+                self.observers.remove(observer)
+                _log.exception("observer %s failed and hears no more of run %s", observer, self.record.id)
+
     def _notice(self, message: str) -> None:
-        for observer in self.observers:
-            observer.notice(message)
+        clean = self.redactor.text(message)
+        self._tell(lambda observer: observer.notice(clean))
 
     def _warned(self, message: str) -> None:
+        message = self.redactor.text(message)
         if message not in self.warnings and len(self.warnings) < MOST_WARNINGS:
             self.warnings[message] = None
             self._notice(f"warning: {message}")
+
+
+async def _whole(call: Callable[..., T], *arguments: Any) -> T:
+    """Return what blocking work gives. It runs in a thread, and to its end even when this task is cancelled."""
+    work = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        work.exception()  # looked at, lest asyncio complain; the cancellation goes first
+        raise
+
+
+def _reason(error: Exception) -> str:
+    return writable(str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}")
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: Any) -> None:
