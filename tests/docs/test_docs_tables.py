@@ -1,0 +1,124 @@
+"""Tables written by hand name what the code has, with its defaults."""
+
+import dataclasses
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from mesocosm.agents.memory import MemoryParams
+from mesocosm.agents.multi_agent import MultiAgentParams
+from mesocosm.agents.options import LoopOptions
+from mesocosm.agents.tool_calling import ToolCallingParams
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.failure import RULES
+from mesocosm.core.run import RunStatus
+from mesocosm.core.scoring import MetricDef, ScoringConfig
+from mesocosm.core.space import SpaceType
+from mesocosm.core.vow import BindingVow, EpisodeSemantics, RewardSpec, TechniqueDeclaration
+from mesocosm.environments.manifest import REQUIRED
+from mesocosm.environments.sdk import BaseEnv
+from mesocosm.models.builtin import NAMES
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def table(page: str, heading: str) -> dict[str, list[str]]:
+    """The cells of the first table behind a heading, by the word in the first cell."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    section = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section is not None, f"{page} has no section {heading!r}"
+    lines = [line for line in section[1].splitlines() if line.startswith("| `")]
+    rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in lines)
+    return {word: row[1:] for row in rows for word in re.findall(r"`([^`]+)`", row[0])}
+
+
+def spelled(default: Any) -> str:
+    """A default as the tables write it."""
+    if default is None:
+        return "none"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, int | float):
+        return f"{default:g}" if isinstance(default, float) else str(default)
+    return str(default) if isinstance(default, str) and default else "empty"
+
+
+def defaults(model: type[BaseModel]) -> dict[str, str]:
+    return {
+        name: "required" if field.is_required() else spelled(field.get_default(call_default_factory=True))
+        for name, field in model.model_fields.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "model"),
+    [
+        ("environments.md", "Reward", RewardSpec),
+        ("environments.md", "Episode", EpisodeSemantics),
+        ("environments.md", "Techniques", TechniqueDeclaration),
+        ("environments.md", "Scoring", ScoringConfig),
+        ("environments.md", "Metric", MetricDef),
+        ("agents.md", "memory", MemoryParams),
+        ("agents.md", "tool_calling", ToolCallingParams),
+        ("agents.md", "multi_agent", MultiAgentParams),
+    ],
+)
+def test_a_table_of_keys_has_all_of_them_with_their_defaults(page: str, heading: str, model: type[BaseModel]) -> None:
+    written = {key: cells[-1 if page == "environments.md" else 0] for key, cells in table(page, heading).items()}
+    assert {key: default.strip("`") for key, default in written.items()} == defaults(model)
+
+
+def test_the_keys_of_the_binding_vow_are_all_there() -> None:
+    derived = {"id", "domain_id"}
+    written = {key: cells[-1] for key, cells in table("environments.md", "Binding vow").items()}
+    expected = defaults(BindingVow)
+    assert written.keys() == expected.keys()
+    assert {key: written[key] for key in written.keys() - derived} == {
+        key: expected[key] for key in expected.keys() - derived
+    }
+
+
+def test_the_manifest_names_what_is_required() -> None:
+    written = table("environments.md", "A complete manifest")
+    assert {key for key, cells in written.items() if cells[-1] == "required"} == set(REQUIRED)
+
+
+def test_the_options_of_the_step_loop_are_all_there() -> None:
+    written = {key: cells[1].strip("`") for key, cells in table("agents.md", "History").items()}
+    fields = dataclasses.fields(LoopOptions)
+    made = LoopOptions()
+    assert written == {field.name: spelled(getattr(made, field.name)) for field in fields}
+
+
+def test_the_failure_table_is_that_of_the_code() -> None:
+    written = table("results.md", "Failures")
+    assert written.keys() == {str(cause) for cause in RULES}
+    for cause, rule in RULES.items():
+        _, retried, counts, further = (cell.strip(" |") for cell in written[str(cause)])
+        assert (retried == "yes") == rule.retried, cause
+        assert (counts == "worst value") == rule.valid, cause
+        assert (counts == "missing") == (not rule.valid and not rule.fatal and not rule.owed), cause
+        assert (further == "the run ends") == rule.fatal, cause
+        assert (further == "the episode is owed") == rule.owed, cause
+
+
+@pytest.mark.parametrize("statuses", [RunStatus, EpisodeStatus])
+def test_every_status_is_explained(statuses: type[StrEnum]) -> None:
+    assert set(statuses) <= table("results.md", "Statuses").keys()
+
+
+def test_every_space_is_explained() -> None:
+    assert set(SpaceType) - {SpaceType.COMPOSITE} <= table("environments.md", "Spaces").keys()
+
+
+def test_every_built_in_model_is_explained() -> None:
+    assert table("models.md", "Built-in models").keys() == {f"builtin/{name}" for name in NAMES}
+
+
+def test_every_method_of_an_environment_is_explained() -> None:
+    written = {key.partition("(")[0] for key in table("environments.md", "An environment in Python")}
+    assert written == {name for name in vars(BaseEnv) if not name.startswith("_")}
