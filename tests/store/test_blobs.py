@@ -54,6 +54,19 @@ async def test_a_blob_goes_with_the_last_run_that_needs_it(store: SqlStore, samp
         store.get(BLOB.digest)
 
 
+async def test_what_only_one_run_needs_goes_with_it(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.held(store), samples.held(store)]
+    own = Blob(digest_bytes(b"own"), "text/plain", b"own")
+    await samples.write(store, runs[0].id, [Entry(samples.episode(runs[0].id), (), [BLOB, own])])
+    await samples.write(store, runs[1].id, [Entry(samples.episode(runs[1].id), (), [BLOB])])
+    store.release(runs[0].id, store.holder())
+
+    store.delete_run(runs[0].id)
+
+    assert store.get(BLOB.digest) == BLOB
+    assert stored(store) == 1
+
+
 async def test_an_artifact_belongs_to_a_run_or_an_episode(store: SqlStore, samples: "Samples") -> None:
     run = samples.held(store)
     entry = samples.entry(run.id)

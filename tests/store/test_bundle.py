@@ -71,6 +71,15 @@ def test_a_long_trace_is_handed_out_in_pieces(source: SqlStore, run: Run) -> Non
     assert len({entry.episode.id for entry in entries}) == 61
 
 
+def test_a_trace_may_come_in_any_number_of_pieces(store: SqlStore, samples: "Samples") -> None:
+    run = samples.run()
+    episode = samples.episode(run.id, events=480)
+
+    assert store.insert_bundle(run, (Entry(episode, [samples.chunk(seq, seq * 4)]) for seq in range(120))) == 1
+
+    assert [event.seq for event in store.events(episode.id)] == list(range(480))
+
+
 def test_copying_again_changes_nothing(source: SqlStore, store: SqlStore, run: Run) -> None:
     copy(source, store, run)
 

@@ -123,6 +123,7 @@ def test_many_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
 
     assert failures == []
     assert len(opened) == 6
+    assert [file.name for file in tmp_path.iterdir()] == ["a.sqlite"]
 
 
 AS_NOBODY = """

@@ -156,6 +156,8 @@ async def test_a_long_episode_is_written_in_pieces(store: SqlStore, samples: "Sa
     journal = opened(store, run.id)
     going = samples.episode(run.id, status=EpisodeStatus.RUNNING, scores=(), ended_at=None)
     over = msgspec.structs.replace(going, status=EpisodeStatus.COMPLETED, ended_at=9.0, scores=(Score("a", 1.0),))
+    conflicts: list[Any] = []
+    event.listen(store._database.engine, "handle_error", conflicts.append)
 
     journal.write(Entry(msgspec.structs.replace(going), [samples.chunk()]))
     await journal.drain()
@@ -168,6 +170,7 @@ async def test_a_long_episode_is_written_in_pieces(store: SqlStore, samples: "Sa
     assert store.episode(going.id) == over
     assert [event.seq for event in store.events(going.id)] == list(range(12))
     assert store.get_run(run.id).counts.completed == 1
+    assert conflicts == []
 
 
 async def test_a_final_episode_written_twice_counts_once(store: SqlStore, samples: "Samples") -> None:

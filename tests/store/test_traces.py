@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, UnknownName
@@ -68,6 +68,16 @@ def test_any_part_reads_only_the_chunks_that_hold_it(
 
     assert [event.seq for event in events] == list(expected)
     assert read_chunks == sorted({place // SIZE for place in expected})
+
+
+def test_a_part_inside_one_chunk_takes_one_query(store: SqlStore, episode_id: str) -> None:
+    asked: list[str] = []
+    engine = store._database.engine
+    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+
+    list(store.events(episode_id, first=255, limit=5))
+
+    assert len([statement for statement in asked if statement.startswith("SELECT")]) == 1
 
 
 @pytest.mark.parametrize("step", [0, 3, 77, 133])
