@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import Failure
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Benchmark, Context, Observer
@@ -138,6 +139,12 @@ class Lab:
     def events(self, episode: Episode, *kinds: Kind) -> list[Event]:
         """Return the events of an episode, of these kinds if any are given."""
         return [event for event in self.store.events(episode.id) if not kinds or event.kind in kinds]
+
+    def failure(self, episode: Episode) -> Failure:
+        """Return why an episode failed."""
+        assert episode.status is EpisodeStatus.FAILED, episode.status
+        assert episode.failure is not None
+        return episode.failure
 
     def only_run(self) -> Run:
         """Return the one run that the store holds."""

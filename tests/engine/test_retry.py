@@ -1,5 +1,7 @@
 """Model calls with retries."""
 
+import asyncio
+
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
@@ -75,6 +77,15 @@ def test_a_wait_that_is_asked_for_is_obeyed_up_to_a_bound() -> None:
     backoff = Backoff(longest=60)
     assert backoff.wait(1, 7.5) == 7.5
     assert backoff.wait(1, 3600) == 60
+
+
+async def test_the_bound_holds_for_calls_beside_the_refused_one_too() -> None:
+    model = Flaky(EpisodeError(Cause.RATE_LIMITED, "429", retry_after=3600.0))
+    caller = Caller(model, Limits(), 8, Budget(Limits()), Backoff(longest=0.01))
+    replies = await asyncio.wait_for(
+        asyncio.gather(*(caller.ask(ModelRequest([]), lambda retry: None) for _ in range(3))), 30
+    )
+    assert [reply.text for reply in replies] == ["ok"] * 3
 
 
 def test_waits_grow_and_are_spread() -> None:

@@ -134,11 +134,11 @@ class EpisodeContext:
         self._recorder.record(Kind.ACTION, payload, number)
         with boundary(Cause.ENVIRONMENT_ERROR, f"step {number} of the environment"):
             step = await self._world.step(action)
-        self._record_step(step, number, role)
+        with boundary(Cause.ENVIRONMENT_INVALID, f"taking in the result of step {number}"):
+            total = episode.total_reward + step.reward
+            self._record_step(step, number, role)
         # Only now: what cannot be written must not come into the row either.
-        episode.steps = number
-        episode.total_reward += step.reward
-        episode.terminal_info = step.info
+        episode.steps, episode.total_reward, episode.terminal_info = number, total, step.info
         self._observe(step.observation)
         for note in step.notes:
             self.warn(note)
@@ -221,12 +221,11 @@ class EpisodeContext:
             result["system_prompt"] = step.system_prompt
         if role:
             result["role"] = role
-        with boundary(Cause.ENVIRONMENT_INVALID, f"writing down the result of step {number}"):
-            self._recorder.record(Kind.STEP_RESULT, result, number)
+        self._recorder.record(Kind.STEP_RESULT, result, number)
 
     def _observe(self, observation: Observation) -> None:
-        self._observation = observation.data
-        with boundary(Cause.ENVIRONMENT_INVALID, "writing down an observation"):
+        with boundary(Cause.ENVIRONMENT_INVALID, "taking in an observation"):
+            self._observation = observation.data
             payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
             if observation.content_type != "application/json":
                 payload["content_type"] = observation.content_type

@@ -1,16 +1,20 @@
 """Model calls with retries, waits, rate limits and adaptive concurrency."""
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mesocosm.core.failure import EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Model
 from mesocosm.core.run import Limits
 from mesocosm.engine.concurrency import AdaptiveLimit
 from mesocosm.engine.limits import Budget, Rate
+
+MOST_TOKENS = 10**12
+"""No call uses more; a server that says so would spoil every sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Caller:
         concurrency = self.concurrency
         started = await concurrency.acquire()
         try:
-            reply = await self.model.ask(request)
+            reply = _plausible(await self.model.ask(request))
         except EpisodeError as error:
             if error.overload:
                 asked = error.retry_after
@@ -88,3 +92,16 @@ class Caller:
             self._tokens.owe(reply.usage.total)
         self._budget.charge(reply.usage, reply.model)
         return reply
+
+
+def _plausible(reply: ModelReply) -> ModelReply:
+    """Return a reply that can be stored and added up. Raises EpisodeError for any other."""
+    usage = reply.usage
+    counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning, usage.calls)
+    if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in counts):
+        raise EpisodeError(Cause.MODEL_INVALID, f"the reply says that it used {usage.prompt}+{usage.completion} tokens")
+    if usage.cost_usd is not None and not math.isfinite(usage.cost_usd):
+        raise EpisodeError(Cause.MODEL_INVALID, f"the reply says that it cost {usage.cost_usd} USD")
+    if not isinstance(reply.text, str):
+        raise EpisodeError(Cause.MODEL_INVALID, f"the text of the reply is of type {type(reply.text).__name__}")
+    return reply
