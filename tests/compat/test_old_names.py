@@ -21,6 +21,28 @@ NAMES = {
     "resolve_adapter_path INIT_FILES_DIR DEFAULT_MANIFEST",
     "bench_common.env_sdk.registration": "DomainConfig register_domain publish_domain",
     "bench_common.env_sdk.register": "main",
+    "bench_common.env_sdk.base": "BaseEnv StepResult",
+    "bench_common.env_sdk.server": "serve uvicorn _ResetRequest _StepRequest _CloseRequest _RenderRequest "
+    "_jsonable_payload _info_payload _reward_payload",
+    "bench_common.inference": "bench BenchResult multi_bench MultiBenchResult",
+    "bench_common.inference.bench": "bench BenchResult",
+    "bench_common.inference.multi_bench": "multi_bench MultiBenchResult",
+    "bench_common.runtime.inference": "InferenceRouter _wrap_action_schema _space_to_json_schema normalize_model_id "
+    "StructuredOutputError DecideResult",
+    "bench_common.runtime.env_client": "HttpEnvClient Observation StepResult",
+    "bench_common.runtime.agent_loop": "AgentLoop",
+    "bench_common.runtime.multi_agent_loop": "MultiAgentLoop RoleState _resolve_active_role",
+    "bench_common.eval.metrics": "compute_scores compute_metric",
+    "bench_common.export": "build_replay_turns build_run_export_dict",
+    "bench_common.storage.trace_store": "TraceStore",
+    "bench_common.techniques": "TECHNIQUE_REGISTRY",
+    "bench_common.techniques.base": "Technique",
+    "bench_common.config": "settings",
+    "bench_common.config.settings": "settings",
+    "bench_common.model_catalog": "FULL_BENCH_MODELS EXTRA_MODEL_ALIASES ALLOWED_MODELS MODEL_LABELS",
+    "bench_common.utils.github": "normalize_github_url validate_github_url InvalidGithubUrl",
+    "bench_common.auth": "load_credentials save_credentials clear_credentials get_bench_session BenchSession login "
+    "fetch_csrf fetch_jwt",
     "swecc_mesocosm": "BenchClient __version__",
 }
 MANIFEST: dict[str, Any] = {
@@ -53,6 +75,22 @@ def repository(root: Path, **changes: Any) -> Path:
 def test_every_old_name_can_be_imported(module: str) -> None:
     found = importlib.import_module(module)
     assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
+
+
+def test_what_is_module_and_function_alike_is_the_function() -> None:
+    program = (
+        "import bench_common.inference.bench, bench_common.inference.multi_bench\n"
+        "from bench_common.inference import bench, multi_bench\n"
+        "from bench_common.inference.bench import bench as same\n"
+        "assert bench is same and callable(multi_bench), (bench, multi_bench)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_importing_bench_loads_nothing_but_the_standard_library() -> None:
+    program = "import sys, bench_common, bench_common.inference; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert {"mesocosm", "pydantic", "msgspec", "sqlalchemy"}.isdisjoint(loaded)
 
 
 def test_the_authors_import_loads_neither_pydantic_nor_a_web_server() -> None:
