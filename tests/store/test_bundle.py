@@ -35,8 +35,8 @@ async def run(source: SqlStore, samples: "Samples") -> Run:
     long = samples.episode(run.id, 0)
     chunks = [samples.chunk(seq, seq * 4) for seq in range(20)]
     entries = [Entry(long, chunks, [BLOB])]
-    entries += [samples.entry(run.id, index) for index in range(1, 60)]
-    entries.append(Entry(samples.episode(run.id, 60, status=EpisodeStatus.FAILED, scores=())))
+    entries += [samples.entry(run.id, index) for index in range(1, 12)]
+    entries.append(Entry(samples.episode(run.id, 12, status=EpisodeStatus.FAILED, scores=())))
     await samples.write(source, run.id, entries)
     source.add_artifact(run.id, "log", b"log", content_type="text/plain")
     source.add_artifact(run.id, "picture", b"picture", content_type="image/png", episode_id=long.id)
@@ -59,7 +59,7 @@ def contents(store: SqlStore, run_id: str) -> list[object]:
 
 
 def test_a_copied_run_is_equal_in_everything(source: SqlStore, store: SqlStore, run: Run) -> None:
-    assert copy(source, store, run) == 61
+    assert copy(source, store, run) == 13
 
     assert contents(store, run.id) == contents(source, run.id)
 
@@ -68,7 +68,7 @@ def test_a_long_trace_is_handed_out_in_pieces(source: SqlStore, run: Run) -> Non
     entries = list(source.entries(run.id))
 
     assert [len(entry.chunks) for entry in entries[:4]] == [8, 8, 4, 1]
-    assert len({entry.episode.id for entry in entries}) == 61
+    assert len({entry.episode.id for entry in entries}) == 13
 
 
 def test_a_trace_may_come_in_any_number_of_pieces(store: SqlStore, samples: "Samples") -> None:
@@ -93,7 +93,7 @@ async def test_a_later_copy_brings_what_was_missing(
 ) -> None:
     copy(source, store, run)
     source.hold(run.id, source.holder())
-    await samples.write(source, run.id, [samples.entry(run.id, index) for index in range(61, 65)])
+    await samples.write(source, run.id, [samples.entry(run.id, index) for index in range(13, 17)])
     source.release(run.id, source.holder())
     changed = source.get_run(run.id)
     changed.error = "later"
@@ -109,7 +109,7 @@ async def test_an_older_copy_takes_nothing_back(
 ) -> None:
     copy(source, store, run)
     store.hold(run.id, store.holder())
-    await samples.write(store, run.id, [samples.entry(run.id, 61)])
+    await samples.write(store, run.id, [samples.entry(run.id, 13)])
     newer = store.get_run(run.id)
     newer.error = "newer"
     store.save_run(newer)
@@ -117,7 +117,7 @@ async def test_an_older_copy_takes_nothing_back(
 
     assert copy(source, store, run) == 0
 
-    assert store.get_run(run.id).counts.done == 62
+    assert store.get_run(run.id).counts.done == 14
     assert store.get_run(run.id).error == "newer"
 
 

@@ -32,10 +32,12 @@ class Bundles(Listing, Traces):
         cursor: str | None = None
         while True:
             page = self.episodes(run_id, cursor=cursor, limit=_PAGE)
+            short = self.short_traces([episode.id for episode in page.items])
             for episode in page.items:
+                if episode.id in short:
+                    yield Entry(episode, short[episode.id])
+                    continue
                 chunks = self.chunks(episode.id)
-                piece = list(islice(chunks, _CHUNKS))
-                yield Entry(episode, piece)
                 while piece := list(islice(chunks, _CHUNKS)):
                     yield Entry(episode, piece)
             cursor = page.cursor

@@ -1,12 +1,12 @@
 """Traces: the events of an episode in compressed chunks, readable from any position or step on."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import zstandard
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from mesocosm.core.event import Event
 from mesocosm.core.failure import InfrastructureError, UnknownName
@@ -17,6 +17,9 @@ from mesocosm.store.schema import episodes, event_chunks
 LEVEL = 3
 _WINDOW = 8
 """Chunks read at once: half a megabyte of events, and no connection is kept while the caller works on them."""
+
+_SHORT = 2
+"""Chunks of a trace that is read together with others: two hundred of them are 25 MB at most."""
 
 _events = msgspec.json.Decoder(Event)
 
@@ -71,6 +74,21 @@ class Traces(Part):
             if len(found) < window:
                 return
             first, window = found[-1].last + 1, _WINDOW
+
+    def short_traces(self, ids: Sequence[str]) -> dict[str, list[Chunk]]:
+        """Return the whole traces of those of the named episodes that have no more than two chunks, in two queries."""
+        mine = event_chunks.c.episode_id
+        many = select(mine).where(mine.in_(ids)).group_by(mine).having(func.count() > _SHORT)
+
+        def work(connection: Connection) -> dict[str, list[Chunk]]:
+            long = set(connection.scalars(many))
+            found: dict[str, list[Chunk]] = {episode_id: [] for episode_id in ids if episode_id not in long}
+            wanted = select(event_chunks).where(mine.in_(found)).order_by(mine, event_chunks.c.seq)
+            for row in connection.execute(wanted):
+                found[row.episode_id].append(self._chunk(*row))
+            return found
+
+        return self._database.read(work)
 
     def _window(
         self, episode_id: str, first: int, window: int, conditions: tuple[ColumnElement[bool], ...]
