@@ -1,5 +1,6 @@
 """A laboratory: a store, fake models, agents and benchmarks by name, and runs of them by the public entry points."""
 
+import asyncio
 import inspect
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -150,6 +151,12 @@ class Lab:
         """Return the one run that the store holds."""
         (run,) = self.store.list_runs().items
         return cast(Run, run)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for what another thread or process brings about."""
+        async with asyncio.timeout(30):
+            while not condition():  # noqa: ASYNC110  (nobody here can tell)
+                await asyncio.sleep(0.005)
 
     def _register(self, registry: Registry, factory: Callable[[Any], Any]) -> str:
         name = f"fake-{new_id()[-12:]}"

@@ -18,6 +18,9 @@ from mesocosm.engine.scheduler import Scheduler
 FLUSH_S = 1.0
 """A running episode's events reach the store at the latest after this time, so that others can watch it."""
 
+GRACE_S = 5.0
+"""Running episodes have this time to end when a budget is used up."""
+
 
 class LocalExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor."""
@@ -51,12 +54,12 @@ class LocalExecutor:
         async def play(planned: Planned) -> None:
             await journal.room()
             if reason := budget.exhausted():
-                self.stop(reason)
+                self.stop(reason, GRACE_S)
                 return
             try:
                 await player.play(planned)
             except Withdrawn as withdrawn:
-                self.stop(str(withdrawn))
+                self.stop(str(withdrawn), GRACE_S)
 
         scheduler = self._scheduler = Scheduler(parallel, play)
         self._tracker.watch(scheduler)
@@ -70,7 +73,7 @@ class LocalExecutor:
             with suppress(asyncio.CancelledError):
                 await keeper
 
-    def stop(self, reason: str, grace: float = 5.0) -> None:
+    def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""
         self.stopped = self.stopped or reason
         if self._scheduler is not None:
@@ -86,7 +89,7 @@ class LocalExecutor:
                 await asyncio.sleep(FLUSH_S / 2)
                 await journal.room()
                 if not self.stopped and (reason := budget.exhausted()):
-                    self.stop(reason)
+                    self.stop(reason, GRACE_S)
                 due = time.time() - FLUSH_S / 2
                 for recorder in list(player.active.values()):
                     if recorder.pending_since is not None and recorder.pending_since <= due:

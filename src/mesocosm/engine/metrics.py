@@ -115,7 +115,9 @@ def _worst(metric: Metric, values: "array[float]") -> float | None:
     """Return the value that an agent's failure counts as, None when nothing tells it."""
     declared = metric.low if metric.higher_is_better else metric.high
     if declared is not None:
-        return declared
+        # A bound may be meant for one step, and the sum of an episode lie beyond it.
+        beyond = min if metric.higher_is_better else max
+        return beyond([declared, *values]) if metric.aggregation != "pass_rate" else declared
     if metric.aggregation == "pass_rate":
         return metric.threshold if metric.higher_is_better else metric.threshold + 1.0
     if not values:
@@ -129,7 +131,12 @@ def _interval(
     if not values:
         return None, None, None, "nothing scored"
     found = aggregate(metric.aggregation, values, clusters, threshold=metric.threshold)
-    return found.value, _finite(found.low), _finite(found.high), found.method
+    low, high = _finite(found.low), _finite(found.high)
+    if metric.low is not None and low is not None and min(values) >= metric.low:
+        low = max(low, metric.low)
+    if metric.high is not None and high is not None and max(values) <= metric.high:
+        high = min(high, metric.high)
+    return found.value, low, high, found.method
 
 
 def _finite(bound: float | None) -> float | None:

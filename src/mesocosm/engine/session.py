@@ -111,7 +111,7 @@ def open_parts(spec: RunSpec) -> Parts:
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     # Last, for it alone may hold something before it is used.
-    model = MODELS.get("catalogue")(spec.model)
+    model = MODELS.get("*")(spec.model)
     return Parts(benchmark, model, agent)
 
 
