@@ -13,7 +13,9 @@ from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 
 def fold(name: str) -> str:
-    """Return `name` as it is compared: case, hyphen and underscore make no difference."""
+    """Return `name` as it is compared: case, hyphen and underscore make no difference, but in a reference they do."""
+    if ":" in name:
+        return name.strip()
     return name.strip().lower().replace("_", "-")
 
 

@@ -27,7 +27,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Executor, Journal, Observer, Parts, Store
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
-from mesocosm.core.run import Counts, Run, RunSpec, RunStatus
+from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
@@ -58,11 +58,19 @@ class Control:
             self.executor.stop(self.reason, grace)
 
 
+RUN_BUDGETS = ("run_seconds", "run_tokens", "run_usd")
+
+
 @dataclass(slots=True)
 class Settings:
-    """How this session works, none of it part of the experiment."""
+    """How this session works, none of it part of the experiment.
+
+    `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
+    """
 
     retry_failed: bool = False
+    parallel: int | None = None
+    limits: Limits | None = None
     backoff: Backoff = field(default_factory=Backoff)
     secrets: Sequence[str] | None = None
 
@@ -200,6 +208,7 @@ class _Session:
         self.redactor = Redactor(self.settings.secrets)
         self.warnings = dict.fromkeys(record.warnings)
         self.holder = store.holder()
+        self.started = time.monotonic()
         self.held = False
 
     async def work(self, *, new: bool) -> Run:
@@ -269,13 +278,24 @@ class _Session:
                 if self.control.reason:
                     executor.stop(self.control.reason)
                 self._tell(lambda observer: observer.run_started(tracker))
-                await executor.execute(record, owed(parts.benchmark, record.spec.selection, finished), parts, journal)
+                working = msgspec.structs.replace(record, spec=self._spec())
+                await executor.execute(working, owed(parts.benchmark, record.spec.selection, finished), parts, journal)
         finally:
             self.control.executor = None
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
         return executor.stopped
+
+    def _spec(self) -> RunSpec:
+        spec, settings = self.record.spec, self.settings
+        if settings.parallel is not None:
+            spec = msgspec.structs.replace(spec, parallel=settings.parallel)
+        if settings.limits is not None:
+            given = {name: getattr(settings.limits, name) for name in RUN_BUDGETS}
+            chosen = {name: value for name, value in given.items() if value is not None}
+            spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, **chosen))
+        return spec
 
     @asynccontextmanager
     async def _journal(self, tracker: Tracker) -> AsyncIterator[Journal]:
@@ -318,6 +338,8 @@ class _Session:
         record = self.store.get_run(self.record.id)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()
+        worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
+        record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
         record.metrics = measure(
             self.parts.benchmark.info.metrics, self.store.score_rows(record.id), record.counts.planned
         )

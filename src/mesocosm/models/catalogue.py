@@ -48,7 +48,8 @@ def _factory(name: ModelName) -> Callable[[ModelSettings], Model]:
 
 
 def _known() -> list[str]:
-    return [entry.name for entry in MODELS.entries()]
+    # The entry "*" is this module: by it the engine finds whatever provider a name has.
+    return [entry.name for entry in MODELS.entries() if entry.name != "*"]
 
 
 def _registered(provider: str) -> bool:

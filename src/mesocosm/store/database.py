@@ -121,6 +121,7 @@ class Database:
 def open_database(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> Database:
     """Open a SQLite file (or the one inside a results directory) or a PostgreSQL URL, and bring its schema up to date.
 
+    A path that is not there yet is a file when its name has a suffix, else a directory.
     A file that this user may not write is opened for reading. Raises UnknownName when nothing is there and `create` is
     off, UsageError for an URL of another kind, InfrastructureError with the remedy for everything else.
     """
@@ -140,7 +141,8 @@ def open_database(place: str | os.PathLike[str], *, create: bool = True, patienc
 
 
 def _open_file(path: Path, *, create: bool, patience: float) -> Database:
-    path = path / DATABASE_NAME if path.is_dir() else path
+    if path.is_dir() or not (path.exists() or path.suffix):
+        path = path / DATABASE_NAME
     if not path.exists() and not create:
         raise UnknownName(f"there are no results at {path}; run something first, or name the place with --results-dir")
     try:

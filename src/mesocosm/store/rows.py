@@ -88,6 +88,7 @@ def state_values(run: Run) -> dict[str, Any]:
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "error": plain(run.error),
+        "provenance": json_text(run.provenance),
         "warnings": json_text(run.warnings),
         "metrics": json_text(run.metrics),
         "score": score,
