@@ -31,6 +31,21 @@ def _techniques(context: click.Context, parameter: click.Parameter, values: tupl
     return chosen
 
 
+def _values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    import json
+
+    chosen: dict[str, Any] = {}
+    for value in values:
+        name, separator, text = value.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE")
+        try:
+            chosen[name] = json.loads(text)
+        except json.JSONDecodeError:
+            chosen[name] = text
+    return chosen
+
+
 def _history(context: click.Context, parameter: click.Parameter, value: str) -> str | int:
     if value in {"full", "none"}:
         return value
@@ -81,6 +96,19 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
 )
 @click.option(
     "--structured", type=click.Choice(["auto", "on", "off"]), default="auto", help="Native structured output."
+)
+@click.option(
+    "--agent", default="loop", show_default=True, metavar="NAME", help="Agent, also as module:attr or FILE.py:attr."
+)
+@click.option(
+    "--agent-option", multiple=True, callback=_values, metavar="NAME=VALUE", help="Option of the agent (JSON or text)."
+)
+@click.option(
+    "--extra",
+    multiple=True,
+    callback=_values,
+    metavar="NAME=VALUE",
+    help="Field of the model's requests (JSON or text).",
 )
 @click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
 @click.option("--episode-seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of an episode.")
@@ -150,10 +178,11 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
             name=_settled(ModelName.parse(given["model"])),
             temperature=given["temperature"],
             max_tokens=given["max_tokens"],
+            extra=given["extra"],
             timeout_s=given["timeout"],
             cache=str(Path(given["cache"]).resolve()) if given["cache"] else "",
         ),
-        agent=AgentSettings("loop", _agent_options(given)),
+        agent=AgentSettings(given["agent"], _agent_options(given)),
         selection=Selection(seeds, None if seeds else given["episodes"] or DEFAULT_EPISODES, given["trials"]),
         limits=Limits(
             episode_steps=given["max_steps"],
@@ -178,6 +207,8 @@ def _settled(name: ModelName) -> str:
 
 
 def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    if given["agent"] != "loop":
+        return dict(given["agent_option"])
     chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
     if given["history_tokens"]:
         chosen["history_tokens"] = given["history_tokens"]
@@ -185,7 +216,7 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
         chosen["system_prompt"] = given["system_prompt"]
     if given["technique"]:
         chosen["techniques"] = given["technique"]
-    return chosen
+    return chosen | given["agent_option"]
 
 
 def _stay_local(model: str, *, allowed: bool) -> None:

@@ -125,7 +125,6 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
         emit({"run": run_document(run)})
         return
     counts = run.counts
-    seconds = (run.ended_at or 0.0) - (run.started_at or 0.0)
     reward, steps = store.episode_means(run.id)
     click.echo()
     click.echo(f"{run.benchmark} · {run.model} · {run.status}")
@@ -137,13 +136,41 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
     ]
     if run.usage.total:
         facts += [f"{tokens(run.usage.total)} tokens", money(run.usage.cost_usd)]
-    facts.append(f"wall time {duration(max(seconds, 0.0))}")
+    facts.append(f"wall time {duration(worked(run))}")
     click.echo(" · ".join(facts))
-    for line in remarks(run):
+    for line in [*remarks(run), *failure_lines(run, store)]:
         click.echo(line)
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
-    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
+    if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
         click.echo(f"  mesocosm run resume {run.id}    continues it: {run.counts.owed:,} episodes are owed")
+
+
+def worked(run: Run) -> float:
+    """Return the seconds that were worked on a run, pauses between sessions left out."""
+    seconds = run.provenance.get("worked_s")
+    if isinstance(seconds, int | float):
+        return float(seconds)
+    return max((run.ended_at or run.heartbeat_at or 0.0) - (run.started_at or 0.0), 0.0)
+
+
+def state(run: Run) -> str:
+    """Return the status for people; a running run whose process is gone is called interrupted."""
+    from mesocosm.store import alive
+
+    if run.status is RunStatus.RUNNING and (run.holder is None or alive(run.holder) is False):
+        return "interrupted"
+    return str(run.status)
+
+
+def failure_lines(run: Run, store: "SqlStore") -> list[str]:
+    """Return a line for each cause of failed episodes, with the first one's own words."""
+    if not run.counts.failed:
+        return []
+    lines = []
+    for cause, count, episode in store.failures(run.id):
+        words = episode.failure.message.splitlines()[0][:200] if episode.failure else ""
+        lines.append(f"  {count:,} {cause}, first in {episode.task_id}: {words}")
+    return lines
 
 
 def remarks(run: Run) -> list[str]:
@@ -233,6 +260,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "tags": list(run.tags),
         "attempt": run.attempt,
         "signature": run.signature,
+        "state": state(run),
         "error": run.error or None,
         "warnings": list(run.warnings),
         "trials": selection.trials,

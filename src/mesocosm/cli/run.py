@@ -49,7 +49,7 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--cursor", help="Where the page before ended.")
 def list_(**given: Any) -> None:
     """List runs, newest first."""
-    from mesocosm.cli.render import emit, interval, number, run_document, table, when
+    from mesocosm.cli.render import emit, interval, number, run_document, state, table, when
 
     store, chosen = results(), options()
     page = store.list_runs(**given)
@@ -61,7 +61,7 @@ def list_(**given: Any) -> None:
         primary = item.primary
         score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
-        rows.append([item.id, str(item.status), item.benchmark, item.model, score, done, when(item.created_at)])
+        rows.append([item.id, state(item), item.benchmark, item.model, score, done, when(item.created_at)])
     if not rows:
         click.echo("no runs match; `mesocosm demo` makes one")
         return
@@ -74,21 +74,33 @@ def list_(**given: Any) -> None:
 @click.argument("run_id")
 def show(run_id: str) -> None:
     """Show a run: numbers with intervals, what is missing, configuration, warnings."""
-    from mesocosm.cli.render import duration, emit, metric_rows, money, remarks, run_document, table, tokens, when
+    from mesocosm.cli.render import (
+        duration,
+        emit,
+        failure_lines,
+        metric_rows,
+        money,
+        remarks,
+        run_document,
+        state,
+        table,
+        tokens,
+        when,
+        worked,
+    )
 
     store, chosen = results(), options()
     item = find_run(store, run_id)
     if chosen.json:
         emit({"run": run_document(item)})
         return
-    click.echo(f"{item.benchmark_title} ({item.benchmark} {item.benchmark_version}) · {item.model} · {item.status}")
+    click.echo(f"{item.benchmark_title} ({item.benchmark} {item.benchmark_version}) · {item.model} · {state(item)}")
     table(["metric", "value", "95 % interval", "n", "method"], metric_rows(item.metrics), chosen, right=(1, 3))
-    for line in remarks(item):
+    for line in [*remarks(item), *failure_lines(item, store)]:
         click.echo(line)
     selection, counts, model = item.spec.selection, item.counts, item.spec.model
     seeds = f"0–{(selection.count or 0) - 1}" if selection.seeds is None else ", ".join(map(str, selection.seeds[:12]))
     seeds += ", …" if selection.seeds and len(selection.seeds) > 12 else ""
-    ended = item.ended_at or item.heartbeat_at
     outcomes = (
         f"{counts.completed:,} completed, {counts.truncated:,} truncated, {counts.timeout:,} timeout, "
         f"{counts.failed:,} failed"
@@ -99,7 +111,7 @@ def show(run_id: str) -> None:
         ["seeds", seeds + (f", {selection.trials} trials each" if selection.trials > 1 else "")],
         ["agent", ", ".join([item.agent, *(f"{name} {value}" for name, value in item.spec.agent.options.items())])],
         ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
-        ["started", f"{when(item.started_at)}, took {duration((ended or 0) - (item.started_at or 0))}"],
+        ["started", f"{when(item.started_at)}, took {duration(worked(item))}"],
         ["tokens", f"{tokens(item.usage.total)} in {item.usage.calls:,} calls, {money(item.usage.cost_usd)}"],
         ["signature", f"{item.signature} (attempt {item.attempt})"],
         ["content", item.benchmark_digest],
@@ -168,16 +180,22 @@ def stop(run_id: str) -> None:
 @run.command()
 @click.argument("run_id")
 @click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
+@click.option("--parallel", type=click.IntRange(min=1), help="Episodes at the same time, instead of the run's own.")
+@click.option("--run-seconds", type=click.FloatRange(min=0, min_open=True), help="Time budget of this session.")
+@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
+@click.option("--run-usd", type=click.FloatRange(min=0, min_open=True), help="Money budget; likewise.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def resume(run_id: str, retry_failed: bool, quiet: bool) -> int:
+def resume(run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, **budgets: Any) -> int:
     """Continue a run: only episodes that are not finished are played."""
     from mesocosm.cli.session import attend_resume
+    from mesocosm.core.run import Limits
+    from mesocosm.engine.session import Settings
 
     options().quiet = quiet
     store = results()
     found = find_run(store, run_id).id
     store.close()
-    return attend_resume(found, retry_failed=retry_failed)
+    return attend_resume(found, Settings(retry_failed, parallel, Limits(**budgets)))
 
 
 @run.command()

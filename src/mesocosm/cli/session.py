@@ -57,7 +57,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
         experiment = session.new_run(spec, session.open_parts(spec))
         unfinished = store.unfinished(experiment.signature)
         if unfinished and resume:
-            return _attend(partial(_resume, unfinished[0].id, store, chosen), chosen, store)
+            return _attend(partial(_resume, unfinished[0].id, store, chosen, session.Settings()), chosen, store)
         for earlier in unfinished[:1]:
             click.echo(
                 f"note: run {earlier.id} of the same experiment is unfinished ({earlier.counts.done} of "
@@ -79,12 +79,12 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
         store.close()
 
 
-def attend_resume(run_id: str, *, retry_failed: bool = False) -> int:
+def attend_resume(run_id: str, settings: session.Settings) -> int:
     """Continue a run and return the exit code."""
     chosen = options()
     store = open_results(chosen, create=False)
     try:
-        return _attend(partial(_resume, run_id, store, chosen, retry_failed=retry_failed), chosen, store)
+        return _attend(partial(_resume, run_id, store, chosen, settings), chosen, store)
     finally:
         store.close()
 
@@ -95,9 +95,8 @@ async def _run(spec: RunSpec, store: "SqlStore", chosen: Options, control: sessi
 
 
 async def _resume(
-    run_id: str, store: "SqlStore", chosen: Options, control: session.Control, *, retry_failed: bool = False
+    run_id: str, store: "SqlStore", chosen: Options, settings: session.Settings, control: session.Control
 ) -> Run:
-    settings = session.Settings(retry_failed=retry_failed)
     with watcher(chosen) as observer:
         return await session.resume(run_id, store, [observer], control=control, settings=settings)
 
