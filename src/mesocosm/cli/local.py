@@ -216,7 +216,7 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
         chosen["system_prompt"] = given["system_prompt"]
     if given["technique"]:
         chosen["techniques"] = given["technique"]
-    return chosen | given["agent_option"]
+    return {**chosen, **given["agent_option"]}
 
 
 def _stay_local(model: str, *, allowed: bool) -> None:
