@@ -80,6 +80,11 @@ class Lab:
         self.models[f"{name}/m"] = FakeModel(said or ("end",), checked, content)
         return f"{name}/m"
 
+    def name(self, provider: str, model: str) -> None:
+        """Let a registered model answer for another provider as well."""
+        MODELS.register(provider)(lambda settings: self.models[model])
+        self._registered.append((MODELS, provider))
+
     def agent(self, play: Callable[[Context], Awaitable[None]]) -> str:
         """Register an agent that plays by `play` and return its name."""
         return self._register(AGENTS, lambda options: FakeAgent(play))
