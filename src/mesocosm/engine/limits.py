@@ -43,12 +43,12 @@ class Budget:
         """Add what a call used. Raises RunAborted when money is limited and the price of `model` is unknown."""
         if not self._counted:
             return
-        if self.limits.run_usd is not None and usage.cost_usd is None:
+        self.spent += usage
+        if self.limits.run_usd is not None and self.spent.cost_usd is None:
             raise RunAborted(
                 f"the run is limited to {self.limits.run_usd} USD, but no price is known for {model}; "
                 "name it in a price file (MESOCOSM_PRICES) or limit tokens instead"
             )
-        self.spent += usage
 
     def exhausted(self) -> str:
         """Return why no further episode may start, or an empty string."""

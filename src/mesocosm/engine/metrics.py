@@ -111,18 +111,26 @@ def _pessimistic(
     return msgspec.structs.replace(result, pessimistic=value, pessimistic_low=low, pessimistic_high=high)
 
 
-def _worst(metric: Metric, values: "array[float]") -> float | None:
-    """Return the value that an agent's failure counts as, None when nothing tells it."""
+def declared_worst(metric: Metric) -> float | None:
+    """Return the value that an agent's failure counts as, None when only the values seen can tell it."""
     declared = metric.low if metric.higher_is_better else metric.high
-    if declared is not None:
-        # A bound may be meant for one step, and the sum of an episode lie beyond it.
-        beyond = min if metric.higher_is_better else max
-        return beyond([declared, *values]) if metric.aggregation != "pass_rate" else declared
+    if metric.aggregation != "pass_rate":
+        return declared
+    # Whatever the bounds say, a failure must be on the worse side of the threshold.
+    if metric.higher_is_better:
+        return metric.threshold if declared is None else min(declared, metric.threshold)
+    return metric.threshold + 1.0 if declared is None else max(declared, metric.threshold + 1.0)
+
+
+def _worst(metric: Metric, values: "array[float]") -> float | None:
+    worst = declared_worst(metric)
     if metric.aggregation == "pass_rate":
-        return metric.threshold if metric.higher_is_better else metric.threshold + 1.0
-    if not values:
+        return worst
+    # A bound may be meant for one step, and the sum of an episode lie beyond it.
+    seen = values if worst is None else [worst, *values]
+    if not seen:
         return None
-    return min(values) if metric.higher_is_better else max(values)
+    return min(seen) if metric.higher_is_better else max(seen)
 
 
 def _interval(

@@ -9,6 +9,7 @@ from mesocosm.core.ports import BenchmarkInfo, Planned, ScoreRow
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.core.usage import Usage
+from mesocosm.engine.metrics import declared_worst
 from mesocosm.engine.scheduler import Scheduler
 from mesocosm.stats import wilson
 
@@ -18,8 +19,8 @@ Z95 = 1.959963984540054
 class Tracker:
     """Implements core.ports.Progress in constant memory.
 
-    The score is a running one: pass rates and means alone, from sums, without clusters; the final numbers come from
-    engine.metrics.
+    The score is a running one: pass rates and means alone, from sums, without clusters, and without failures of the
+    agent where no declared bound says what they count as; the final numbers come from engine.metrics.
     """
 
     def __init__(self, run: Run, info: BenchmarkInfo) -> None:
@@ -32,6 +33,7 @@ class Tracker:
         self.usage: Usage = run.usage
         self.retries = 0
         self._metric = next((metric for metric in info.metrics if metric.primary), None)
+        self._worst = declared_worst(self._metric) if self._metric else None
         self._sums = Sums()
         self._started = time.monotonic()
         self._scheduler: Scheduler[Planned] | None = None
@@ -66,7 +68,7 @@ class Tracker:
         if metric is None or name != metric.score:
             return
         if value is None and worst:
-            value = (metric.low if metric.higher_is_better else metric.high) or 0.0
+            value = self._worst
         if value is not None:
             sums.add(value, passes=value > metric.threshold)
 
