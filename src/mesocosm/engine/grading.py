@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from mesocosm.core.episode import FINISHED, SCOREABLE, Episode
+from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ports import Benchmark, Store
-from mesocosm.core.run import Run
-from mesocosm.core.score import Score
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
 from mesocosm.engine.metrics import measure
@@ -59,41 +59,76 @@ def _usable(score: Score) -> Score:
 async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable[[int], None] | None = None) -> Run:
     """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, return the run.
 
-    Nothing is played. `graded` hears how many are done. Raises UsageError when the benchmark no longer has the tasks
-    that the run was made of.
+    Nothing is played. `graded` hears how many are done. Raises UsageError, before anything is written, when the
+    benchmark no longer has the tasks that the run was made of.
     """
+    _check_tasks(run, benchmark, store)
     pending: list[tuple[str, Sequence[Score]]] = []
-    for done, (task, episode) in enumerate(_with_tasks(run, benchmark, store), 1):
+    done = 0
+    for task, episode in _with_tasks(run, benchmark, store):
         pending.append((episode.id, await grade(benchmark, task, episode)))
         if len(pending) >= GROUP:
-            store.save_scores(run.id, pending)
-            pending = []
-            if graded is not None:
-                graded(done)
-    store.save_scores(run.id, pending)
+            done += _save(run, store, pending, graded, done)
+    _save(run, store, pending, graded, done)
     run = store.get_run(run.id)
     run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), run.counts.planned)
+    if not run.counts.owed:
+        run.status, run.error = outcome(run.metrics)
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
     store.save_run(run)
     return run
 
 
+def outcome(metrics: Sequence[MetricResult]) -> tuple[RunStatus, str]:
+    """Return status and error of a run that owes nothing: it has failed when it has no score at all."""
+    if any(metric.n_scored for metric in metrics):
+        return RunStatus.FINISHED, ""
+    return RunStatus.FAILED, "no episode could be scored"
+
+
+def _save(
+    run: Run,
+    store: Store,
+    pending: list[tuple[str, Sequence[Score]]],
+    graded: Callable[[int], None] | None,
+    done: int,
+) -> int:
+    count = len(pending)
+    store.save_scores(run.id, pending)
+    pending.clear()
+    if graded is not None:
+        graded(done + count)
+    return count
+
+
+def _check_tasks(run: Run, benchmark: Benchmark, store: Store) -> None:
+    left = store.finished_keys(run.id)
+    for item in planned(benchmark, run.spec.selection):
+        left.discard(EpisodeKey(item.digest, item.trial))
+    if left:
+        raise UsageError(
+            f"{len(left)} finished episodes of run {run.id} belong to no task of {benchmark.info.id!r} as it is now, "
+            "so they cannot be scored with it; bring back the tasks, or start a new run"
+        )
+
+
 def _with_tasks(run: Run, benchmark: Benchmark, store: Store) -> Iterator[tuple[Task, Episode]]:
-    """Yield finished episodes with their tasks; both come in the order of the plan, so one pass is enough."""
+    """Yield finished episodes with their tasks.
+
+    Both come in the order of the plan as a rule; tasks that come too early wait until their episode is there.
+    """
     plan = planned(benchmark, run.spec.selection)
+    early: dict[EpisodeKey, Task] = {}
     cursor: str | None = None
     while True:
         page = store.episodes(run.id, cursor=cursor)
         for episode in page.items:
             if episode.status not in FINISHED:
                 continue
-            item = next((item for item in plan if (item.digest, item.trial) == episode.key), None)
-            if item is None:
-                raise UsageError(
-                    f"episode {episode.id} (task {episode.task_id}) of run {run.id} belongs to no task of "
-                    f"{benchmark.info.id!r} as it is now, so it cannot be scored with it"
-                )
-            yield item.task, episode
+            while episode.key not in early:
+                item = next(plan)
+                early[EpisodeKey(item.digest, item.trial)] = item.task
+            yield early.pop(episode.key), episode
         if page.cursor is None:
             return
         cursor = page.cursor

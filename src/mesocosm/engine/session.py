@@ -29,6 +29,7 @@ from mesocosm.core.ports import Executor, Journal, Observer, Parts, Store
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
+from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.plan import owed
@@ -343,14 +344,12 @@ class _Session:
         record.metrics = measure(
             self.parts.benchmark.info.metrics, self.store.score_rows(record.id), record.counts.planned
         )
-        scored = any(metric.n_scored for metric in record.metrics)
         if error is not None:
             record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
         elif record.counts.owed:
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:
-            record.status = RunStatus.FINISHED if scored else RunStatus.FAILED
-            record.error = "" if scored else "no episode could be scored"
+            record.status, record.error = outcome(record.metrics)
         self.store.save_run(record)
         self.record = record
 
