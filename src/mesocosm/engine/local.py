@@ -8,6 +8,7 @@ from contextlib import suppress
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.ports import Journal, Parts, Planned
 from mesocosm.core.run import Run
+from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.progress import Tracker
@@ -67,7 +68,8 @@ class LocalExecutor:
             return
         keeper = asyncio.create_task(self._keep(player, budget, journal))
         try:
-            await scheduler.run(owed)
+            with seldom():
+                await scheduler.run(owed)
         finally:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
