@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import perf.noop
 from mesocosm.core.model import ModelSettings
@@ -33,13 +32,6 @@ def spec_of(kind: str, count: int, parallel: int, url: str) -> RunSpec:
     return RunSpec(source, ModelSettings(model), selection=Selection(count=count), parallel=parallel)
 
 
-def loop_factory() -> Any:
-    """Return what makes the loops of uvloop."""
-    import uvloop
-
-    return uvloop.new_event_loop
-
-
 def main() -> None:
     """Run and print one JSON line."""
     parser = argparse.ArgumentParser()
@@ -47,14 +39,12 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--parallel", type=int, default=64)
     parser.add_argument("--url", default="")
-    parser.add_argument("--uvloop", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as place:
         store = open_store(Path(place) / "orchestrator.sqlite")
         began = time.perf_counter()
         spec = spec_of(given.kind, given.count, given.parallel, given.url)
-        with asyncio.Runner(loop_factory=loop_factory() if given.uvloop else None) as runner:
-            run = runner.run(session.run(spec, store))
+        run = asyncio.run(session.run(spec, store))
         seconds = time.perf_counter() - began
         store.close()
     assert run.counts.completed == given.count, run
