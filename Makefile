@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format perf lock clean
+.PHONY: demo test check format docs perf lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mesocosm demo
@@ -21,6 +21,9 @@ check: $(VENV)/.installed-test
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-test
+	$(BIN)/python docs/generate.py
 
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
