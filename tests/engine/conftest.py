@@ -126,9 +126,16 @@ class Lab:
         settings = session.Settings(backoff=Backoff(base=0.0))
         return await session.run(spec, self.store, observers, control=control, settings=settings)
 
-    async def resume(self, run_id: str, *observers: Observer, retry_failed: bool = False) -> Run:
+    async def resume(
+        self,
+        run_id: str,
+        *observers: Observer,
+        retry_failed: bool = False,
+        limits: Limits | None = None,
+        parallel: int | None = None,
+    ) -> Run:
         """Resume; retries do not wait."""
-        settings = session.Settings(retry_failed=retry_failed, backoff=Backoff(base=0.0))
+        settings = session.Settings(retry_failed, parallel, limits, Backoff(base=0.0))
         return await session.resume(run_id, self.store, observers, settings=settings)
 
     def episodes(self, run: Run | str) -> list[Episode]:

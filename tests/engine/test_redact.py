@@ -31,6 +31,14 @@ def test_a_secret_that_json_escapes_is_replaced_too() -> None:
     assert secret not in json.loads(Redactor({secret}).json(json.dumps({"x": secret}).encode()))["x"]
 
 
+def test_a_secret_is_replaced_in_texts_that_quote_it() -> None:
+    secret = 'line\n"quöted" \\ end'
+    redactor = Redactor({secret})
+    for text in (json.dumps({"x": secret}), json.dumps({"x": secret}, ensure_ascii=False), repr({"x": secret})):
+        assert "ted" not in redactor.text(text).replace(MARK, "")
+        assert MARK in json.loads(redactor.json(msgspec.json.encode({"body": text})))["body"]
+
+
 def test_credentials_are_known_by_their_shape() -> None:
     redactor = Redactor(())
     for secret in (

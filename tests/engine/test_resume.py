@@ -82,6 +82,29 @@ async def test_only_what_is_owed_is_played(lab: "Lab") -> None:
     assert interrupted.asked == {(seed, trial, 0): 1 for seed in range(4) for trial in range(2)} | {(2, 0, 0): 2}
 
 
+async def test_a_resumed_run_may_work_on_more_episodes_at_once(lab: "Lab") -> None:
+    together = asyncio.Barrier(3)
+    control = Control()
+
+    async def meet(request: ModelRequest) -> str:
+        if not control.reason:
+            control.stop("for now", grace=0)
+            await asyncio.Event().wait()
+        await together.wait()
+        return "end"
+
+    run = await lab.run(lab.spec(lab.model(meet)), control=control)
+    again = await asyncio.wait_for(lab.resume(run.id, parallel=3), 30)
+    assert (again.status, again.spec.parallel) == (RunStatus.FINISHED, 1)
+
+
+async def test_the_time_of_all_sessions_is_added_up(lab: "Lab") -> None:
+    interrupted = Interrupted(2)
+    run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
+    again = await lab.resume(run.id)
+    assert again.provenance["worked_s"] >= run.provenance["worked_s"] > 0
+
+
 async def test_resuming_a_finished_run_plays_nothing(lab: "Lab") -> None:
     model = lab.model()
     run = await lab.run(lab.spec(model))
@@ -224,7 +247,7 @@ async def test_the_same_process_cannot_work_on_a_run_twice(lab: "Lab") -> None:
         return "end"
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
-    await reached.wait()
+    await asyncio.wait_for(reached.wait(), 30)
     with pytest.raises(RunHeld, match="this very process"):
         await lab.resume(lab.only_run().id)
     opened.set()
@@ -241,7 +264,7 @@ async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab
         return "end"
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
-    await reached.wait()
+    await asyncio.wait_for(reached.wait(), 30)
     run_id = lab.only_run().id
     await lab.until(lambda: lab.store.get_run(run_id).counts.done == 1)
     thief = Holder("elsewhere", 7, 1.0, "boot")

@@ -40,7 +40,7 @@ class Gate:
 async def test_a_stop_with_grace_lets_running_episodes_end(lab: "Lab") -> None:
     gate, control = Gate(free=2), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=9), control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     control.stop("enough", grace=60)
     gate.opened.set()
     run = await asyncio.wait_for(running, 30)
@@ -51,7 +51,7 @@ async def test_a_stop_with_grace_lets_running_episodes_end(lab: "Lab") -> None:
 async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> None:
     gate, control = Gate(free=2), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=9, parallel=3), control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     control.stop("enough", grace=0)
     run = await asyncio.wait_for(running, 30)
     assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 2, 7)
@@ -63,7 +63,7 @@ async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> 
 async def test_a_second_stop_ends_the_grace_of_the_first(lab: "Lab") -> None:
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate)), control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     control.stop("enough", grace=3600)
     control.stop("now", grace=0)
     run = await asyncio.wait_for(running, 30)
@@ -108,7 +108,7 @@ async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
     monkeypatch.setattr(local, "FLUSH_S", 0.0)
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model("left", gate), count=1), control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     await lab.until(lambda: lab.store.list_runs().items and lab.episodes(lab.only_run()))
     assert lab.episodes(lab.only_run())[0].status is EpisodeStatus.RUNNING
     control.stop("enough", grace=0)
@@ -138,7 +138,7 @@ async def test_an_agent_that_hides_its_cancellation_is_owed_all_the_same(lab: "L
 
     control = Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(), agent=lab.agent(play)), control=control))
-    await reached.wait()
+    await asyncio.wait_for(reached.wait(), 30)
     control.stop("enough", grace=0)
     run = await asyncio.wait_for(running, 30)
     assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 3)
@@ -147,7 +147,7 @@ async def test_an_agent_that_hides_its_cancellation_is_owed_all_the_same(lab: "L
 async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> None:
     gate, control = Gate(free=1), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=4), control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     other = open_store(lab.store.place)
     other.request_stop(lab.only_run().id)
     other.close()
@@ -178,6 +178,16 @@ async def test_a_resumed_run_counts_what_it_spent_before(lab: "Lab") -> None:
     again = await lab.resume(run.id)
     assert (again.status, again.counts) == (RunStatus.STOPPED, run.counts)
     assert "30 spent" in again.error
+
+
+async def test_a_raised_budget_lets_the_run_go_on_and_leaves_its_spec_alone(lab: "Lab") -> None:
+    limits = Limits(run_tokens=25, episode_steps=3)
+    run = await lab.run(lab.spec(lab.model(), count=9, limits=limits))
+    again = await lab.resume(run.id, limits=Limits(run_tokens=55, episode_steps=1))
+    assert (again.status, again.counts.completed) == (RunStatus.STOPPED, 6)
+    assert "60 spent" in again.error
+    final = await lab.resume(run.id, limits=Limits(run_tokens=1000))
+    assert (final.status, final.spec.limits, final.signature) == (RunStatus.FINISHED, limits, run.signature)
 
 
 async def test_used_up_seconds_stop_a_run_whose_only_episodes_never_end(
@@ -269,7 +279,7 @@ async def test_a_cancelled_task_leaves_a_stopped_run_with_everything_that_was_fi
     gate = Gate(free=2)
     model = lab.model(gate)
     task = asyncio.create_task(lab.run(lab.spec(model, count=5, parallel=2), Told()))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 30)
@@ -293,10 +303,10 @@ async def test_a_run_cancelled_while_the_benchmark_opens_can_be_resumed(lab: "La
             first.append(False)
 
     task = asyncio.create_task(lab.run(lab.spec(lab.model(), world=lab.benchmark(Slow(lab.world("Walk"))))))
-    await opening.wait()
+    await asyncio.wait_for(opening.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await task
+        await asyncio.wait_for(task, 30)
     run = lab.only_run()
     assert (run.status, run.holder) == (RunStatus.STOPPED, None)
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
@@ -312,7 +322,7 @@ class Started(Observer):
 async def test_a_stopped_run_shows_no_episode_as_running(lab: "Lab") -> None:
     gate, control, started = Gate(), Control(), Started()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), parallel=3), started, control=control))
-    await gate.reached.wait()
+    await asyncio.wait_for(gate.reached.wait(), 30)
     assert started.progress.running >= 1
     control.stop("enough", grace=0)
     await asyncio.wait_for(running, 30)

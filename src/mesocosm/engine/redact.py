@@ -1,5 +1,6 @@
 """Secrets never reach the record: values known from the environment, and what looks like a credential."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -40,7 +41,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
-        self._secrets = {_bytes(value) for value in values if value}
+        self._secrets = {_bytes(spelling) for value in values if value for spelling in _spellings(value)}
         self._in_text = _pattern(self._secrets)
         self._in_json = _pattern({_escaped(value) for value in self._secrets})
 
@@ -84,6 +85,11 @@ class Redactor:
         if found not in self._secrets and before.isalnum():
             return found
         return MARK.encode()
+
+
+def _spellings(value: str) -> set[str]:
+    """Return a secret as it is and as texts quote it: in JSON that is text itself, in what Python prints of objects."""
+    return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
 
 
 def _bytes(text: str) -> bytes:
