@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-import zstandard
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
@@ -30,7 +29,7 @@ from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.rows import episode_row, score_rows
-from mesocosm.store.traces import LEVEL, chunk_row
+from mesocosm.store.traces import chunk_rows
 
 BUSY_S = 150e-6
 
@@ -94,13 +93,12 @@ def bare(path: Path, entries: Sequence[Entry]) -> tuple[float, float]:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     cpu, wall = time.process_time(), time.perf_counter()
-    compressor = zstandard.ZstdCompressor(level=LEVEL)
     for start in range(0, len(entries), 2_000):
         some = entries[start : start + 2_000]
         connection.execute("BEGIN IMMEDIATE")
         for table, rows in (
             ("episodes", [episode_row(item.episode) for item in some]),
-            ("event_chunks", [chunk_row(item.episode.id, item.chunks[0], compressor) for item in some]),
+            ("event_chunks", chunk_rows([(item.episode.id, item.chunks[0]) for item in some])),
             ("scores", [r for i in some for r in score_rows(i.episode.id, i.episode.run_id, i.episode.scores)]),
         ):
             connection.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,3 +217,18 @@ def test_errors_of_a_server_are_told_apart(sqlstate: str, again: Any, remedy: st
         "the results database postgresql://here/db cannot be used (the server's own words): "
     )
     assert remedy in str(explain(error, "here", 3.0))
+
+
+def test_too_many_readings_at_once_are_an_error_that_says_so(
+    sqlite_store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = sqlite_store.add_run(samples.run())
+    monkeypatch.setattr(sqlite_store._database.engine.pool, "_timeout", 0.01)
+    with ExitStack() as readers:
+        for _ in range(15):
+            readers.enter_context(sqlite_store._database.once())
+
+        with pytest.raises(InfrastructureError, match=r"all connections to .*results\.sqlite are busy"):
+            sqlite_store.get_run(run.id)
+
+    assert sqlite_store.get_run(run.id) == run

@@ -429,6 +429,26 @@ async def test_whoever_listens_and_breaks_ends_the_journal(store: SqlStore, samp
         await journal.close()
 
 
+@pytest.mark.parametrize("count", [1, 31, 100])
+async def test_a_library_that_takes_few_parameters_gets_them_in_pieces(
+    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr("mesocosm.store.database._PARAMETERS", 999)
+    run = samples.held(store)
+    entries = [samples.entry(run.id, index) for index in range(count)]
+    sizes: list[int] = []
+    event.listen(
+        store._database.engine,
+        "before_cursor_execute",
+        lambda *given: None if isinstance(given[3], list) else sizes.append(len(given[3])),
+    )
+
+    await samples.write(store, run.id, entries)
+
+    assert store.episodes(run.id).items == tuple(entry.episode for entry in entries)
+    assert max(sizes) <= 999
+
+
 async def test_the_journal_of_one_run_leaves_another_alone(store: SqlStore, samples: "Samples") -> None:
     held = [samples.held(store), samples.held(store)]
     journals = [opened(store, run.id) for run in held]

@@ -17,7 +17,7 @@ from mesocosm.store.database import Database
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
-from mesocosm.store.traces import LEVEL
+from mesocosm.store.traces import compress
 
 _BATCH = 500
 
@@ -76,9 +76,9 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
     return Artifact(id_, run_id, name, digest, created_at, episode_id or "")
 
 
-def blob_row(blob: Blob, compressor: zstandard.ZstdCompressor) -> tuple[Any, ...]:
+def blob_row(blob: Blob) -> tuple[Any, ...]:
     """Return the values of a blob in the order of the table's columns."""
-    return (blob.digest, plain(blob.content_type), len(blob.data), compressor.compress(blob.data))
+    return (blob.digest, plain(blob.content_type), len(blob.data), compress([blob.data])[0])
 
 
 def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -91,9 +91,8 @@ def insert_artifacts(
     database: Database, connection: Connection, listed: Sequence[Artifact], contents: Iterable[Blob] = ()
 ) -> None:
     """Insert artifacts of one run with their contents; known ids stay as they are."""
-    compressor = zstandard.ZstdCompressor(level=LEVEL)
     for blob in contents:
-        insert_blobs(database, connection, listed[0].run_id, [blob_row(blob, compressor)])
+        insert_blobs(database, connection, listed[0].run_id, [blob_row(blob)])
     rows = [(a.id, a.run_id, a.episode_id or None, a.name, a.digest, a.created_at) for a in listed]
     database.add(connection, artifacts, rows, known="keep")
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-import zstandard
 from sqlalchemy import Connection, select, update
 
 from mesocosm.core.failure import UsageError
@@ -17,7 +16,7 @@ from mesocosm.store.queries import Listing
 from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
 from mesocosm.store.runs import insert_run
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
-from mesocosm.store.traces import LEVEL, Traces, chunk_row
+from mesocosm.store.traces import Traces, chunk_rows
 
 _PAGE = 200
 _CHUNKS = 8
@@ -60,13 +59,12 @@ class Bundles(Listing, Traces):
         """
         with self._database.once(immediate=True) as connection:
             _insert_state(self._database, connection, run)
-            compressor = zstandard.ZstdCompressor(level=LEVEL)
             for blob in blobs:
-                insert_blobs(self._database, connection, run.id, [blob_row(blob, compressor)])
+                insert_blobs(self._database, connection, run.id, [blob_row(blob)])
             remaining, new, fresh = iter(entries), 0, set[str]()
             while batch := list(islice(remaining, _BATCH)):
                 known = fresh
-                fresh = _insert_entries(self._database, connection, batch, known, compressor)
+                fresh = _insert_entries(self._database, connection, batch, known)
                 new += len(fresh - known)
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
@@ -97,7 +95,6 @@ def _insert_entries(
     connection: Connection,
     batch: Sequence[Entry],
     fresh: set[str],
-    compressor: zstandard.ZstdCompressor,
 ) -> set[str]:
     """Insert what belongs to episodes that are new, in this batch or in the one before; return the ids of those."""
     found = {entry.episode.id: entry.episode for entry in batch}
@@ -107,11 +104,10 @@ def _insert_entries(
     # Not every new row is in: another episode may have the same task and trial here.
     fresh = set(connection.scalars(stored)) - before
     lines = [(entry.episode.id, chunk) for entry in batch if entry.episode.id in fresh for chunk in entry.chunks]
-    chunks = [chunk_row(episode_id, chunk, compressor) for episode_id, chunk in lines]
-    database.add(connection, event_chunks, chunks, known="keep")
+    database.add(connection, event_chunks, chunk_rows(lines), known="keep")
     rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
     database.add(connection, scores, rows, known="keep")
     for entry in batch:
-        listed = [blob_row(blob, compressor) for blob in entry.blobs]
+        listed = [blob_row(blob) for blob in entry.blobs]
         insert_blobs(database, connection, entry.episode.run_id, listed)
     return fresh

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -24,6 +25,10 @@ DATABASE_NAME = "orchestrator.sqlite"
 PATIENCE = 30.0
 """Seconds that a locked file or a vanished server is waited for before giving up."""
 
+_BLOCK = 512
+_PARAMETERS = 32_766 if sqlite3.sqlite_version_info >= (3, 32) else 999
+"""Rows and parameters that one statement holds at most in SQLite."""
+
 Result = TypeVar("Result")
 Insert = sqlite.Insert | postgresql.Insert
 Rows = Sequence[tuple[Any, ...]]
@@ -37,7 +42,7 @@ class Database:
         self.place = place
         self.patience = patience
         self.postgres = engine.dialect.name == "postgresql"
-        self._texts: dict[tuple[str, str], str] = {}
+        self._texts: dict[tuple[str, str, int], str] = {}
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
         """Return what `work` reads in one transaction; it is called again after a lost connection."""
@@ -64,8 +69,6 @@ class Database:
                 waited = time.monotonic() - start
                 if not transient(error) or waited + pause > self.patience:
                     raise explain(error, self.place, waited) from error
-            except PoolTimeout as error:
-                raise InfrastructureError(f"all connections to {self.place} are busy: {error}") from error
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
 
@@ -80,7 +83,13 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, immediate: bool) -> Iterator[Connection]:
-        with self.engine.connect().execution_options(immediate=immediate) as connection, connection.begin():
+        try:
+            opened = self.engine.connect()
+        except PoolTimeout as error:
+            raise InfrastructureError(
+                f"all connections to {self.place} are busy ({error}); let other readers finish, then try again"
+            ) from error
+        with opened.execution_options(immediate=immediate) as connection, connection.begin():
             yield connection
 
     def insert(self, table: Table) -> Insert:
@@ -94,11 +103,18 @@ class Database:
         `replace` it. The text of the statement goes straight to the driver: SQLAlchemy would turn every row into a
         dictionary and back, which costs more than SQLite needs to store it.
         """
-        if rows:
+        if not rows:
+            return
+        if self.postgres:
             connection.exec_driver_sql(self._text(table, known), list(rows))
+            return
+        # SQLite's driver gives Python's lock away for every row of an executemany, and a thread that computes keeps it
+        # for 5 ms each time: beside a busy event loop a journal would fall far behind. So few statements of many rows.
+        for block in _blocks(rows, min(_BLOCK, _PARAMETERS // len(table.c))):
+            connection.exec_driver_sql(self._text(table, known, len(block)), tuple(chain.from_iterable(block)))
 
-    def _text(self, table: Table, known: str) -> str:
-        text = self._texts.get((table.name, known))
+    def _text(self, table: Table, known: str, count: int = 1) -> str:
+        text = self._texts.get((table.name, known, count))
         if text is None:
             statement = self.insert(table)
             keys = [column.name for column in table.primary_key]
@@ -110,12 +126,22 @@ class Database:
             compiled = statement.compile(dialect=self.engine.dialect, column_keys=table.c.keys())
             if list(getattr(compiled, "positiontup", None) or ()) != list(table.c.keys()):
                 raise AssertionError(f"parameters of {table.name} are not in the order of its columns")
-            text = self._texts[table.name, known] = str(compiled)
+            one = f"({', '.join('?' * len(table.c))})"
+            text = self._texts[table.name, known, count] = str(compiled).replace(one, ", ".join([one] * count))
         return text
 
     def close(self) -> None:
         """Close all connections; the last one of a SQLite file folds its write-ahead log into it."""
         self.engine.dispose()
+
+
+def _blocks(rows: Rows, most: int) -> Iterator[Rows]:
+    """Yield `rows` in blocks whose lengths are powers of two: ten statements that stay prepared serve any number."""
+    start = 0
+    while start < len(rows):
+        length = 1 << min(len(rows) - start, most).bit_length() - 1
+        yield rows[start : start + length]
+        start += length
 
 
 def open_database(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> Database:

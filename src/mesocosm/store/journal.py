@@ -12,11 +12,12 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.ports import Entry
 from mesocosm.store.writer import Writer
 
-GROUP = 2_000
+GROUP = 1_000
 """Entries per transaction at most."""
 
-QUEUE_ENTRIES = 4_000
+QUEUE_ENTRIES = 1_000
 QUEUE_BYTES = 32 * 1024 * 1024
+"""From here on there is no room. A longer queue makes nothing faster, but more is lost when the process dies."""
 
 BEAT = 2.0
 """Seconds between heartbeats; also the longest time until a request to stop is seen."""

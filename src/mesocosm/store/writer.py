@@ -5,20 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import zstandard
 from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, RunHeld
-from mesocosm.core.ports import Entry
+from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import Holder
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS, recount
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
-from mesocosm.store.traces import LEVEL, chunk_row
+from mesocosm.store.traces import chunk_rows
 
 _OPEN = frozenset({EpisodeStatus.PENDING, EpisodeStatus.RUNNING})
 _BATCH = 200
@@ -50,7 +49,6 @@ class Writer:
         self._database = database
         self._run_id = run_id
         self._holder = json_text(holder)
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
         self._open: set[str] = set()
         self._stored: set[str] = set()
         mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
@@ -98,14 +96,15 @@ class Writer:
 
     def _batch(self, entries: Sequence[Entry]) -> Batch:
         batch = Batch()
+        chunks: list[tuple[str, Chunk]] = []
         for entry in entries:
             episode_id = entry.episode.id
             batch.episodes[episode_id] = entry.episode
-            for chunk in entry.chunks:
-                batch.chunks.append(chunk_row(episode_id, chunk, self._compressor))
+            chunks += [(episode_id, chunk) for chunk in entry.chunks]
             for blob in entry.blobs:
                 if blob.digest not in self._stored and blob.digest not in batch.blobs:
-                    batch.blobs[blob.digest] = blob_row(blob, self._compressor)
+                    batch.blobs[blob.digest] = blob_row(blob)
+        batch.chunks = chunk_rows(chunks)
         for episode_id, episode in batch.episodes.items():
             try:
                 batch.rows[episode_id] = episode_row(episode)
