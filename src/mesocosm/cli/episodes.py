@@ -22,7 +22,7 @@ WIDTH = 400
 @click.option("--traces", is_flag=True, help="Also what happened in each episode.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most this many episodes.")
 def episodes(run_id: str, traces: bool, limit: int | None) -> None:
-    """List the episodes of a run: a table on a terminal, one JSON document elsewhere or with --json."""
+    """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document."""
     from itertools import islice
 
     from mesocosm.cli.run import find_run, results
@@ -34,7 +34,7 @@ def episodes(run_id: str, traces: bool, limit: int | None) -> None:
     def listed() -> Iterator[Episode]:
         return islice(all_episodes(store, run.id), limit)
 
-    if chosen.json or not sys.stdout.isatty():
+    if chosen.json or not (sys.stdout.isatty() or chosen.plain):
         _write_json(store, run.id, listed, traces=traces)
     elif traces:
         for episode in listed():
@@ -110,22 +110,26 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 
 @click.command(cls=Command)
 @click.argument("run_id")
-@click.option("-o", "--output", metavar="FILE", help="File to write; standard output without it.")
+@click.option("-o", "--output", metavar="FILE", help="File to write; standard output (-) without it.")
 def export(run_id: str, output: str | None) -> None:
     """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
-    from mesocosm.cli.render import run_document
+    from mesocosm.cli.render import emit, run_document
     from mesocosm.cli.run import find_run, results
     from mesocosm.interop.files import replacing
     from mesocosm.interop.replay import pieces
 
     store = results()
-    found = pieces(store, store, find_run(store, run_id).id, run_document)
-    if output is None:
+    run = find_run(store, run_id)
+    found = pieces(store, store, run.id, run_document)
+    if output in {None, "-"}:
         stream = sys.stdout.buffer
         for piece in found:
             stream.write(piece)
         return
-    with replacing(Path(output)) as file:
+    with replacing(Path(str(output))) as file:
         for piece in found:
             file.write(piece)
-    click.echo(f"Wrote {output}")
+    if options().json:
+        emit({"output": output, "run_id": run.id})
+    else:
+        click.echo(f"Wrote {output}")

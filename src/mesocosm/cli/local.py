@@ -1,12 +1,13 @@
 """`mesocosm run local`: episodes on this machine, with a manifest and a model."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import Command, Finite, options
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -14,6 +15,12 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Sele
 DEFAULT_MODEL = "ollama/llama3.2"
 DEFAULT_EPISODES = 5
 DEFAULT_ENV_URL = "http://localhost:8765"
+MOST_EPISODES = 100_000_000
+MOST_SEEDS = 1_000_000
+"""Seeds listed one by one are part of the run's description."""
+LARGEST_SEED = 2**63 - 1
+
+_SEEDS = re.compile(r"(-?[0-9]+)(?:-(-?[0-9]+))?")
 
 
 def _techniques(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -56,15 +63,20 @@ def _history(context: click.Context, parameter: click.Parameter, value: str) -> 
 
 def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...] | None:
     seeds: list[int] = []
-    for value in values:
-        first, dash, last = value.rpartition("-")
-        try:
-            if dash and first:
-                seeds += range(int(first), int(last) + 1)
-            else:
-                seeds.append(int(value))
-        except ValueError as error:
-            raise click.BadParameter(f"{value!r} is no integer and no range like 0-99") from error
+    for value in (part for text in values for part in text.split(",") if part):
+        found = _SEEDS.fullmatch(value)
+        if found is None:
+            raise click.BadParameter(f"{value!r} is no integer and no range like 0-99")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first:
+            raise click.BadParameter(f"{value!r} ends before it begins; write {last}-{first}")
+        if max(abs(first), abs(last)) > LARGEST_SEED:
+            raise click.BadParameter(f"{value!r}: a seed lies between -{LARGEST_SEED} and {LARGEST_SEED}")
+        if last - first >= MOST_SEEDS - len(seeds):
+            raise click.BadParameter(f"these are more than {MOST_SEEDS:,} seeds; --episodes N takes 0 to N-1")
+        seeds += range(first, last + 1)
+    if values and not seeds:
+        raise click.BadParameter("there is no seed in it")
     return tuple(seeds) or None
 
 
@@ -76,11 +88,13 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
     "--env-url", metavar="URL", help=f"Adapter to use if it answers [{DEFAULT_ENV_URL}]; else one is started."
 )
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Variable with a credential that the adapter may see.")
-@click.option("--episodes", type=click.IntRange(min=1), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}].")
+@click.option(
+    "--episodes", type=click.IntRange(1, MOST_EPISODES), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}]."
+)
 @click.option("--seeds", multiple=True, callback=_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
-@click.option("--temperature", type=float, default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
 @click.option("--parallel", type=int, default=1, show_default=True, help="Episodes at the same time.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -111,24 +125,24 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
     help="Field of the model's requests (JSON or text).",
 )
 @click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
-@click.option("--episode-seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of an episode.")
+@click.option("--episode-seconds", type=Finite(min=0, min_open=True), help="Time limit of an episode.")
 @click.option("--episode-tokens", type=click.IntRange(min=1), help="Token limit of an episode.")
-@click.option("--run-seconds", type=click.FloatRange(min=0, min_open=True), help="Time budget of the run.")
+@click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of the run.")
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
-@click.option("--run-usd", type=click.FloatRange(min=0, min_open=True), help="Money budget of the run.")
-@click.option("--rpm", type=click.FloatRange(min=0, min_open=True), help="Model requests per minute.")
-@click.option("--tpm", type=click.FloatRange(min=0, min_open=True), help="Model tokens per minute.")
+@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of the run.")
+@click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute.")
+@click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
 @click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     default=120.0,
     show_default=True,
     help="Seconds per model call.",
 )
 @click.option(
     "--step-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     default=60.0,
     show_default=True,
     help="Seconds per adapter call.",

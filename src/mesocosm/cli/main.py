@@ -1,9 +1,12 @@
 """The program `mesocosm`: its tree of commands, loaded only where they are called."""
 
 import importlib
+import io
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from gettext import ngettext
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 import click
 
 from mesocosm import __version__
-from mesocosm.core.failure import MesocosmError
+from mesocosm.core.failure import MesocosmError, UsageError
 
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
@@ -43,8 +46,26 @@ class Options:
         return Path(self.results_dir or os.environ.get("MESOCOSM_RESULTS_DIR") or "benchmark_results")
 
     def database(self) -> str:
-        """The URL of the store; empty for the SQLite file in the results directory."""
-        return self.database_url or os.environ.get("MESOCOSM_DATABASE_URL", "")
+        """The URL of the store; empty for the SQLite file in the results directory. Raises UsageError.
+
+        A directory that is named on the line goes before a database that is named in the environment.
+        """
+        url = self.database_url or ("" if self.results_dir else os.environ.get("MESOCOSM_DATABASE_URL", ""))
+        if url and "://" not in url:
+            raise UsageError(
+                f"{url!r} is no URL of a database; write postgresql://user@host/name or sqlite:///path/of/file.sqlite, "
+                "or name a directory with --results-dir"
+            )
+        return url
+
+    def bare(self) -> bool:
+        """Whether boxes, colours and moving bars are unwanted, even on a terminal."""
+        return self.plain or colourless()
+
+
+def colourless() -> bool:
+    """Whether the environment asks for output without escape codes."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
 def options() -> Options:
@@ -55,6 +76,8 @@ def options() -> Options:
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value:
         setattr(context.ensure_object(Options), str(parameter.name), value)
+    if value and parameter.name == "plain":
+        context.color = False
 
 
 def _common() -> list[click.Option]:
@@ -82,22 +105,42 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Spell `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
-        return super().parse_args(ctx, list(_spread(args, self.many)))
+        return super().parse_args(ctx, _spread(args, self.many))
 
 
 def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
     spread: list[str] = []
-    current = ""
+    current, owed = "", False
     for position, word in enumerate(args):
-        if word in many:
-            current = word
-            continue
+        option = word.startswith("-") and not word[1:2].isdigit()
+        if option and owed:
+            break
         if word == "--":
             return [*spread, *args[position:]]
-        if word.startswith("-") and not word[1:2].isdigit():
-            current = ""
-        spread += [current, word] if current else [word]
+        if word in many:
+            current, owed = word, True
+        elif option:
+            name, equals, _ = word.partition("=")
+            current = name if equals and name in many else ""
+            spread.append(word)
+        else:
+            spread += [current, word] if current else [word]
+            owed = False
+    if owed:
+        # At the end of the line click says that the option needs a value.
+        spread.append(current)
     return spread
+
+
+class Finite(click.FloatRange):
+    """A number in a range; `nan` and `inf`, which Python takes for numbers too, are refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number to count with.", param, ctx)
+        return number
 
 
 class Group(click.Group):
@@ -160,13 +203,22 @@ Every command takes, in any place:
 """
 
 
-@click.group(cls=Group, tree=TREE, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMMON_HELP)
+@click.group(
+    cls=Group,
+    tree=TREE,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=COMMON_HELP,
+)
 @click.version_option(__version__, "-V", "--version", message="mesocosm %(version)s")
-def program() -> None:
+@click.pass_context
+def program(context: click.Context) -> None:
     """Evaluate agents and language models: in environments, on datasets, on whole benchmarks.
 
     Every episode is recorded, every score carries its uncertainty, nothing that finished is run twice.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -180,43 +232,94 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def call(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing but the command's own output reaches stdout."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a dash must not end a run.
+            stream.reconfigure(errors="replace")
     try:
-        code = program.main(args=words, prog_name="mesocosm", standalone_mode=False)
+        with told_warnings():
+            code = _answer(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return 0
+    except OSError as error:
+        _discard_output()
+        click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
+        return 4
+    return code
+
+
+def _answer(words: list[str]) -> int:
+    """Run a command line; a failure is told in words, unless --debug asks for the traceback."""
+    color = False if colourless() else None
+    try:
+        code = program.main(args=words, prog_name="mesocosm", standalone_mode=False, color=color)
     except click.ClickException as error:
         error.show()
+        _document(words, "UsageError", error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain about it once more while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except MesocosmError as error:
-        if debug:
-            raise
-        _report(error, as_json="--json" in words)
-        return error.exit_code
+        raise
     except Exception as error:
-        if debug:
+        if "--debug" in words:
             raise
-        click.echo(
-            f"error: {type(error).__name__}: {error}\nThis is a defect in mesocosm; --debug shows where it happened.",
-            err=True,
-        )
-        return 4
+        return _report(words, error)
     return code if isinstance(code, int) else 0
 
 
-def _report(error: MesocosmError, *, as_json: bool) -> None:
-    click.echo(f"error: {error}", err=True)
-    if as_json:
-        import json
+def _report(words: list[str], error: Exception) -> int:
+    if isinstance(error, MesocosmError):
+        click.echo(f"error: {error}", err=True)
+        _document(words, type(error).__name__, str(error), getattr(error, "problems", ()))
+        return error.exit_code
+    if isinstance(error, OSError):
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        click.echo(f"error: {message}", err=True)
+    else:
+        message = f"{type(error).__name__}: {error}"
+        defect = "This is a defect in mesocosm; --debug shows where it happened."
+        click.echo(f"error: {message}\n{defect}", err=True)
+    _document(words, type(error).__name__, message)
+    return 4
 
-        problems = [vars_of(problem) for problem in getattr(error, "problems", ())]
-        document: dict[str, Any] = {"error": type(error).__name__, "detail": str(error)}
-        click.echo(json.dumps({**document, **({"problems": problems} if problems else {})}, indent=2))
+
+def _document(words: list[str], kind: str, detail: str, problems: Sequence[object] = ()) -> None:
+    """Print an error as JSON where JSON is asked for."""
+    if "--json" not in words:
+        return
+    import json
+
+    listed = {"problems": [vars_of(problem) for problem in problems]} if problems else {}
+    click.echo(json.dumps({"error": kind, "detail": detail, **listed}, indent=2, ensure_ascii=False))
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere: Python would complain about it once more while closing."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Show what our loggers say on standard error, as `warning: …`."""
+    import logging
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from mesocosm.engine.redact import Redactor
+
+            click.echo(f"{record.levelname.lower()}: {Redactor().text(record.getMessage())}", err=True)
+
+    handler, logger = Told(logging.WARNING), logging.getLogger("mesocosm")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def vars_of(record: Any) -> dict[str, Any]:
@@ -231,6 +334,3 @@ def vars_of(record: Any) -> dict[str, Any]:
 def plural(count: int, word: str) -> str:
     """Return `1 episode`, `2 episodes`."""
     return f"{count:,} {ngettext(word, word + 's', count)}"
-
-
-CommandFunction = Callable[..., Any]

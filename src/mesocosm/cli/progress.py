@@ -24,7 +24,7 @@ def watcher(chosen: Options) -> Iterator[Observer]:
     """Yield the observer that fits the terminal and the options."""
     if chosen.quiet:
         yield Silent()
-    elif chosen.plain or not sys.stderr.isatty():
+    elif chosen.bare() or not sys.stderr.isatty():
         yield Lines()
     else:
         bar = Bar()

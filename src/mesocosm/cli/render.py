@@ -1,6 +1,7 @@
 """How people read results: short numbers, plain tables, and the JSON forms of records."""
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,10 @@ from mesocosm.core.usage import Usage
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
+
+GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
+UNHELD_S = 10.0
+"""A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
 
 
 def number(value: float | None) -> str:
@@ -79,7 +84,7 @@ def emit(document: Any) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], chosen: Options, *, right: Sequence[int] = ()) -> None:
     """Print a table: aligned columns without boxes where stdout is no terminal, rich otherwise."""
     lines = [list(row) for row in rows]
-    if chosen.plain or not sys.stdout.isatty():
+    if chosen.bare() or not sys.stdout.isatty():
         _plain(columns, lines, right)
         return
     from rich import box
@@ -155,11 +160,18 @@ def worked(run: Run) -> float:
 
 def state(run: Run) -> str:
     """Return the status for people; a running run whose process is gone is called interrupted."""
+    return "interrupted" if abandoned(run) else str(run.status)
+
+
+def abandoned(run: Run) -> bool:
+    """Whether a run should be going on, but the process that worked on it is gone."""
     from mesocosm.store import alive
 
-    if run.status is RunStatus.RUNNING and (run.holder is None or alive(run.holder) is False):
-        return "interrupted"
-    return str(run.status)
+    if run.status not in GOING:
+        return False
+    if run.holder is not None:
+        return alive(run.holder) is False
+    return run.status is RunStatus.RUNNING or time.time() - run.created_at > UNHELD_S
 
 
 def failure_lines(run: Run, store: "SqlStore") -> list[str]:
@@ -234,6 +246,9 @@ def run_document(run: Run) -> dict[str, Any]:
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "completed_at": moment(run.ended_at),
+        "requester_id": None,
+        "team_id": None,
+        "env_id": None,
         "scores": {metric.name: metric.value for metric in run.metrics},
         "metrics": [msgspec.to_builtins(metric) for metric in run.metrics],
         "counts": {

@@ -1,16 +1,20 @@
 """`mesocosm run …`: start runs, look at them, continue, stop, rescore and delete them."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Group, options, plural
+from mesocosm.cli.main import Finite, Group, options, plural
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mesocosm.core.run import Run
     from mesocosm.store import SqlStore
 
+STATUSES = ("pending", "running", "finished", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
@@ -41,7 +45,7 @@ def results(*, create: bool = False) -> "SqlStore":
 
 
 @run.command("list")
-@click.option("--status", help="pending, running, finished, failed or stopped.")
+@click.option("--status", type=click.Choice(STATUSES), help="Runs in this state.")
 @click.option("--benchmark", help="Runs of this benchmark.")
 @click.option("--model", help="Runs of this model.")
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
@@ -125,49 +129,45 @@ def show(run_id: str) -> None:
 
 @run.command()
 @click.argument("run_id")
-@click.option("--interval", "every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option("--interval", "every", type=Finite(min=0.1), default=1.0, show_default=True, help="Seconds.")
 def watch(run_id: str, every: float) -> int:
     """Follow a run that another process works on, until it ends; exit as that run would."""
     import time
 
-    from mesocosm.cli.render import emit, print_result, run_document
+    from mesocosm.cli.render import GOING, abandoned, emit, print_result, run_document
     from mesocosm.cli.session import exit_code
-    from mesocosm.core.run import RunStatus
-    from mesocosm.store import alive
 
     store, chosen = results(), options()
+    item = find_run(store, run_id)
     told = ""
     while True:
-        item = find_run(store, run_id)
         line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
         if line != told:
             click.echo(line, err=True)
             told = line
-        if item.status not in {RunStatus.RUNNING, RunStatus.PENDING}:
-            break
-        if item.holder is not None and alive(item.holder) is False:
+        if item.status not in GOING:
+            print_result(item, store, chosen)
+            return exit_code(item)
+        if abandoned(item):
             click.echo(f"its process is gone; continue it with: mesocosm run resume {item.id}", err=True)
             if chosen.json:
                 emit({"run": run_document(item)})
             return 3
         time.sleep(every)
-    print_result(item, store, chosen)
-    return exit_code(item)
+        item = store.get_run(item.id)
 
 
 @run.command()
 @click.argument("run_id")
 def stop(run_id: str) -> None:
     """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed."""
-    from mesocosm.cli.render import emit
-    from mesocosm.core.run import RunStatus
-    from mesocosm.store import alive
+    from mesocosm.cli.render import GOING, abandoned, emit
 
     store = results()
     item = find_run(store, run_id)
-    if item.status is not RunStatus.RUNNING:
+    if item.status not in GOING:
         raise UsageError(f"run {item.id} is {item.status}; only a running one can be stopped")
-    if item.holder is None or alive(item.holder) is False:
+    if abandoned(item):
         raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
     store.request_stop(item.id)
     message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
@@ -180,10 +180,10 @@ def stop(run_id: str) -> None:
 @run.command()
 @click.argument("run_id")
 @click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
-@click.option("--parallel", type=click.IntRange(min=1), help="Episodes at the same time, instead of the run's own.")
-@click.option("--run-seconds", type=click.FloatRange(min=0, min_open=True), help="Time budget of this session.")
+@click.option("--parallel", type=int, help="Episodes at the same time, instead of the run's own.")
+@click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of this session.")
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
-@click.option("--run-usd", type=click.FloatRange(min=0, min_open=True), help="Money budget; likewise.")
+@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def resume(run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, **budgets: Any) -> int:
     """Continue a run: only episodes that are not finished are played."""
@@ -192,10 +192,8 @@ def resume(run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, *
     from mesocosm.engine.session import Settings
 
     options().quiet = quiet
-    store = results()
-    found = find_run(store, run_id).id
-    store.close()
-    return attend_resume(found, Settings(retry_failed, parallel, Limits(**budgets)))
+    at_once = None if parallel is None else max(parallel, 1)
+    return attend_resume(run_id, Settings(retry_failed, at_once, Limits(**budgets)))
 
 
 @run.command()
@@ -211,22 +209,33 @@ def rescore(run_id: str, manifest: str | None) -> None:
 
 
 @run.command()
-@click.argument("run_ids", nargs=-1, required=True)
+@click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-def delete(run_ids: tuple[str, ...], yes: bool) -> None:
+def delete(run_ids: tuple[str, ...], yes: bool) -> int:
     """Delete runs with their episodes and traces, for good."""
     from mesocosm.cli.render import emit
 
     store = results()
-    found = [find_run(store, run_id) for run_id in run_ids]
-    episodes = sum(item.counts.done for item in found)
-    if not yes:
-        click.confirm(
-            f"delete {plural(len(found), 'run')} with {plural(episodes, 'episode')}? This cannot be undone", abort=True
-        )
+    found = list({item.id: item for item in (find_run(store, run_id) for run_id in run_ids)}.values())
+    if not (yes or _agreed(found)):
+        click.echo("nothing was deleted", err=True)
+        return 1
     for item in found:
         store.delete_run(item.id)
         if not options().json:
             click.echo(f"deleted run {item.id}")
     if options().json:
         emit({"deleted": [item.id for item in found]})
+    return 0
+
+
+def _agreed(found: "Sequence[Run]") -> bool:
+    episodes = sum(item.counts.done for item in found)
+    question = f"delete {plural(len(found), 'run')} with {plural(episodes, 'episode')}? This cannot be undone"
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise UsageError("nobody answers here; repeat the command with --yes to delete without being asked") from abort

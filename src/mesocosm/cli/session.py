@@ -1,51 +1,49 @@
 """A run that somebody attends: progress, Ctrl-C, the result, the exit code."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
-from mesocosm.cli.render import print_result
+from mesocosm.cli.render import GOING, abandoned, print_result
+from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
+from mesocosm.engine.redact import secret_values
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 GRACE_S = 5.0
+SHORTEST_SECRET = 8
+"""Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
 
 Start = Callable[[session.Control], Awaitable[Run]]
 
 
 def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
-    """Return the store that the options name. Raises UsageError when it must exist and does not."""
-    from mesocosm.store import open_store
+    """Return the store that the options name. Raises UnknownName when it must exist and does not."""
+    from mesocosm.store import DATABASE_NAME, open_store
 
-    if chosen.database():
-        return open_store(chosen.database())
-    place = chosen.results() / "orchestrator.sqlite"
-    if not create and not place.exists():
-        from mesocosm.core.failure import UsageError
-
-        raise UsageError(
-            f"there are no results in {chosen.results()} yet; run something first, for example `mesocosm demo`, "
-            "or name the place with --results-dir"
-        )
-    return open_store(place)
+    return open_store(chosen.database() or chosen.results() / DATABASE_NAME, create=create)
 
 
 def find_run(store: "SqlStore", name: str) -> Run:
     """Return the run called `name`: an id, a unique beginning of one, or `last`. Raises UnknownName."""
     if name == "last":
         newest = store.list_runs(limit=1).items
-        if newest:
-            return cast(Run, newest[0])
+        if not newest:
+            raise UnknownName(f"there is no run in {store.place} yet; run something first")
+        name = newest[0].id
     return store.get_run(name)
 
 
@@ -54,19 +52,43 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
     chosen = options()
     store = open_results(chosen)
     try:
-        experiment = session.new_run(spec, session.open_parts(spec))
-        unfinished = store.unfinished(experiment.signature)
-        if unfinished and resume:
-            return _attend(partial(_resume, unfinished[0].id, store, chosen, session.Settings()), chosen, store)
-        for earlier in unfinished[:1]:
-            click.echo(
-                f"note: run {earlier.id} of the same experiment is unfinished ({earlier.counts.done} of "
-                f"{earlier.counts.planned}); continue it with: mesocosm run resume {earlier.id}",
-                err=True,
-            )
+        earlier = _begun(store, asyncio.run(_signature(spec)))
+        if earlier is not None and resume:
+            return _attend(partial(_resume, earlier.id, store, chosen, session.Settings()), chosen, store)
+        if earlier is not None:
+            click.echo(_note(earlier), err=True)
         return _attend(partial(_run, spec, store, chosen), chosen, store)
     finally:
         store.close()
+
+
+async def _signature(spec: RunSpec) -> str:
+    parts = session.open_parts(spec)
+    try:
+        return session.new_run(spec, parts).signature
+    finally:
+        await parts.benchmark.close()
+        await parts.model.close()
+
+
+def _begun(store: "SqlStore", signature: str) -> Run | None:
+    """Return the newest unfinished run of an experiment that has something to give: episodes, or a living process."""
+    return next((run for run in store.unfinished(signature) if run.counts.done or _going(run)), None)
+
+
+def _going(run: Run) -> bool:
+    return run.status in GOING and not abandoned(run)
+
+
+def _note(earlier: Run) -> str:
+    going, command = ("unfinished", "continue it with: mesocosm run resume")
+    if _going(earlier):
+        going, command = ("going on in another process", "follow it with: mesocosm run watch")
+    counts = earlier.counts
+    return (
+        f"note: run {earlier.id} of the same experiment is {going} ({counts.done} of {counts.planned}); "
+        f"{command} {earlier.id}"
+    )
 
 
 def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
@@ -80,25 +102,40 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
 
 
 def attend_resume(run_id: str, settings: session.Settings) -> int:
-    """Continue a run and return the exit code."""
+    """Continue a run and return the exit code; one in which nothing is owed is only shown."""
     chosen = options()
     store = open_results(chosen, create=False)
     try:
-        return _attend(partial(_resume, run_id, store, chosen, settings), chosen, store)
+        run = find_run(store, run_id)
+        if run.status is RunStatus.FINISHED and not settings.retry_failed:
+            click.echo(f"run {run.id} is finished, nothing is owed", err=True)
+            print_result(run, store, chosen)
+            return exit_code(run)
+        return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
     finally:
         store.close()
 
 
 async def _run(spec: RunSpec, store: "SqlStore", chosen: Options, control: session.Control) -> Run:
+    settings = session.Settings(secrets=_secrets(chosen))
     with watcher(chosen) as observer:
-        return await session.run(spec, store, [observer], control=control)
+        return await session.run(spec, store, [observer], control=control, settings=settings)
 
 
 async def _resume(
     run_id: str, store: "SqlStore", chosen: Options, settings: session.Settings, control: session.Control
 ) -> Run:
+    settings = replace(settings, secrets=_secrets(chosen))
     with watcher(chosen) as observer:
         return await session.resume(run_id, store, [observer], control=control, settings=settings)
+
+
+def _secrets(chosen: Options) -> list[str]:
+    """Return what must not be recorded: credentials in the environment, and a password on the command line."""
+    url = chosen.database()
+    password = urlsplit(url).password
+    given = [url, password] if password else []
+    return [*secret_values(os.environ), *(value for value in given if len(value) >= SHORTEST_SECRET)]
 
 
 def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
@@ -109,23 +146,8 @@ def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
 
 def _work(start: Start) -> tuple[Run, int]:
     interrupted = [0]
-    run = _loop(_with_signals(start, interrupted))
+    run = asyncio.run(_with_signals(start, interrupted))
     return run, exit_code(run, interrupted=interrupted[0] > 0)
-
-
-def _loop(work: Awaitable[Run]) -> Run:
-    try:
-        import uvloop
-    except ImportError:
-        factory = None
-    else:
-        factory = uvloop.new_event_loop
-
-    async def main() -> Run:
-        return await work
-
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(main())
 
 
 async def _with_signals(start: Start, interrupted: list[int]) -> Run:

@@ -12,6 +12,7 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ports import BlobStore, Store
+from mesocosm.core.run import RunStatus
 
 SCHEMA_VERSION = "1"
 
@@ -27,6 +28,7 @@ _ORDER = {
 }
 _PHASES = {"start": 0, "before_agent": 1, "after_env": 5}
 _PASSED = {Kind.EPISODE_START, Kind.TOOL_CALL, Kind.TECHNIQUE, Kind.STEP_RESULT, Kind.EPISODE_END}
+_STATUS = {RunStatus.FINISHED: "completed", RunStatus.STOPPED: "cancelled"}
 _ADDED = {Kind.WARNING: "warning", Kind.ERROR: "error", Kind.RETRY: "retry"}
 
 JSON = dict[str, Any]
@@ -136,7 +138,7 @@ def _rank(event: JSON) -> tuple[int, int, str]:
 def inline(payload: Any, blobs: BlobStore) -> Any:
     """Return a payload with references to large content replaced by the content."""
     if isinstance(payload, dict):
-        if "$blob" in payload:
+        if payload.keys() == {"$blob", "bytes"}:
             return blobs.get(payload["$blob"]).data.decode("utf-8", "replace")
         return {key: inline(value, blobs) for key, value in payload.items()}
     if isinstance(payload, list):
@@ -198,7 +200,7 @@ def pieces(store: Store, blobs: BlobStore, run_id: str, document: Callable[[Any]
         "domain_id": run.benchmark,
         "domain_name": run.benchmark_title or None,
         "binding_vow_version": run.benchmark_version,
-        "run": document(run),
+        "run": {**document(run), "status": _STATUS.get(run.status, run.status)},
     }
     yield msgspec.json.encode(head)[:-1]
 
