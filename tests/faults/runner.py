@@ -1,9 +1,19 @@
-"""A process that starts or resumes a run and says when it works: python runner.py DATABASE [RUN_ID]."""
+"""A process that runs things for tests that harm it.
+
+`python runner.py run DATABASE [RUN_ID]` starts or resumes a run, says its id as soon as it works, and ends with the
+exit code that the error has. `python runner.py nest` forks such processes: it reads `[DATABASE, NOTES, RUN_ID]` as
+JSON lines and says `pid N`, later `ended N CODE`. Python and its imports are started once then.
+"""
 
 import asyncio
+import json
+import os
 import sys
+import tempfile
+import threading
 from pathlib import Path
 
+from mesocosm.core.failure import MesocosmError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
@@ -11,14 +21,20 @@ from mesocosm.engine import session
 from mesocosm.store import open_store
 
 WORLD = f"{Path(__file__).with_name('worlds.py')}:Slow"
-EPISODES = 400
+EPISODES = 600
+PATIENCE = 1.0
 
 
 class Speaker(Observer):
     """Says the id of the run as soon as it works."""
 
     def run_started(self, progress: Progress) -> None:
-        print(progress.run.id, flush=True)
+        say(f"run {progress.run.id}")
+
+
+def say(line: str) -> None:
+    """Write a line in one piece: several processes share this output."""
+    os.write(1, f"{line}\n".encode())
 
 
 def spec() -> RunSpec:
@@ -28,17 +44,49 @@ def spec() -> RunSpec:
     )
 
 
-async def main(database: str, run_id: str | None) -> None:
-    """Work until the run is finished."""
-    store = open_store(database if "://" in database else Path(database))
+async def work(database: str, run_id: str) -> None:
+    """Start a run, or resume the named one, and go on until it is finished."""
+    store = open_store(database if "://" in database else Path(database), patience=PATIENCE)
     try:
-        if run_id is None:
-            await session.run(spec(), store, [Speaker()])
-        else:
+        if run_id:
             await session.resume(run_id, store, [Speaker()])
+        else:
+            await session.run(spec(), store, [Speaker()])
     finally:
         store.close()
 
 
+def run(database: str, run_id: str = "") -> int:
+    """Work and return the exit code."""
+    try:
+        asyncio.run(work(database, run_id))
+    except MesocosmError as error:
+        say(f"error {error}")
+        return error.exit_code
+    return 0
+
+
+def nest() -> None:
+    """Fork a process for every line of standard input."""
+    with tempfile.TemporaryDirectory() as place:
+        # What is imported only when it is used is imported here, once.
+        session.open_parts(spec())
+        open_store(Path(place)).close()
+    assert threading.active_count() == 1, "a fork would lose the other threads"
+    for line in sys.stdin:
+        database, notes, run_id = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            os.environ["MESOCOSM_TEST_NOTES"] = notes
+            os._exit(run(database, run_id))
+        say(f"pid {pid}")
+        # Reaped at once by whoever waits: a zombie would still count as the holder of its run.
+        _, status = os.waitpid(pid, 0)
+        say(f"ended {pid} {os.waitstatus_to_exitcode(status)}")
+
+
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))
+    if sys.argv[1] == "nest":
+        nest()
+    else:
+        sys.exit(run(*sys.argv[2:]))

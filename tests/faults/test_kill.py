@@ -1,90 +1,150 @@
 """Nothing lost, nothing twice: the runner is killed again and again, and resumed."""
 
+import json
 import os
+import queue
 import random
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from mesocosm.core.episode import Episode, EpisodeKey
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.interop.replay import all_episodes
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import open_store
 
 ROUNDS = 50
-RUNNER = Path(__file__).with_name("runner.py")
+LONGEST = 0.05
+"""Seconds until the first kill, at most. It grows while runners get nothing done and shrinks while they do, so that on
+any machine the kills fall into one run and between its commits."""
 
 
-def start(database: Path, notes: Path, *run_id: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, str(RUNNER), str(database), *run_id],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "MESOCOSM_TEST_NOTES": str(notes)},
-    )
+class Nest:
+    """The process that forks runners; one at a time."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("runner.py")), "nest"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith("COV_")},
+        )
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip("\n"))
+
+    def database(self, name: str) -> Path:
+        return self.place / f"{name}.sqlite"
+
+    def played(self, name: str) -> Counter[str]:
+        return Counter((self.place / f"{name}.notes").read_text().split())
+
+    def start(self, name: str, run_id: str = "") -> int:
+        assert self.process.stdin is not None
+        command = [str(self.database(name)), str(self.place / f"{name}.notes"), run_id]
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return int(self.heard("pid ")[0])
+
+    def heard(self, what: str, timeout: float = 60.0) -> list[str]:
+        """Return the words after the next line that begins like this. Raises queue.Empty when none comes in time."""
+        while True:
+            line = self.lines.get(timeout=timeout)
+            assert not line.startswith("error"), line
+            if line.startswith(what):
+                return line.removeprefix(what).split()
+
+    def killed(self, pid: int, seconds: float) -> bool:
+        """Kill a runner after so many seconds; return whether it was still at work."""
+        try:
+            code = self.heard("ended ", timeout=seconds)[1]
+        except queue.Empty:
+            os.kill(pid, signal.SIGKILL)
+            code = self.heard("ended ")[1]
+        assert code in {"0", "-9"}
+        return code == "-9"
+
+    def undisturbed(self, name: str, run_id: str = "") -> str:
+        """Let a runner work to its end and return the id of the run."""
+        self.start(name, run_id)
+        (run_id,) = self.heard("run ")
+        assert self.heard("ended ")[1] == "0"
+        return run_id
 
 
-def undisturbed(place: Path) -> tuple[SqlStore, str]:
-    process = start(place / "calm.sqlite", place / "calm.notes")
-    run_id = process.communicate(timeout=120)[0].strip()
-    assert process.returncode == 0
-    return open_store(place / "calm.sqlite"), run_id
+@pytest.fixture
+def nest(tmp_path: Path) -> Iterator[Nest]:
+    made = Nest(tmp_path)
+    yield made
+    assert made.process.stdin is not None
+    made.process.stdin.close()
+    made.process.wait(timeout=60)
+    made.reader.join()
 
 
-def finished(database: Path, run_id: str) -> dict[EpisodeKey, Episode]:
+def stored(database: Path, run_id: str) -> tuple[Run, dict[EpisodeKey, Episode]]:
+    """Return the run and its finished episodes, every trace of which is whole."""
     store = open_store(database)
     try:
         done = {episode.key: episode for episode in all_episodes(store, run_id) if episode.ended_at is not None}
+        for episode in done.values():
+            assert [event.seq for event in store.events(episode.id)] == list(range(episode.events))
+        return store.get_run(run_id), done
     finally:
         store.close()
-    return done
 
 
-def test_fifty_kills_lose_nothing_repeat_nothing_and_change_no_score(tmp_path: Path) -> None:
+def test_fifty_kills_lose_nothing_repeat_nothing_and_change_no_score(nest: Nest) -> None:
     chance = random.Random(20)
-    database, notes = tmp_path / "killed.sqlite", tmp_path / "killed.notes"
     run_id = ""
     kept: dict[EpisodeKey, Episode] = {}
-    kills = 0
-    for _ in range(ROUNDS):
-        process = start(database, notes, *([run_id] if run_id else []))
-        assert process.stdout is not None
-        run_id = process.stdout.readline().strip() or run_id
-        try:
-            # Random moments, short enough that fifty of them fall into one run.
-            process.wait(timeout=chance.uniform(0.0, 0.03))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        process.wait(timeout=30)
-        process.stdout.close()
-        now = finished(database, run_id)
-        assert {key: episode.id for key, episode in kept.items()}.items() <= {
-            key: episode.id for key, episode in now.items()
-        }.items(), "a finished episode was lost or played again"
+    hits = advances = 0
+    longest = LONGEST
+    for number in range(ROUNDS):
+        pid = nest.start("killed", run_id)
+        # Every fifth kill may come while the runner still opens its store and takes its run.
+        if number % 5 != 1:
+            run_id = nest.heard("run ")[0]
+        hits += nest.killed(pid, chance.uniform(0.0, longest))
+        run, now = stored(nest.database("killed"), run_id)
+        assert {key: now.get(key) for key in kept} == kept, "a finished episode was lost or played again"
+        assert run.counts.done == len(now)
+        advanced = len(now) > len(kept)
+        advances += advanced
+        longest *= 0.8 if advanced else 1.25
         kept = now
-    process = start(database, notes, run_id)
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert kills >= ROUNDS * 0.9
+    # The kills hit working runners, at moments that are worth something.
+    assert hits == ROUNDS
+    assert advances >= ROUNDS / 5
+    assert len(kept) < run.counts.planned
 
-    store, calm = open_store(database), undisturbed(tmp_path)
-    disturbed_run, calm_run = store.get_run(run_id), calm[0].get_run(calm[1])
-    assert disturbed_run.status is calm_run.status is RunStatus.FINISHED
-    assert disturbed_run.counts == calm_run.counts
-    assert disturbed_run.metrics == calm_run.metrics
+    nest.undisturbed("killed", run_id)
+    run, disturbed = stored(nest.database("killed"), run_id)
+    calm_run, calm = stored(nest.database("calm"), nest.undisturbed("calm"))
+    assert run.status is calm_run.status is RunStatus.FINISHED
+    assert (run.counts, run.metrics, run.usage) == (calm_run.counts, calm_run.metrics, calm_run.usage)
     scores = [
-        {episode.key: (episode.scores, episode.total_reward, episode.steps) for episode in all_episodes(place, run)}
-        for place, run in ((store, run_id), calm)
+        {key: (episode.scores, episode.total_reward, episode.steps) for key, episode in found.items()}
+        for found in (disturbed, calm)
     ]
     assert scores[0] == scores[1]
-    played = Counter(notes.read_text().split())
-    assert len(played) == disturbed_run.counts.planned
+    assert {key: disturbed[key] for key in kept} == kept
+    played = nest.played("killed")
+    assert len(played) == run.counts.planned
     # An episode may reach its last step and be killed before its commit; then, and only then, it is played again.
-    assert played.total() - len(played) <= kills * 8
-    for episode in all_episodes(store, run_id):
-        assert [event.seq for event in store.events(episode.id)] == list(range(episode.events))
-    store.close()
-    calm[0].close()
+    for episode in kept.values():
+        assert played[str(episode.seed)] >= 1
+    assert played.total() - len(played) <= ROUNDS * 8
