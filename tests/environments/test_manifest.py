@@ -187,7 +187,9 @@ def test_an_adapter_may_lie_deeper(tmp_path: Path) -> None:
     directory = repository(tmp_path, adapter="code/main.py")
     (directory / "code").mkdir()
     (directory / "code" / "main.py").touch()
-    assert load_manifest(directory).adapter.name == "main.py"
+    adapter = load_manifest(directory).adapter
+    assert adapter is not None
+    assert adapter.name == "main.py"
 
 
 def test_a_syntax_error_names_line_and_column(tmp_path: Path) -> None:
