@@ -154,7 +154,7 @@ def test_an_export_is_a_replay_file_of_schema_1(tmp_path: Path) -> None:
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(export))
     read = read_replay(path)
-    assert (read.run.model, read.run.benchmark, read.episodes[0].total_reward) == ("ollama/a", "ferry", 0.5)
+    assert (read.run.model, read.run.benchmark, read.entries[0].episode.total_reward) == ("ollama/a", "ferry", 0.5)
 
 
 @pytest.mark.usefixtures("place")
