@@ -32,3 +32,18 @@ class Slow(BaseEnv):
             with Path(os.environ["MESOCOSM_TEST_NOTES"]).open("a") as notes:
                 notes.write(f"{self.seed}\n")
         return StepResult({"steps": self.steps}, reward, self.steps == 3, False, {})
+
+
+class Brief(BaseEnv):
+    """Two steps; going left is worth 1."""
+
+    title = "Brief"
+    action_space: ClassVar[dict[str, Any]] = {"type": "discrete", "enum_values": ["left", "right"]}
+
+    def reset(self, seed: int | None = None, **params: Any) -> dict[str, Any]:
+        self.steps = 0
+        return {"seed": seed}
+
+    def step(self, action: Any) -> StepResult:
+        self.steps += 1
+        return StepResult({"steps": self.steps}, float(action == "left"), self.steps == 2, False, {})
