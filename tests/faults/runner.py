@@ -1,17 +1,22 @@
 """A process that runs things for tests that harm it.
 
 `python runner.py run DATABASE [RUN_ID]` starts or resumes a run, says its id as soon as it works, and ends with the
-exit code that the error has. `python runner.py nest` forks such processes: it reads `[DATABASE, NOTES, RUN_ID]` as
-JSON lines and says `pid N`, later `ended N CODE`. Python and its imports are started once then.
+exit code that the error has; `full SIZE DATABASE` lets no file grow beyond SIZE bytes, `nobody DATABASE` may write
+nothing that others own. `python runner.py nest` forks such processes: it reads `[DATABASE, NOTES, RUN_ID]` as JSON
+lines and says `pid N`, later `ended N CODE`. Python and its imports are started once then.
 """
 
 import asyncio
 import json
 import os
+import resource
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.model import ModelSettings
@@ -66,12 +71,35 @@ def run(database: str, run_id: str = "") -> int:
     return 0
 
 
+def warm_up() -> None:
+    """Run a little, so that everything is imported that is imported only when it is used."""
+    notes = os.environ.get("MESOCOSM_TEST_NOTES", "")
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["MESOCOSM_TEST_NOTES"] = f"{place}/notes"
+        store = open_store(Path(place))
+        asyncio.run(session.run(msgspec.structs.replace(spec(), selection=Selection(count=1)), store))
+        store.close()
+    os.environ["MESOCOSM_TEST_NOTES"] = notes
+
+
+def full(size: str, database: str) -> int:
+    """Work on a disk that is as good as full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), int(size)))
+    return run(database)
+
+
+def nobody(database: str) -> int:
+    """Work as a user without rights."""
+    warm_up()
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    return run(database)
+
+
 def nest() -> None:
     """Fork a process for every line of standard input."""
-    with tempfile.TemporaryDirectory() as place:
-        # What is imported only when it is used is imported here, once.
-        session.open_parts(spec())
-        open_store(Path(place)).close()
+    warm_up()
     assert threading.active_count() == 1, "a fork would lose the other threads"
     for line in sys.stdin:
         database, notes, run_id = json.loads(line)
@@ -86,7 +114,5 @@ def nest() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "nest":
-        nest()
-    else:
-        sys.exit(run(*sys.argv[2:]))
+    commands: dict[str, Callable[..., int | None]] = {"run": run, "full": full, "nobody": nobody, "nest": nest}
+    sys.exit(commands[sys.argv[1]](*sys.argv[2:]))

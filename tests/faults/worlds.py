@@ -1,5 +1,6 @@
 """Environment classes that the fault tests run in other processes."""
 
+import asyncio
 import os
 import random
 import time
@@ -47,3 +48,22 @@ class Brief(BaseEnv):
     def step(self, action: Any) -> StepResult:
         self.steps += 1
         return StepResult({"steps": self.steps}, float(action == "left"), self.steps == 2, False, {})
+
+
+class Halting(Brief):
+    """Waits in the episode of seed 3 until somebody makes the file that MESOCOSM_TEST_GATE names.
+
+    It is a coroutine, so other episodes go on meanwhile.
+    """
+
+    title = "Halting"
+
+    async def reset(self, seed: int | None = None, **params: Any) -> dict[str, Any]:  # type: ignore[override]
+        while seed == 3 and not is_open():  # noqa: ASYNC110  (the gate is a file, so that other processes can open it)
+            await asyncio.sleep(0.005)
+        return super().reset(seed)
+
+
+def is_open() -> bool:
+    """Whether the gate is there."""
+    return Path(os.environ["MESOCOSM_TEST_GATE"]).exists()
