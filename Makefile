@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test check format docs perf lock clean
 
 demo: $(VENV)/.installed
-	$(BIN)/mesocosm demo
+	$(BIN)/mesocosm demo --quiet
 	@echo; echo "These commands are in $(BIN); to have them at hand:  source $(BIN)/activate"
 
 test: $(VENV)/.installed-test

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import Options, plural
 from mesocosm.cli.render import cost, duration, interval, money, number, tokens
 from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.ports import Observer, Progress
@@ -17,6 +17,7 @@ from mesocosm.core.run import Run
 MOST_LINES = 100
 """Up to this many episodes each gets its line; a longer run tells where it stands from time to time."""
 EVERY_S = 10.0
+HUMAN = "builtin/human"
 
 
 @contextmanager
@@ -73,24 +74,35 @@ class Lines(Observer):
             click.echo(f"  {status_line(self._progress)}", err=True)
 
 
-class Bar(Observer):
-    """A live bar; it redraws four times a second at most, however fast episodes finish."""
+class Bar(Lines):
+    """A live bar; it redraws four times a second at most, however fast episodes finish.
+
+    Where a person plays there are lines instead: a bar would draw over the questions.
+    """
 
     def __init__(self) -> None:
         from rich.console import Console
 
+        super().__init__()
         self._console = Console(stderr=True)
         self._live: Any = None
-        self._progress: Progress | None = None
 
     def notice(self, message: str) -> None:
         """Print a line above the bar."""
         self._console.print(message, markup=False, highlight=False)
 
+    def episode_finished(self, episode: Episode) -> None:
+        """Print the line of an episode where there is no bar that shows it."""
+        if self._live is None:
+            super().episode_finished(episode)
+
     def run_started(self, progress: Progress) -> None:
         """Show the bar."""
         from rich.live import Live
 
+        if progress.run.model == HUMAN:
+            super().run_started(progress)
+            return
         self._progress = progress
         self._console.print(headline(progress), markup=False, highlight=False)
         self._live = Live(get_renderable=self._draw, console=self._console, refresh_per_second=4, transient=True)
@@ -124,11 +136,13 @@ class Bar(Observer):
 def headline(progress: Progress) -> str:
     """Return what is about to run."""
     run = progress.run
-    done = f", {progress.resumed} of them finished before" if progress.resumed else ""
-    return (
-        f"Running {run.model} on {run.benchmark} ({progress.planned} episodes{done}, "
-        f"{run.spec.parallel} at a time)\nrun {run.id}"
-    )
+    done = f", {progress.resumed:,} of them finished before" if progress.resumed else ""
+    most = run.info.get("parallel")
+    at_once = f"{run.spec.parallel} at a time"
+    if most is not None and most < run.spec.parallel:
+        at_once = f"{most} at a time, as the environment's parallel_episodes says"
+    episodes = plural(progress.planned, "episode")
+    return f"Running {run.model} on {run.benchmark} ({episodes}{done}, {at_once})\nrun {run.id}"
 
 
 def episode_line(episode: Episode) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import Options, plural
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
@@ -147,7 +147,8 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
         click.echo(line)
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
     if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
-        click.echo(f"  mesocosm run resume {run.id}    continues it: {run.counts.owed:,} episodes are owed")
+        owed = plural(run.counts.owed, "episode")
+        click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 
 
 def worked(run: Run) -> float:
@@ -220,6 +221,26 @@ def _missing(metrics: Sequence[MetricResult]) -> list[str]:
     return lines
 
 
+def _config(run: Run) -> dict[str, Any]:
+    """Return what a run was started with, as the platform spells it."""
+    selection = run.spec.selection
+    return {
+        "domain_id": run.benchmark,
+        "binding_vow_version": run.benchmark_version,
+        "agent_config": {
+            "model": run.model,
+            "system_prompt": run.spec.agent.options.get("system_prompt"),
+            "techniques": techniques(run),
+            "temperature": run.spec.model.temperature,
+            "max_tokens": run.spec.model.max_tokens,
+        },
+        "seed_set": None if selection.seeds is None else list(selection.seeds),
+        "num_episodes": run.counts.planned,
+        "max_parallel": run.spec.parallel,
+        "env_id": None,
+    }
+
+
 def run_document(run: Run) -> dict[str, Any]:
     """Return a run as JSON: the platform's field names, then everything else."""
     import msgspec
@@ -228,21 +249,7 @@ def run_document(run: Run) -> dict[str, Any]:
     return {
         "id": run.id,
         "status": run.status,
-        "config": {
-            "domain_id": run.benchmark,
-            "binding_vow_version": run.benchmark_version,
-            "agent_config": {
-                "model": run.model,
-                "system_prompt": run.spec.agent.options.get("system_prompt"),
-                "techniques": techniques(run),
-                "temperature": run.spec.model.temperature,
-                "max_tokens": run.spec.model.max_tokens,
-            },
-            "seed_set": None if selection.seeds is None else list(selection.seeds),
-            "num_episodes": run.counts.planned,
-            "max_parallel": run.spec.parallel,
-            "env_id": None,
-        },
+        "config": _config(run),
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "completed_at": moment(run.ended_at),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STATUSES = ("pending", "running", "finished", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
+    "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
 }
@@ -72,59 +73,6 @@ def list_(**given: Any) -> None:
     table(["id", "status", "benchmark", "model", "score", "episodes", "started"], rows, chosen, right=(5,))
     if page.cursor:
         click.echo(f"more: --cursor {page.cursor}")
-
-
-@run.command()
-@click.argument("run_id")
-def show(run_id: str) -> None:
-    """Show a run: numbers with intervals, what is missing, configuration, warnings."""
-    from mesocosm.cli.render import (
-        duration,
-        emit,
-        failure_lines,
-        metric_rows,
-        money,
-        remarks,
-        run_document,
-        state,
-        table,
-        tokens,
-        when,
-        worked,
-    )
-
-    store, chosen = results(), options()
-    item = find_run(store, run_id)
-    if chosen.json:
-        emit({"run": run_document(item)})
-        return
-    click.echo(f"{item.benchmark_title} ({item.benchmark} {item.benchmark_version}) · {item.model} · {state(item)}")
-    table(["metric", "value", "95 % interval", "n", "method"], metric_rows(item.metrics), chosen, right=(1, 3))
-    for line in [*remarks(item), *failure_lines(item, store)]:
-        click.echo(line)
-    selection, counts, model = item.spec.selection, item.counts, item.spec.model
-    seeds = f"0–{(selection.count or 0) - 1}" if selection.seeds is None else ", ".join(map(str, selection.seeds[:12]))
-    seeds += ", …" if selection.seeds and len(selection.seeds) > 12 else ""
-    outcomes = (
-        f"{counts.completed:,} completed, {counts.truncated:,} truncated, {counts.timeout:,} timeout, "
-        f"{counts.failed:,} failed"
-    )
-    rows = [
-        ["run", item.id],
-        ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
-        ["seeds", seeds + (f", {selection.trials} trials each" if selection.trials > 1 else "")],
-        ["agent", ", ".join([item.agent, *(f"{name} {value}" for name, value in item.spec.agent.options.items())])],
-        ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
-        ["started", f"{when(item.started_at)}, took {duration(worked(item))}"],
-        ["tokens", f"{tokens(item.usage.total)} in {item.usage.calls:,} calls, {money(item.usage.cost_usd)}"],
-        ["signature", f"{item.signature} (attempt {item.attempt})"],
-        ["content", item.benchmark_digest],
-    ]
-    if item.tags:
-        rows.append(["tags", ", ".join(item.tags)])
-    if item.holder is not None:
-        rows.append(["held by", str(item.holder)])
-    table(["", ""], rows, chosen)
 
 
 @run.command()

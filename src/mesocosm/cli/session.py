@@ -1,10 +1,7 @@
-"""A run that somebody attends: progress, Ctrl-C, the result, the exit code."""
+"""A run on the command line: where it is kept, whether there is an unfinished one, its result and exit code."""
 
 import asyncio
 import os
-import signal
-import sys
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,10 +9,12 @@ from urllib.parse import urlsplit
 
 import click
 
+from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
 from mesocosm.core.failure import UnknownName
+from mesocosm.core.ports import Observer
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.redact import secret_values
@@ -23,11 +22,8 @@ from mesocosm.engine.redact import secret_values
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
-GRACE_S = 5.0
 SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
-
-Start = Callable[[session.Control], Awaitable[Run]]
 
 
 def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
@@ -96,7 +92,8 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
     chosen = options()
     store = open_results(chosen)
     try:
-        return _work(partial(_run, spec, store, chosen))
+        run, interrupted = attend(partial(_run, spec, store, chosen))
+        return run, exit_code(run, interrupted=interrupted)
     finally:
         store.close()
 
@@ -107,8 +104,10 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
     store = open_results(chosen, create=False)
     try:
         run = find_run(store, run_id)
-        if run.status is RunStatus.FINISHED and not settings.retry_failed:
-            click.echo(f"run {run.id} is finished, nothing is owed", err=True)
+        over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed
+        if over and not settings.retry_failed:
+            again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
+            click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
             print_result(run, store, chosen)
             return exit_code(run)
         return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
@@ -116,18 +115,25 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
         store.close()
 
 
-async def _run(spec: RunSpec, store: "SqlStore", chosen: Options, control: session.Control) -> Run:
+async def _run(
+    spec: RunSpec, store: "SqlStore", chosen: Options, control: session.Control, attendance: Observer
+) -> Run:
     settings = session.Settings(secrets=_secrets(chosen))
     with watcher(chosen) as observer:
-        return await session.run(spec, store, [observer], control=control, settings=settings)
+        return await session.run(spec, store, [observer, attendance], control=control, settings=settings)
 
 
 async def _resume(
-    run_id: str, store: "SqlStore", chosen: Options, settings: session.Settings, control: session.Control
+    run_id: str,
+    store: "SqlStore",
+    chosen: Options,
+    settings: session.Settings,
+    control: session.Control,
+    attendance: Observer,
 ) -> Run:
     settings = replace(settings, secrets=_secrets(chosen))
     with watcher(chosen) as observer:
-        return await session.resume(run_id, store, [observer], control=control, settings=settings)
+        return await session.resume(run_id, store, [observer, attendance], control=control, settings=settings)
 
 
 def _secrets(chosen: Options) -> list[str]:
@@ -139,42 +145,9 @@ def _secrets(chosen: Options) -> list[str]:
 
 
 def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
-    run, code = _work(start)
+    run, interrupted = attend(start)
     print_result(run, store, chosen)
-    return code
-
-
-def _work(start: Start) -> tuple[Run, int]:
-    interrupted = [0]
-    run = asyncio.run(_with_signals(start, interrupted))
-    return run, exit_code(run, interrupted=interrupted[0] > 0)
-
-
-async def _with_signals(start: Start, interrupted: list[int]) -> Run:
-    control = session.Control()
-    loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        interrupted[0] += 1
-        if interrupted[0] == 1:
-            click.echo(
-                f"\nstopping: running episodes have {GRACE_S:g} s to finish; interrupt again to end at once", err=True
-            )
-            control.stop("interrupted", GRACE_S)
-        else:
-            control.stop("interrupted", 0.0)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, interrupt)
-        except NotImplementedError:  # Windows has no handlers on its loop
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(interrupt))
-    try:
-        return await start(control)
-    finally:
-        if sys.platform != "win32":
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+    return exit_code(run, interrupted=interrupted)
 
 
 def exit_code(run: Run, *, interrupted: bool = False) -> int:

@@ -1,10 +1,12 @@
 """`mesocosm export` and `mesocosm import`: runs out of the store, and into it."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from mesocosm.cli.main import Command, options, plural
+from mesocosm.core.failure import UnknownName
 
 
 @click.command(cls=Command)
@@ -19,7 +21,7 @@ def export(run_ids: tuple[str, ...], output: str) -> None:
     from mesocosm.interop.files import replacing
 
     store = results()
-    found = [find_run(store, run_id).id for run_id in run_ids]
+    found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
     with replacing(Path(output)) as file:
         write_bundle(file, store, found)
     if options().json:
@@ -33,19 +35,40 @@ def export(run_ids: tuple[str, ...], output: str) -> None:
 def import_(file: str) -> None:
     """Take the runs of a bundle, or the run of a replay JSON file, into the store. Doing it twice changes nothing."""
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import results
-    from mesocosm.interop.bundle import Bundle
-    from mesocosm.interop.replayed import is_replay, read_replay
-    from mesocosm.store import Artifact
+    from mesocosm.interop.replayed import is_replay
 
     path = Path(file)
-    taken: list[tuple[str, int]] = []
-    if is_replay(path):
-        replay = read_replay(path)
-        store = results(create=True)
-        taken.append((replay.run.id, store.insert_bundle(replay.run, replay.entries(), replay.blobs())))
-    else:
-        bundle = Bundle(path)
+    taken = _take_replay(path) if is_replay(path) else _take_bundle(path)
+    if options().json:
+        emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
+        return
+    for run_id, new in taken:
+        click.echo(f"imported run {run_id}: {plural(new, 'new episode')}")
+        click.echo(f"  mesocosm run show {run_id}")
+
+
+def _take_replay(path: Path) -> list[tuple[str, int]]:
+    from mesocosm.cli.run import results
+    from mesocosm.interop.replayed import read_replay
+
+    replay = read_replay(path)
+    store = results(create=True)
+    with suppress(UnknownName):
+        here = store.get_run(replay.run.id)
+        if here.id == replay.run.id and here.signature != replay.run.signature:
+            click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
+            return [(here.id, 0)]
+    return [(replay.run.id, store.insert_bundle(replay.run, replay.entries))]
+
+
+def _take_bundle(path: Path) -> list[tuple[str, int]]:
+    from mesocosm.cli.run import results
+    from mesocosm.interop.bundle import Bundle
+    from mesocosm.store import Artifact
+
+    taken = []
+    with Bundle(path) as bundle:
+        bundle.check()
         store = results(create=True)
         for run_id in bundle.head.runs:
             artifacts = [
@@ -54,10 +77,4 @@ def import_(file: str) -> None:
             ]
             new = store.insert_bundle(bundle.run(run_id), bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
-        bundle.close()
-    if options().json:
-        emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
-        return
-    for run_id, new in taken:
-        click.echo(f"imported run {run_id}: {plural(new, 'new episode')}")
-        click.echo(f"  mesocosm run show {run_id}")
+    return taken

@@ -141,7 +141,8 @@ class Player:
         episode.terminal_info = {**episode.terminal_info, "error": episode.failure.message}
         if error.cause is Cause.BUDGET:
             episode.terminal_info["reason"] = Cause.BUDGET.value
-        recorder.record(Kind.ERROR, episode.failure, episode.steps)
+        # The step that failed was not completed, so it is not among `episode.steps`.
+        recorder.record(Kind.ERROR, episode.failure, recorder.step)
 
     def _end(self, episode: Episode, recorder: Recorder) -> None:
         total = episode.usage.total
@@ -156,7 +157,7 @@ class Player:
                 "terminal_info": episode.terminal_info,
                 "total_tokens": total,
             },
-            episode.steps,
+            recorder.step,
         )
         recorder.finish()
 

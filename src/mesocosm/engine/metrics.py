@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from mesocosm.core.failure import Cause
-from mesocosm.core.ports import ScoreRow
+from mesocosm.core.ports import ScoreRow, Store
+from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.stats import aggregate, usable
 
@@ -57,6 +58,12 @@ def measure(metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int) -
     """
     collected = collect(rows)
     return tuple(_measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics)
+
+
+def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
+    """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
+    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+    return measure(metrics, store.score_rows(run.id), run.counts.planned)
 
 
 def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
@@ -138,7 +145,9 @@ def _interval(
 ) -> tuple[float | None, float | None, float | None, str]:
     if not values:
         return None, None, None, "nothing scored"
-    found = aggregate(metric.aggregation, values, clusters, threshold=metric.threshold)
+    # Ones throughout are certain for a rate, and say little of a count: the declared bounds tell which it is.
+    binary = (metric.low, metric.high) == (0.0, 1.0)
+    found = aggregate(metric.aggregation, values, clusters, threshold=metric.threshold, proportions=binary)
     low, high = _finite(found.low), _finite(found.high)
     if metric.low is not None and low is not None and min(values) >= metric.low:
         low = max(low, metric.low)

@@ -39,12 +39,18 @@ class Recorder:
         self._size = 0
         self._first = 0
         self._first_step = 0
+        self._last_step = 0
         self._seq = 0
         self._chunk = 0
         self._blobs: list[Blob] = []
         self._known_blobs: set[str] = set()
         self._messages: dict[int, tuple[int, Message]] = {}
         self._contents: dict[bytes, int] = {}
+
+    @property
+    def step(self) -> int:
+        """The step that the last event belongs to."""
+        return self._last_step
 
     def record(self, kind: Kind, payload: Any, step: int) -> None:
         """Append one event."""

@@ -7,6 +7,7 @@ field. Notes hold no values, so that the same deviation gives the same note at e
 
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -23,6 +24,9 @@ WRAPPER = frozenset({"data", "content_type", "system_prompt"})
 STEP = frozenset({"observation", "reward", "terminated", "truncated", "info", "system_prompt"})
 TRUE = frozenset({"true", "1", "yes"})
 FALSE = frozenset({"false", "0", "no", ""})
+_TAGS = re.compile(r"<[^<>]*>")
+"""An error page in HTML is shown by its words alone."""
+
 NAMED = 5
 """Unknown keys that a note names at most."""
 
@@ -104,7 +108,7 @@ def own_words(body: bytes) -> str:
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError):
-        return cut(text)
+        return cut(" ".join(_TAGS.sub(" ", text).split()) if text.startswith("<") else text)
     if isinstance(value, dict):
         words = next((value[key] for key in ("detail", "error", "message") if value.get(key)), value)
         if isinstance(words, list):

@@ -12,17 +12,21 @@ It is written and read as a stream; no run is ever in memory as a whole.
 """
 
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import IO, Any, BinaryIO, Protocol, Self, TypeVar
 
 import msgspec
 
 import mesocosm
+from mesocosm.core.event import Event
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import Blob, Entry
+from mesocosm.core.ports import Blob, Chunk, Entry
 from mesocosm.core.run import Run
 
 FORMAT = "mesocosm-bundle"
@@ -102,13 +106,34 @@ class Bundle:
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise UsageError(f"{path} is no bundle: {error}") from error
-        self.head = self._document("bundle.json", Head)
-        if self.head.format != FORMAT:
-            raise UsageError(f"{path} is no bundle: its format is {self.head.format!r}")
-        if self.head.version > VERSION:
-            raise UsageError(f"{path} has bundle version {self.head.version}; this mesocosm reads {VERSION}: update it")
+        try:
+            self.head = self._head()
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._zip.close()
+
+    def check(self) -> None:
+        """Read everything once, so that nothing of a damaged bundle is taken in."""
+        events = msgspec.json.Decoder(Event)
+        for run_id in self.head.runs:
+            self.run(run_id)
+            known = {""}
+            for entry in self.entries(run_id):
+                known.add(entry.episode.id)
+                for chunk in entry.chunks:
+                    self._check_chunk(entry, chunk, events)
+            known |= {blob.digest for blob in self.blobs(run_id)}
+            for artifact in self.artifacts(run_id):
+                if not {artifact.digest, artifact.episode_id} <= known:
+                    raise UsageError(f"{self.path}: the content or the episode of file {artifact.name!r} is missing")
 
     def run(self, run_id: str) -> Run:
         """Return the row of a run."""
@@ -133,38 +158,60 @@ class Bundle:
 
     def artifacts(self, run_id: str) -> list[Artifact]:
         """Return the files of a run."""
-        return [artifact for _, artifact in self._lines(f"runs/{run_id}/artifacts.jsonl", Artifact)]
+        found = []
+        for place, artifact in self._lines(f"runs/{run_id}/artifacts.jsonl", Artifact):
+            if artifact.run_id != run_id:
+                raise UsageError(f"{self.path}: {place}: the file belongs to run {artifact.run_id!r}")
+            found.append(artifact)
+        return found
 
-    def close(self) -> None:
-        """Close the file."""
-        self._zip.close()
+    def _head(self) -> Head:
+        head = self._document("bundle.json", Head)
+        if head.format != FORMAT:
+            raise UsageError(f"{self.path} is no bundle: its format is {head.format!r}")
+        if head.version > VERSION:
+            raise UsageError(f"{self.path} has bundle version {head.version}; this mesocosm reads {VERSION}: update it")
+        return head
+
+    def _check_chunk(self, entry: Entry, chunk: Chunk, events: msgspec.json.Decoder[Event]) -> None:
+        place = f"{self.path}: episode {entry.episode.id}, piece {chunk.seq} of its trace"
+        try:
+            found = [event.seq for event in events.decode_lines(chunk.raw)]
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise UsageError(f"{place}: {error}") from error
+        if found != list(range(chunk.first, chunk.last + 1)):
+            raise UsageError(f"{place}: it does not hold the events {chunk.first} to {chunk.last}")
 
     def _document(self, name: str, kind: type[T]) -> T:
-        with self._member(name) as member:
-            return self._decode(name, member.read(LONGEST_LINE), kind)
+        with self._member(name) as member, self._reading(name):
+            data = member.read(LONGEST_LINE)
+        return self._decode(name, data, kind)
 
     def _lines(self, name: str, kind: type[T]) -> Iterator[tuple[str, T]]:
         with self._member(name) as member:
-            number = 0
-            while True:
-                number += 1
+            for number in count(1):
                 place = f"{name} line {number}"
-                try:
+                with self._reading(place):
                     line = member.readline(LONGEST_LINE)
-                except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-                    raise UsageError(f"{self.path}: {place} cannot be read: {error}") from error
                 if not line:
                     return
                 yield place, self._decode(place, line, kind)
 
-    def _member(self, name: str) -> Any:
+    def _member(self, name: str) -> IO[bytes]:
         try:
             return self._zip.open(name)
         except (KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
             raise UsageError(f"{self.path}: {name} is missing or cannot be read: {error}") from error
 
+    @contextmanager
+    def _reading(self, place: str) -> Iterator[None]:
+        try:
+            yield
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            raise UsageError(f"{self.path}: {place} cannot be read: {error}") from error
+
     def _decode(self, place: str, data: bytes, kind: type[T]) -> T:
         try:
             return msgspec.json.decode(data, type=kind)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise UsageError(f"{self.path}: {place}: {error}") from error

@@ -4,6 +4,7 @@ Field names are frozen; what is new stands beside them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import BlobStore, Store
 from mesocosm.core.run import RunStatus
 
@@ -24,6 +26,8 @@ _ORDER = {
     "technique_event": 3,
     "step_result": 4,
     "reward": 4,
+    "retry": 2,
+    "error": 98,
     "episode_end": 99,
 }
 _PHASES = {"start": 0, "before_agent": 1, "after_env": 5}
@@ -75,6 +79,9 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         for event in recorded
         if event.kind is Kind.ACTION and event.payload.get("reasoning")
     }
+    # A reply that became the action is told by the action and its reasoning; any other is shown as it was said.
+    told = {event.step: event.seq for event in recorded if event.kind is Kind.MODEL_CALL}
+    played = {event.step for event in recorded if event.kind is Kind.ACTION}
     found: list[JSON] = []
     spent = 0
     for event in recorded:
@@ -84,7 +91,9 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         elif event.kind is Kind.MODEL_CALL:
             usage = event.payload.get("usage") or {}
             spent += usage.get("prompt", 0) + usage.get("completion", 0)
-            found += _model_call(entry, event.payload, thoughts.get(event.step), spent)
+            became_action = event.step in played and told[event.step] == event.seq
+            thought = thoughts.get(event.step) if became_action else None
+            found += _model_call(entry, event.payload, thought, spent, hidden=became_action)
         elif event.kind is Kind.ACTION:
             payload = {key: value for key, value in event.payload.items() if key in {"action", "role"}}
             found.append({**entry, "event_type": "action", "payload": payload})
@@ -109,7 +118,7 @@ def _observations(entry: JSON, payload: JSON, acted: set[int]) -> list[JSON]:
     ]
 
 
-def _model_call(entry: JSON, payload: JSON, reasoning: str | None, spent: int) -> list[JSON]:
+def _model_call(entry: JSON, payload: JSON, reasoning: str | None, spent: int, *, hidden: bool) -> list[JSON]:
     usage = payload.get("usage") or {}
     prompt, completion = usage.get("prompt", 0), usage.get("completion", 0)
     found = []
@@ -122,7 +131,8 @@ def _model_call(entry: JSON, payload: JSON, reasoning: str | None, spent: int) -
             "cumulative_tokens": spent,
         }
         found.append({**entry, "event_type": "technique_event", "payload": counted})
-    text = reasoning or payload.get("reasoning") or ("" if payload.get("structured") else payload.get("text", ""))
+    said = "" if hidden and payload.get("structured") else payload.get("text", "")
+    text = reasoning or payload.get("reasoning") or said
     if text:
         call = {"text": text, "model": payload.get("model"), "latency_s": payload.get("latency_s")}
         found.append({**entry, "event_type": "model_call", "payload": call})
@@ -138,8 +148,10 @@ def _rank(event: JSON) -> tuple[int, int, str]:
 def inline(payload: Any, blobs: BlobStore) -> Any:
     """Return a payload with references to large content replaced by the content."""
     if isinstance(payload, dict):
-        if payload.keys() == {"$blob", "bytes"}:
-            return blobs.get(payload["$blob"]).data.decode("utf-8", "replace")
+        if payload.keys() == {"$blob", "bytes"} and isinstance(payload["$blob"], str):
+            # What only looks like a reference is an environment's own word.
+            with suppress(UnknownName):
+                return blobs.get(payload["$blob"]).data.decode("utf-8", "replace")
         return {key: inline(value, blobs) for key, value in payload.items()}
     if isinstance(payload, list):
         return [inline(value, blobs) for value in payload]

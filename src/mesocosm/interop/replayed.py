@@ -2,26 +2,27 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Blob, Chunk, Entry
+from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 
 JSON = dict[str, Any]
+T = TypeVar("T")
 PIECE = 100
 """Events of one chunk."""
 
@@ -56,36 +57,34 @@ def is_replay(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay file as records."""
+    """A replay file as records. It has no blobs: such a file holds its content in place."""
 
     run: Run
-    episodes: list[Episode]
-    _traces: dict[str, list[JSON]] = field(default_factory=dict)
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield its episodes with their traces."""
-        for episode in self.episodes:
-            yield Entry(episode, list(_chunks(_events(self._traces.get(episode.id, [])))))
-
-    def blobs(self) -> Iterator[Blob]:
-        """Yield nothing: such a file holds its content in place."""
-        return iter(())
+    entries: list[Entry]
 
 
 def read_replay(path: Path) -> Replay:
-    """Read a schema-1 replay file. Raises UsageError naming what is missing or wrong."""
+    """Read a schema-1 replay file whole. Raises UsageError naming what is missing or wrong."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        document = json.loads(path.read_bytes(), parse_constant=lambda _: None, parse_int=_integer)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}") from error
     if not isinstance(document, dict) or str(document.get("schema_version")) != "1":
         raise UsageError(f"{path} is no replay of schema 1: it needs `schema_version`, `run`, `episodes`, `replay`")
     try:
         return _replay(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path} is a damaged replay: {type(error).__name__}: {error}") from error
+    except KeyError as error:
+        raise UsageError(f"{path} is a damaged replay: {error} is missing") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{path} is a damaged replay: {error}") from error
+
+
+def _integer(digits: str) -> int | float:
+    """Return a whole number as our JSON knows them; larger ones lose their last digits as they do in a browser."""
+    value = int(digits) if len(digits) < 20 else float(digits)
+    return value if abs(value) < 2**63 else float(value)
 
 
 def _replay(document: JSON) -> Replay:
@@ -96,7 +95,21 @@ def _replay(document: JSON) -> Replay:
             traces[str(key)] = _from_turns(turns)
     run_id = str(run.get("id") or digest(document))
     listed = [_episode(item, run_id, place) for place, item in enumerate(document["episodes"])]
-    return Replay(_run(document, run, run_id, listed), listed, traces)
+    if len({episode.id for episode in listed}) < len(listed):
+        raise ValueError("two episodes have the same id")
+    record = _run(document, run, run_id, listed)
+    finished = [episode for episode in listed if episode.status in FINISHED]
+    if left := len(listed) - len(finished):
+        record.warnings = (
+            f"{left} of {len(listed)} episodes were not finished when this was exported; they are left out",
+        )
+    entries = [Entry(episode, list(_chunks(_events(traces.get(episode.id, []))))) for episode in finished]
+    return Replay(_checked(record, Run), _checked(entries, list[Entry]))
+
+
+def _checked(records: T, kind: type[T]) -> T:
+    """Return records, every field of its type. Raises msgspec.MsgspecError and what encoding raises."""
+    return msgspec.json.decode(msgspec.json.encode(records), type=kind)
 
 
 def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
@@ -104,12 +117,6 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     agent = config.get("agent_config") or {}
     model = str(agent.get("model") or run.get("model") or "unknown/unknown")
     outcomes = [episode.status for episode in listed]
-    scores = run.get("scores") or {}
-    metrics = tuple(
-        MetricResult(name, "imported", float(value), None, None, "as imported", len(listed), len(listed), len(listed))
-        for name, value in scores.items()
-        if isinstance(value, int | float)
-    )
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
     settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
     return Run(
@@ -131,11 +138,34 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
             timeout=outcomes.count(EpisodeStatus.TIMEOUT),
             failed=outcomes.count(EpisodeStatus.FAILED),
         ),
-        metrics=metrics,
+        metrics=_metrics(run, len(listed)),
+        name=str(run.get("name") or ""),
         created_at=_stamp(run.get("created_at")) or 0.0,
         started_at=_stamp(run.get("started_at") or run.get("created_at")),
         ended_at=_stamp(run.get("completed_at")),
         provenance={"imported_from": "replay", "exported_at": document.get("exported_at")},
+    )
+
+
+def _metrics(run: JSON, episodes: int) -> tuple[MetricResult, ...]:
+    """Return what a run scored: our own numbers whole, those of others without an interval."""
+    if run.get("metrics"):
+        return msgspec.convert(run["metrics"], tuple[MetricResult, ...])
+    scores = {str(name): value for name, value in (run.get("scores") or {}).items() if isinstance(value, int | float)}
+    return tuple(
+        MetricResult(
+            name,
+            "imported",
+            float(value),
+            None,
+            None,
+            "as imported",
+            episodes,
+            episodes,
+            episodes,
+            primary=len(scores) == 1,
+        )
+        for name, value in scores.items()
     )
 
 
@@ -160,7 +190,7 @@ def _episode(item: JSON, run_id: str, place: int) -> Episode:
         trial=int(item.get("trial") or 0),
         seed=seed,
         index=place,
-        status=EpisodeStatus.CANCELLED if status in {EpisodeStatus.PENDING, EpisodeStatus.RUNNING} else status,
+        status=status,
         started_at=started,
         ended_at=_stamp(item.get("ended_at")) or started,
         steps=int(item.get("steps") or 0),

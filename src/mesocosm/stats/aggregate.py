@@ -18,11 +18,14 @@ def aggregate(
     *,
     threshold: float = 0.0,
     level: float = 0.95,
+    proportions: bool = False,
 ) -> Interval:
     """Return the aggregation `how` of `values`; `clusters` names the task of each value when tasks have several trials.
 
     mean
-        Student or normal; clustered by task; a mean of nothing but 0 and 1 is a proportion and treated like pass_rate.
+        Student or normal; clustered by task. Nothing but 0 and 1 is a proportion and treated like pass_rate where both
+        occur, or where `proportions` says that the values are bounded so: a count that happens to be 1 throughout is
+        none.
     pass_rate
         share of values strictly greater than `threshold`: Wilson, or its clustered form.
     median
@@ -43,9 +46,9 @@ def aggregate(
         clusters = None
     match how:
         case "mean":
-            return _mean(values, clusters, level)
+            return _mean(values, clusters, level, proportions)
         case "sum":
-            return _sum(values, clusters, level)
+            return _sum(values, clusters, level, proportions)
         case "pass_rate":
             return _rate(values, clusters, threshold, level)
         case "median":
@@ -56,8 +59,8 @@ def aggregate(
     raise ValueError(f"there is no aggregation {how!r}; choose one of {', '.join(AGGREGATIONS)}")
 
 
-def _mean(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
-    if is_pass_fail(values):
+def _mean(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, proportions: bool) -> Interval:
+    if is_pass_fail(values) and (proportions or min(values) < max(values)):
         return _rate(values, clusters, 0.5, level)
     if clusters is None:
         return student(values, level)
@@ -69,8 +72,8 @@ def _mean(values: Sequence[float], clusters: Sequence[Hashable] | None, level: f
     return clustered_sums(list(sums.values()), list(sizes.values()), level)
 
 
-def _sum(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
-    total, scaled = math.fsum(values), _mean(values, clusters, level).times(len(values))
+def _sum(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, proportions: bool) -> Interval:
+    total, scaled = math.fsum(values), _mean(values, clusters, level, proportions).times(len(values))
     return replace(scaled, value=total, low=min(scaled.low, total), high=max(scaled.high, total))
 
 

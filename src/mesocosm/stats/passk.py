@@ -50,7 +50,7 @@ def _over_tasks(counts: Sequence[tuple[int, int]], k: int, level: float, worth: 
     if not values:
         most = max((n for n, _ in counts), default=0)
         raise ValueError(f"no task has {k} trials, the most is {most}; choose a smaller k or run more trials")
-    interval = aggregate("mean", values, level=level)
+    interval = aggregate("mean", values, level=level, proportions=True)
     if interval.bounded:
         interval = interval.clipped(0.0, 1.0)
     return PassK(k, interval, len(values), len(counts) - len(values))

@@ -1,0 +1,95 @@
+"""Attending a run: Ctrl-C, `kill` and a closed terminal stop it in order.
+
+The first signal lets running episodes finish for some seconds and writes everything; the second one ends at once.
+Neither loses a finished episode. What is still starting up is given up at the first.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import click
+
+from mesocosm.core.ports import Observer, Progress
+from mesocosm.core.run import Run
+from mesocosm.engine.session import Control
+
+GRACE_S = 5.0
+
+Start = Callable[[Control, Observer], Awaitable[Run]]
+
+
+def attend(start: Start) -> tuple[Run, bool]:
+    """Play the run that `start` starts; return it, and whether it was interrupted.
+
+    Raises KeyboardInterrupt when it was interrupted before there was a run.
+    """
+    attendance = _Attendance()
+    run = asyncio.run(attendance.play(start))
+    if run is None:
+        raise KeyboardInterrupt
+    return run, attendance.interrupts > 0
+
+
+class _Attendance(Observer):
+    def __init__(self) -> None:
+        self.interrupts = 0
+        self._control = Control()
+        self._task: asyncio.Task[Run] | None = None
+        self._started = False
+        self._ended: Run | None = None
+
+    async def play(self, start: Start) -> Run | None:
+        """Return the run as it ended; None when it never began."""
+
+        async def work() -> Run:
+            return await start(self._control, self)
+
+        numbers = self._listen()
+        self._task = asyncio.create_task(work())
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            if not self.interrupts:
+                raise
+            return self._ended
+        finally:
+            if sys.platform != "win32":
+                for number in numbers:
+                    asyncio.get_running_loop().remove_signal_handler(number)
+
+    def run_started(self, progress: Progress) -> None:
+        """From now on there are episodes that deserve to end."""
+        self._started = True
+
+    def run_finished(self, run: Run) -> None:
+        """Everything is written; whoever is in a hurry does not wait for the adapter to stop."""
+        self._ended = run
+        if self.interrupts > 1:
+            asyncio.get_running_loop().call_soon(self._cancel)
+
+    def _listen(self) -> list[signal.Signals]:
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored
+        loop = asyncio.get_running_loop()
+        for number in numbers:
+            try:
+                loop.add_signal_handler(number, self._interrupt)
+            except NotImplementedError:  # Windows has no handlers on its loop
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._interrupt))
+        return numbers
+
+    def _interrupt(self) -> None:
+        self.interrupts += 1
+        if self.interrupts == 1 and self._started:
+            hint = f"running episodes have {GRACE_S:g} s to finish; interrupt again to end at once"
+            click.echo(f"\nstopping: {hint}", err=True)
+            self._control.stop("interrupted", GRACE_S)
+        else:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,84 @@
+"""`mesocosm run show`: one run on one screen."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import Command, options, plural
+from mesocosm.core.run import Run, RunStatus, Selection
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+MOST_SEEDS = 12
+"""Seeds, or ranges of them, that are listed; a run may have thousands."""
+
+
+@click.command(cls=Command)
+@click.argument("run_id")
+def show(run_id: str) -> None:
+    """Show a run: numbers with intervals, what is missing, configuration, warnings."""
+    from mesocosm.cli.render import emit, failure_lines, metric_rows, remarks, run_document, state, table
+    from mesocosm.cli.run import find_run, results
+    from mesocosm.engine.metrics import so_far
+
+    store, chosen = results(), options()
+    run = find_run(store, run_id)
+    if not run.metrics:
+        run.metrics = so_far(run, store)
+    if chosen.json:
+        emit({"run": run_document(run)})
+        return
+    click.echo(f"{run.benchmark_title} ({run.benchmark} {run.benchmark_version}) · {run.model} · {state(run)}")
+    table(["metric", "value", "95 % interval", "n", "method"], metric_rows(run.metrics), chosen, right=(1, 3))
+    for line in [*remarks(run), *failure_lines(run, store)]:
+        click.echo(line)
+    table(["", ""], _rows(run, store), chosen)
+    if run.counts.owed and run.status is not RunStatus.FINISHED and state(run) != RunStatus.RUNNING:
+        click.echo(f"\n{plural(run.counts.owed, 'episode')} owed; continue with: mesocosm run resume {run.id}")
+
+
+def _rows(run: Run, store: "SqlStore") -> list[list[str]]:
+    from mesocosm.cli.render import abandoned, duration, money, tokens, when, worked
+
+    counts, model, selection = run.counts, run.spec.model, run.spec.selection
+    outcomes = (
+        f"{counts.completed:,} completed, {counts.truncated:,} truncated, {counts.timeout:,} timeout, "
+        f"{counts.failed:,} failed"
+    )
+    trials = f", {selection.trials} trials each" if selection.trials > 1 else ""
+    rows = [
+        ["run", run.id],
+        ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
+        ["seeds", seeds(selection) + trials],
+        ["agent", ", ".join([run.agent, *(f"{name} {value}" for name, value in run.spec.agent.options.items())])],
+        ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
+        ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
+        ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
+        ["signature", f"{run.signature} (attempt {run.attempt})"],
+        ["content", run.benchmark_digest],
+    ]
+    if run.tags:
+        rows.append(["tags", ", ".join(run.tags)])
+    if run.holder is not None:
+        rows.append(["held by", f"{run.holder}{', which is gone' if abandoned(run) else ''}"])
+    return rows
+
+
+def seeds(selection: Selection) -> str:
+    """Return the seeds of a run, those in a row as a range."""
+    if selection.seeds is None:
+        return f"0–{selection.count - 1}" if selection.count else "all"
+    pieces = [f"{first}" if first == last else f"{first}–{last}" for first, last in _ranges(selection.seeds)]
+    return ", ".join(pieces[:MOST_SEEDS]) + (", …" if len(pieces) > MOST_SEEDS else "")
+
+
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
