@@ -16,6 +16,9 @@ from mesocosm.core.run import Run
 from mesocosm.engine.session import Control
 
 GRACE_S = 5.0
+"""Seconds that running episodes have after the first interrupt."""
+HURRY_S = 0.3
+"""Seconds that cancelled ones have after the second to say goodbye to their environment."""
 
 Start = Callable[[Control, Observer], Awaitable[Run]]
 
@@ -83,11 +86,20 @@ class _Attendance(Observer):
 
     def _interrupt(self) -> None:
         self.interrupts += 1
-        if self.interrupts == 1 and self._started:
+        if not self._started:
+            self._cancel()
+        elif self.interrupts == 1:
             hint = f"running episodes have {GRACE_S:g} s to finish; interrupt again to end at once"
             click.echo(f"\nstopping: {hint}", err=True)
             self._control.stop("interrupted", GRACE_S)
         else:
+            self._hurry()
+
+    def _hurry(self) -> None:
+        """End the episodes, and what they still do to leave their environment; then the waiting for the adapter."""
+        self._control.stop("interrupted", 0.0)
+        asyncio.get_running_loop().call_later(HURRY_S, self._control.stop, "interrupted", 0.0)
+        if self._ended is not None:
             self._cancel()
 
     def _cancel(self) -> None:

@@ -30,20 +30,22 @@ def examples() -> Path:
 def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them."""
     from mesocosm.cli.render import emit, interval, number, run_document, table
-    from mesocosm.cli.session import attend_quietly
+    from mesocosm.cli.session import INTERRUPTED, attend_quietly
     from mesocosm.core.model import ModelSettings
-    from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
+    from mesocosm.core.run import BenchmarkRef, Run, RunSpec, Selection
 
     chosen = options()
     chosen.quiet = quiet
     manifest = examples() / example / "benchanything.json"
     source = BenchmarkRef("environment", str(manifest), {})
-    runs = [
-        attend_quietly(
-            RunSpec(source, ModelSettings(model), selection=Selection(count=episodes), parallel=parallel, name="demo")
+    runs: list[tuple[Run, int]] = []
+    for model in MODELS:
+        spec = RunSpec(
+            source, ModelSettings(model), selection=Selection(count=episodes), parallel=parallel, name="demo"
         )
-        for model in MODELS
-    ]
+        runs.append(attend_quietly(spec))
+        if runs[-1][1] == INTERRUPTED:
+            break
     code = max(code for _, code in runs)
     if chosen.json:
         emit({"runs": [run_document(run) for run, _ in runs]})

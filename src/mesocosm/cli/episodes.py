@@ -69,13 +69,14 @@ def _table(listed: Iterator[Episode]) -> None:
     for episode in listed:
         scores = ", ".join(f"{score.name} {number(score.value)}" for score in episode.scores)
         why = episode.failure.message.splitlines()[0][:80] if episode.failure else scores
-        seconds = duration((episode.ended_at or episode.started_at) - episode.started_at)
+        took = (episode.ended_at or episode.started_at) - episode.started_at
+        seconds = f"{took:.3f} s" if took < 10 else duration(took)
         reward = f"{episode.total_reward:.2f}"
         rows.append(
             [str(episode.index), episode.task_id, str(episode.status), reward, str(episode.steps), seconds, why]
         )
     columns = ["#", "task", "status", "reward", "steps", "time", "scores or failure"]
-    table(columns, rows, options(), right=(0, 3, 4, 5))
+    table(columns, rows, options(), right=(0, 3, 4, 5), whole=(0, 2, 3, 4, 5))
 
 
 def _timeline(store: "SqlStore", episode: Episode) -> None:

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -81,23 +81,37 @@ def emit(document: Any) -> None:
     click.echo(msgspec.json.format(data, indent=2).decode())
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], chosen: Options, *, right: Sequence[int] = ()) -> None:
-    """Print a table: aligned columns without boxes where stdout is no terminal, rich otherwise."""
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    chosen: Options,
+    *,
+    right: Sequence[int] = (),
+    whole: Sequence[int] = (),
+) -> None:
+    """Print a table, with `right` aligned columns; on a narrow terminal all but the `whole` ones are folded."""
     lines = [list(row) for row in rows]
     if chosen.bare() or not sys.stdout.isatty():
         _plain(columns, lines, right)
         return
-    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(columns))
     for position, column in enumerate(columns):
-        drawn.add_column(column, justify="right" if position in right else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if position in right else "left"
+        drawn.add_column(column, justify=side, overflow="fold", min_width=len(column), no_wrap=position in whole)
     for line in lines:
         drawn.add_row(*(Text(cell) for cell in line))
+    if not any(columns):
+        click.echo()
     Console().print(drawn)
+
+
+def short(run_id: str, chosen: Options) -> str:
+    """Return the beginning of an id that tells it from others, for narrow terminals; the whole id elsewhere."""
+    return run_id if chosen.bare() or not sys.stdout.isatty() else run_id[:18]
 
 
 def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:

@@ -54,7 +54,7 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--cursor", help="Where the page before ended.")
 def list_(**given: Any) -> None:
     """List runs, newest first."""
-    from mesocosm.cli.render import emit, interval, number, run_document, state, table, when
+    from mesocosm.cli.render import emit, interval, number, run_document, short, state, table, when
 
     store, chosen = results(), options()
     page = store.list_runs(**given)
@@ -66,11 +66,14 @@ def list_(**given: Any) -> None:
         primary = item.primary
         score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
-        rows.append([item.id, state(item), item.benchmark, item.model, score, done, when(item.created_at)])
+        rows.append(
+            [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]
+        )
     if not rows:
         click.echo("no runs match; `mesocosm demo` makes one")
         return
-    table(["id", "status", "benchmark", "model", "score", "episodes", "started"], rows, chosen, right=(5,))
+    columns = ["id", "status", "benchmark", "model", "score", "episodes", "started"]
+    table(columns, rows, chosen, right=(5,), whole=(0, 1, 5))
     if page.cursor:
         click.echo(f"more: --cursor {page.cursor}")
 

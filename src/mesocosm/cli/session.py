@@ -22,6 +22,7 @@ from mesocosm.engine.redact import secret_values
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
+INTERRUPTED = 130
 SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
 
@@ -46,9 +47,11 @@ def find_run(store: "SqlStore", name: str) -> Run:
 def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
+    # First of all, what cannot work is refused: nothing is made on the disk for it.
+    signature = asyncio.run(_signature(spec))
     store = open_results(chosen)
     try:
-        earlier = _begun(store, asyncio.run(_signature(spec)))
+        earlier = _begun(store, signature)
         if earlier is not None and resume:
             return _attend(partial(_resume, earlier.id, store, chosen, session.Settings()), chosen, store)
         if earlier is not None:
@@ -159,4 +162,4 @@ def exit_code(run: Run, *, interrupted: bool = False) -> int:
         return 0
     if run.status is RunStatus.FAILED:
         return 4 if run.counts.owed else 1
-    return 130 if interrupted else 3
+    return INTERRUPTED if interrupted else 3
