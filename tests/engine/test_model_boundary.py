@@ -11,6 +11,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.usage import Usage
+from mesocosm.engine import local
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -70,6 +71,20 @@ async def test_episodes_beside_the_one_that_ends_the_run_are_owed(lab: "Lab") ->
     run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=3, parallel=3)), 30)
     assert (run.status, run.counts.done) == (RunStatus.FAILED, 0)
     assert all(episode.status is EpisodeStatus.CANCELLED for episode in lab.episodes(run))
+
+
+async def test_the_episode_that_ends_the_run_is_not_left_as_running(
+    lab: "Lab", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "FLUSH_S", 0.0)
+
+    async def refused(request: ModelRequest) -> str:
+        await lab.until(lambda: lab.episodes(lab.only_run()))
+        raise EpisodeError(Cause.MODEL_FORBIDDEN, "status 403")
+
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", refused))), 30)
+    assert [episode.status for episode in lab.episodes(run)] == [EpisodeStatus.CANCELLED]
+    assert (run.status, run.counts.owed) == (RunStatus.FAILED, 3)
 
 
 @pytest.mark.parametrize(
