@@ -1,5 +1,6 @@
 """`mesocosm doctor`: is everything there that a run needs?"""
 
+import http.client
 import json
 import os
 import platform
@@ -20,6 +21,7 @@ from mesocosm.core.failure import MesocosmError
 PRODUCTION = "https://api.swecc.org/bench"
 LOCAL = "http://127.0.0.1:8010"
 ADAPTER = "http://127.0.0.1:8765"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 TIMEOUT_S = 10.0
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -55,12 +57,17 @@ def doctor(local: bool) -> int:
     else:
         ok = serving
         _remote(report, base, health, openapi)
-    _machine(report)
+    lacking = _machine(report)
+    if profile == "local":
+        report.issues += lacking
+        ok = ok and not lacking
+    else:
+        report.notes += lacking
     emit(
         {
             "ok": ok,
             "profile": profile,
-            "base_url": base,
+            "base_url": shown(base),
             **report.probes,
             "issues": report.issues,
             "notes": report.notes,
@@ -83,31 +90,43 @@ def probe(url: str) -> dict[str, Any]:
 
 def fetch(url: str) -> tuple[dict[str, Any], bytes]:
     """Return the probe of `url` and the first megabyte that it answered; never raises."""
-    found: dict[str, Any] = {"url": url, "status_code": None, "error": None}
-    if urlsplit(url).scheme not in {"http", "https"}:
-        return {**found, "error": "no http or https URL"}, b""
+    found: dict[str, Any] = {"url": shown(url), "status_code": None, "error": None}
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:  # noqa: S310  (scheme checked above)
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"}:
+            return {**found, "error": "no http or https URL"}, b""
+        # What runs on this machine is not asked for through a proxy.
+        proxies = urllib.request.ProxyHandler({} if parts.hostname in LOOPBACK else None)
+        with urllib.request.build_opener(proxies).open(url, timeout=TIMEOUT_S) as answer:
             return {**found, "status_code": answer.status}, answer.read(1_000_000)
     except urllib.error.HTTPError as error:
         return {**found, "status_code": error.code, "error": str(error.reason)}, b""
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return {**found, "error": str(getattr(error, "reason", error))}, b""
+
+
+def shown(url: str) -> str:
+    """Return a URL without the name and password that it may hold."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str, Any]) -> None:
     if health["status_code"] is None:
-        here = urlsplit(base).hostname in {"127.0.0.1", "localhost", "::1"}
+        here = any(f"//{host}" in base for host in LOOPBACK)
         advice = (
             "start your server, or leave out --base-url to use the public one"
             if here
             else "check the network and the URL; for a server on this machine use --base-url http://127.0.0.1:8010"
         )
-        report.issues.append(f"{base} does not answer ({health['error']}): {advice}")
+        report.issues.append(f"{shown(base)} does not answer ({health['error']}): {advice}")
     elif health["status_code"] != 200:
         report.issues.append(f"{health['url']} answered {health['status_code']}")
     if openapi["status_code"] != 200 and health["status_code"] is not None:
-        hint = "" if base.endswith("/bench") else f"; the public API lies under /bench: try {base}/bench"
+        hint = "" if base.endswith("/bench") else f"; the public API lies under /bench: try {shown(base)}/bench"
         report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
 
 
@@ -118,12 +137,14 @@ def _local(report: Report, *, serving: bool) -> bool:
     report.probes["ollama"] = _ollama(report)
     running = adapter["status_code"] == 200
     if running:
-        report.notes.append(f"an adapter runs at {url}; `run local` will use it, and a second one needs another port")
+        report.notes.append(
+            f"an adapter runs at {shown(url)}; `run local` will use it, and a second one needs another port"
+        )
     elif manifest["ok"]:
-        report.notes.append(f"no adapter runs at {url}; `run local` starts the manifest's adapter by itself")
+        report.notes.append(f"no adapter runs at {shown(url)}; `run local` starts the manifest's adapter by itself")
     else:
         report.issues.append(
-            f"no adapter runs at {url} ({adapter['error'] or adapter['status_code']}): python adapter.py"
+            f"no adapter runs at {shown(url)} ({adapter['error'] or adapter['status_code']}): python adapter.py"
         )
     if manifest["path"] and not manifest["ok"]:
         report.issues += [f"{manifest['path']}: {problem}" for problem in manifest["problems"]]
@@ -159,28 +180,31 @@ def _ollama(report: Report) -> dict[str, Any]:
     found, body = fetch(f"{url}/api/tags")
     if found["status_code"] != 200:
         report.notes.append(
-            f"Ollama does not answer at {url} ({found['error'] or found['status_code']}); models ollama/… need it: "
-            "`ollama serve`. builtin/random and builtin/oracle need nothing"
+            f"Ollama does not answer at {shown(url)} ({found['error'] or found['status_code']}); "
+            "models ollama/… need it: `ollama serve`. builtin/random and builtin/oracle need nothing"
         )
         return {**found, "models": []}
     try:
         models = [str(item["name"]) for item in json.loads(body)["models"]]
     except (ValueError, KeyError, TypeError):
-        report.notes.append(f"what answers at {url} does not speak Ollama's protocol")
+        report.notes.append(f"what answers at {shown(url)} does not speak Ollama's protocol")
         return {**found, "models": []}
     if wanted not in {name.removesuffix(":latest") for name in models}:
         report.notes.append(f"the default model is not there yet: ollama pull {wanted}")
     return {**found, "models": models}
 
 
-def _machine(report: Report) -> None:
+def _machine(report: Report) -> list[str]:
+    """Add what this machine is; return what local runs would lack on it."""
     report.probes["python"] = platform.python_version()
     results = options().results()
     place = next((parent for parent in (results, *results.resolve().parents) if parent.exists()), Path("/"))
     free = shutil.disk_usage(place).free
     report.probes["disk"] = {"path": str(results), "free_bytes": free}
-    if free < LEAST_FREE:
-        report.issues.append(f"only {free // 2**20} MiB are free for {results}; results need room")
-    if not os.access(place, os.W_OK):
-        report.issues.append(f"{place} cannot be written; choose another place with --results-dir")
     report.probes["host"] = socket.gethostname()
+    lacking = []
+    if free < LEAST_FREE:
+        lacking.append(f"only {free // 2**20} MiB are free for {results}; results need room")
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        lacking.append(f"results cannot be written to {place}; choose another place with --results-dir")
+    return lacking

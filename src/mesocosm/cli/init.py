@@ -1,5 +1,6 @@
 """`mesocosm init`: a new environment."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ def init(directory: str, force: bool) -> None:
         return
     for item in done:
         click.echo(f"wrote {item.path}" if item.written else f"skip (exists): {item.path}")
-    enter = "" if directory == "." else f"cd {directory} && "
+    enter = "" if directory == "." else f"cd {shlex.quote(directory)} && "
     click.echo("\nNext:")
     click.echo(f"  {enter}mesocosm run local --model builtin/random --episodes 20 --parallel 4")
     click.echo("  mesocosm run local --model builtin/oracle          the ceiling")
