@@ -26,7 +26,7 @@ from mesocosm.engine import session
 from mesocosm.store import open_store
 
 WORLD = f"{Path(__file__).with_name('worlds.py')}:Slow"
-EPISODES = 600
+EPISODES = int(os.environ.get("MESOCOSM_TEST_EPISODES", "600"))
 PATIENCE = 1.0
 
 

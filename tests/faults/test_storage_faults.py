@@ -37,7 +37,7 @@ def runner(*arguments: object, notes: Path) -> "subprocess.CompletedProcess[str]
         text=True,
         check=False,
         timeout=120,
-        env={**os.environ, "MESOCOSM_TEST_NOTES": str(notes)},
+        env={**os.environ, "MESOCOSM_TEST_NOTES": str(notes), "MESOCOSM_TEST_EPISODES": "150"},
     )
 
 
