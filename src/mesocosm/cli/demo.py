@@ -23,9 +23,9 @@ def examples() -> Path:
 
 
 @click.command(cls=Command)
-@click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True)
-@click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True)
-@click.option("--parallel", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
+@click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
+@click.option("--parallel", type=int, default=4, show_default=True, help="Episodes at the same time.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them."""
@@ -41,7 +41,7 @@ def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     runs: list[tuple[Run, int]] = []
     for model in MODELS:
         spec = RunSpec(
-            source, ModelSettings(model), selection=Selection(count=episodes), parallel=parallel, name="demo"
+            source, ModelSettings(model), selection=Selection(count=episodes), parallel=max(parallel, 1), name="demo"
         )
         runs.append(attend_quietly(spec))
         if runs[-1][1] == INTERRUPTED:

@@ -27,6 +27,7 @@ TREE: dict[str, tuple[str, str]] = {
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
+COMPLETION = "_MESOCOSM_COMPLETE"
 
 
 @dataclass
@@ -262,8 +263,11 @@ def _answer(words: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        raise
+    except SystemExit:
+        # Apart from shell completion click ends so only when nobody reads on.
+        if COMPLETION in os.environ:
+            raise
+        raise BrokenPipeError from None
     except Exception as error:
         if "--debug" in words:
             raise
@@ -277,7 +281,7 @@ def _report(words: list[str], error: Exception) -> int:
         _document(words, type(error).__name__, str(error), getattr(error, "problems", ()))
         return error.exit_code
     if isinstance(error, OSError):
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         click.echo(f"error: {message}", err=True)
     else:
         message = f"{type(error).__name__}: {error}"

@@ -39,10 +39,12 @@ def find_run(store: "SqlStore", name: str) -> "Run":
 
 
 def results(*, create: bool = False) -> "SqlStore":
-    """Return the store of the running command."""
+    """Return the store of the running command; it is closed with the command."""
     from mesocosm.cli.session import open_results
 
-    return open_results(options(), create=create)
+    store = open_results(options(), create=create)
+    click.get_current_context().call_on_close(store.close)
+    return store
 
 
 @run.command("list")
@@ -50,7 +52,7 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--benchmark", help="Runs of this benchmark.")
 @click.option("--model", help="Runs of this model.")
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs of one page.")
 @click.option("--cursor", help="Where the page before ended.")
 def list_(**given: Any) -> None:
     """List runs, newest first."""
