@@ -6,6 +6,8 @@
 #   tests/postgres.sh restart [DIR]                                        stop at once and start on the same port
 #   tests/postgres.sh stop [DIR]                                           stop and delete DIR
 set -eu
+# runuser lives here, and a plain user's PATH may lack it.
+PATH=$PATH:/usr/sbin:/sbin
 
 command=${1:-}
 dir=${2:-${TMPDIR:-/tmp}/mesocosm-postgres}
