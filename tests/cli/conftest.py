@@ -21,6 +21,7 @@ from mesocosm.cli.main import call
 from mesocosm.core.run import Run
 from mesocosm.environments.scaffold import scaffold
 from mesocosm.store import open_store
+from mesocosm.testing.loopback import Connection, Request, response
 from mesocosm.testing.model_server import ModelServer
 
 PATIENCE = 30.0
@@ -166,9 +167,13 @@ async def launch() -> AsyncIterator[Callable[..., Any]]:
 
 
 class Gate(ModelServer):
-    """A model on loopback that answers the first questions at once and then only when it is told to."""
+    """A model on loopback that answers the first questions at once and then only when it is told to.
+
+    `visited` is set when somebody asks for `url`/here.
+    """
 
     def __init__(self, free: int = 0) -> None:
+        self.visited = asyncio.Event()
         self.waiting = asyncio.Event()
         self.opened = asyncio.Event()
         self._free = free
@@ -178,6 +183,14 @@ class Gate(ModelServer):
     def model(self) -> str:
         """Its name on the command line."""
         return f"openai/gate@{self.openai_url}"
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        """Answer a request."""
+        if request.path != "/here":
+            super().receive(connection, request)
+            return
+        self.visited.set()
+        connection.send(response(200, b"{}"))
 
     async def _answer(self, body: dict[str, Any]) -> str:
         self._free -= 1
