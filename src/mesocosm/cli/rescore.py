@@ -21,9 +21,10 @@ def rescored(store: "SqlStore", run_id: str, manifest: str | None) -> Run:
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
+    benchmark = BENCHMARKS.get(reference.kind)(reference)
     holder = store.holder()
     store.hold(run.id, holder)
     try:
-        return asyncio.run(rescore(run, BENCHMARKS.get(reference.kind)(reference), store))
+        return asyncio.run(rescore(run, benchmark, store))
     finally:
         store.release(run.id, holder)

@@ -16,6 +16,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     Parent directories are made. Raises UsageError when the place cannot be written.
     """
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; name a file in it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
