@@ -237,6 +237,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a dash must not end a run.
             stream.reconfigure(errors="replace")
+    code = 0
     try:
         with told_warnings():
             code = _answer(words)
@@ -246,8 +247,9 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _discard_output()
-        click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
-        return 4
+        if not code:  # else the command has said already what went wrong
+            click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
+        return code or 4
     return code
 
 
