@@ -13,11 +13,13 @@ from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import Run, RunSpec, RunStatus
+from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.redact import secret_values
+from mesocosm.engine.redact import Redactor, secret_values
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -48,6 +50,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
     # First of all, what cannot work is refused: nothing is made on the disk for it.
+    _without_credentials(spec, chosen)
     signature = asyncio.run(_signature(spec))
     store = open_results(chosen)
     try:
@@ -137,6 +140,15 @@ async def _resume(
     settings = replace(settings, secrets=_secrets(chosen))
     with watcher(chosen) as observer:
         return await session.resume(run_id, store, [observer, attendance], control=control, settings=settings)
+
+
+def _without_credentials(spec: RunSpec, chosen: Options) -> None:
+    urls = (ModelName.parse(spec.model.name).base_url, str(spec.benchmark.options.get("env_url", "")))
+    if any(is_secret("", url) for url in urls) or Redactor(_secrets(chosen)).value(spec, RunSpec) != spec:
+        raise UsageError(
+            "a setting of this run holds a credential, and settings are stored with the results; give credentials in "
+            "the environment: a model takes its own from there, and --pass-env NAME hands one to the adapter"
+        )
 
 
 def _secrets(chosen: Options) -> list[str]:
