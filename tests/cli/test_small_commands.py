@@ -1,0 +1,194 @@
+"""`validate`, `init`, `demo`, `plugins`, `export` and `import` on the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.cli import demo
+from mesocosm.environments.scaffold import FILES
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke, Played
+
+
+def test_a_sound_manifest_passes(mesocosm: "Invoke", scaffolded: Path) -> None:
+    checked = mesocosm("validate", scaffolded / "benchanything.json")
+
+    assert checked.code == 0
+    assert {name: checked.document[name] for name in ("ok", "issues", "suggested_fixes", "schema")} == {
+        "ok": True,
+        "issues": [],
+        "suggested_fixes": [],
+        "schema": "benchanything_manifest",
+    }
+    assert checked.document["rules_version"] == "0.1.0"
+
+
+def test_a_document_may_come_from_standard_input(mesocosm: "Invoke", scaffolded: Path) -> None:
+    text = (scaffolded / "benchanything.json").read_text()
+
+    assert mesocosm("validate", "-", stdin=text).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "issue"),
+    [
+        ("[]", "must be an object, not a list"),
+        ("{}", "binding_vow: is required, but missing"),
+        ('{"adapter": "a.py", "binding_vow": {}}', "binding_vow.version: is required, but missing"),
+    ],
+)
+def test_problems_fail_the_check(mesocosm: "Invoke", text: str, issue: str) -> None:
+    checked = mesocosm("validate", "-", stdin=text)
+
+    assert checked.code == 1
+    assert issue in checked.document["issues"]
+    assert not checked.document["ok"]
+
+
+@pytest.mark.parametrize("document", ["nothing.json", "."])
+def test_a_document_that_cannot_be_read_fails_the_check(mesocosm: "Invoke", here: Path, document: str) -> None:
+    checked = mesocosm("validate", document)
+
+    assert (checked.code, checked.out) == (1, "")
+    assert f"document {document} cannot be read" in checked.err
+
+
+def test_broken_json_is_told_with_its_place(mesocosm: "Invoke") -> None:
+    checked = mesocosm("validate", "-", stdin='{\n  "a": ,\n}')
+
+    assert (checked.code, checked.out) == (1, "")
+    assert "line 2, column 8" in checked.err
+
+
+def test_validate_needs_a_document(mesocosm: "Invoke") -> None:
+    assert mesocosm("validate").code == 2
+
+
+@pytest.mark.parametrize("flag", ["--base-url", "--bench-url"])
+def test_validate_takes_the_platforms_address_without_need(mesocosm: "Invoke", scaffolded: Path, flag: str) -> None:
+    assert mesocosm("validate", flag, "http://127.0.0.1:1", scaffolded / "benchanything.json").code == 0
+
+
+def test_init_writes_every_file_and_says_what_to_do_next(mesocosm: "Invoke", here: Path) -> None:
+    made = mesocosm("init", "--dir", "two words")
+
+    assert made.code == 0
+    assert [line for line in made.out.splitlines() if line.startswith("wrote ")] == [
+        f"wrote two words/{name}" for name in FILES
+    ]
+    assert all((here / "two words" / name).is_file() for name in FILES)
+    assert "  cd 'two words' && mesocosm run local --model builtin/random --episodes 20 --parallel 4\n" in made.out
+
+
+def test_init_leaves_what_exists_unless_forced(mesocosm: "Invoke", here: Path) -> None:
+    (here / "env.py").write_text("mine")
+
+    careful = mesocosm("init")
+    assert "skip (exists): env.py\n" in careful.out
+    assert "wrote adapter.py\n" in careful.out
+    assert (here / "env.py").read_text() == "mine"
+
+    forced = mesocosm("init", "--force", "--json")
+    assert forced.document == {"files": [{"path": name, "written": True} for name in FILES]}
+    assert "MyEnv" in (here / "env.py").read_text()
+
+
+@pytest.mark.parametrize("place", ["file", "/proc/nowhere"])
+def test_init_says_where_it_cannot_write(mesocosm: "Invoke", here: Path, place: str) -> None:
+    (here / "file").write_text("")
+
+    refused = mesocosm("init", "--dir", place)
+
+    assert refused.code == 2
+    assert f"{place}/benchanything.json cannot be written" in refused.err
+    assert "choose another --dir" in refused.err
+
+
+def test_the_scaffold_passes_its_own_tests(scaffolded: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", "."]
+
+    tested = subprocess.run(command, cwd=scaffolded, capture_output=True, text=True, check=False)
+
+    assert tested.returncode == 0, tested.stdout
+    assert "4 passed" in tested.stdout
+
+
+def test_the_scaffolds_example_of_a_replay_is_one(mesocosm: "Invoke", scaffolded: Path, tmp_path: Path) -> None:
+    taken = mesocosm("import", scaffolded / "showcase/replay.example.json", "--results-dir", tmp_path, "--json")
+
+    assert [run["new_episodes"] for run in taken.document["runs"]] == [1]
+
+
+def test_random_is_the_floor_of_the_scaffold(mesocosm: "Invoke", played: "Played", tmp_path: Path) -> None:
+    words = ("--model", "builtin/random", "--episodes", "20", "--parallel", "4", "--results-dir", tmp_path, "--json")
+    run = mesocosm("run", "local", "--manifest", played.manifest, *words).document["run"]
+
+    assert run["status"] == "finished"
+    assert run["scores"]["accuracy"] < played.run.metrics[0].value
+
+
+@pytest.mark.parametrize("example", demo.EXAMPLES)
+def test_the_demo_shows_floor_and_ceiling(mesocosm: "Invoke", tmp_path: Path, example: str) -> None:
+    words = ("demo", "--example", example, "--episodes", "6", "--parallel", "0", "--results-dir", tmp_path)
+    shown = mesocosm(*words, "--quiet")
+
+    assert (shown.code, shown.err) == (0, "")
+    assert "6 seeds, floor and ceiling" in shown.out
+    assert f"Everything is recorded in {tmp_path}" in shown.out
+    floor, ceiling = mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["runs"][::-1]
+    assert (floor["model"], ceiling["model"]) == ("builtin/random", "builtin/oracle")
+    primary = next(metric["name"] for metric in ceiling["metrics"] if metric.get("primary"))
+    assert floor["scores"][primary] < ceiling["scores"][primary]
+
+
+def test_plugins_are_listed_with_their_origin(mesocosm: "Invoke") -> None:
+    listed = mesocosm("plugins", "--json").document
+
+    assert {
+        "kind": "agents",
+        "name": "loop",
+        "origin": "built-in",
+        "target": "mesocosm.agents.loop:open_loop",
+    } in listed
+    assert {entry["kind"] for entry in listed} == {"benchmarks", "models", "agents", "techniques"}
+    line = next(line for line in mesocosm("plugins").out.splitlines() if line.startswith("agents"))
+    assert line.split() == ["agents", "loop", "built-in", "mesocosm.agents.loop:open_loop"]
+
+
+def test_a_bundle_goes_from_one_place_to_another(mesocosm: "Invoke", played: "Played", tmp_path: Path) -> None:
+    bundle, elsewhere = tmp_path / "run.zip", ("--results-dir", tmp_path / "elsewhere")
+    written = mesocosm("export", "last", played.run_id, "-o", bundle, *played.there)
+    taken = mesocosm("import", bundle, *elsewhere)
+    again = mesocosm("import", bundle, *elsewhere)
+
+    assert written.out == f"Wrote {bundle} (1 run, {bundle.stat().st_size:,} bytes)\n"
+    assert taken.out == f"imported run {played.run_id}: 6 new episodes\n  mesocosm run show {played.run_id}\n"
+    assert again.out.startswith(f"imported run {played.run_id}: 0 new episodes\n")
+    for words in (("run", "show", "last", "--json"), ("run", "episodes", "last", "--traces")):
+        assert mesocosm(*words, *elsewhere) == mesocosm(*words, *played.there)
+
+
+def test_a_replay_of_a_run_that_is_here_adds_nothing(mesocosm: "Invoke", mine: "Played", tmp_path: Path) -> None:
+    mesocosm("run", "export", "last", "-o", tmp_path / "replay.json", *mine.there)
+
+    taken = mesocosm("import", tmp_path / "replay.json", *mine.there)
+
+    assert taken.code == 0
+    assert "is here with its full record; the replay adds nothing to it" in taken.err
+    assert "0 new episodes" in taken.out
+
+
+def test_nothing_is_made_for_a_file_that_cannot_be_imported(mesocosm: "Invoke", here: Path) -> None:
+    (here / "damaged.zip").write_bytes(b"PK\x03\x04")
+    (here / "damaged.json").write_text(json.dumps({"schema_version": "1"}))
+
+    for name in ("damaged.zip", "damaged.json", "missing.zip"):
+        refused = mesocosm("import", name, "--results-dir", "results")
+        assert refused.code == 2
+        assert name in refused.err
+    assert not (here / "results").exists()
