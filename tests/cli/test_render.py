@@ -1,0 +1,170 @@
+"""How numbers, times and progress read."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mesocosm.cli import progress as progress_module
+from mesocosm.cli.main import Options
+from mesocosm.cli.progress import Lines, Silent, episode_line, headline, status_line
+from mesocosm.cli.render import duration, interval, moment, money, number, table, tokens
+from mesocosm.cli.session import exit_code
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import Boundary, Cause, Failure
+from mesocosm.core.ports import BenchmarkInfo, Progress
+from mesocosm.core.run import Counts, RunStatus
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.usage import Usage
+from mesocosm.engine.progress import Tracker
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Played
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0.0000"), (1 / 3, "0.3333"), (-2.5, "-2.5000"), (999.9999, "999.9999"), (12345.67, "12,345.7")],
+)
+def test_scores_have_four_decimals(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+def test_an_interval_needs_both_ends() -> None:
+    assert interval(0.25, 0.5) == "[0.2500, 0.5000]"
+    assert interval(None, 0.5) == interval(0.5, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0"), (9_999, "9,999"), (10_000, "10.0k"), (123_456, "123.5k"), (2_500_000, "2.5M")]
+)
+def test_many_tokens_are_rounded(count: int, text: str) -> None:
+    assert tokens(count) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "cost unknown"), (0.0, "$0.0000"), (0.01234, "$0.0123"), (1234.5, "$1,234.50")]
+)
+def test_a_price_that_is_unknown_is_never_zero(value: float | None, text: str) -> None:
+    assert money(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "–"), (0.04, "0.0 s"), (59.9, "59.9 s"), (60, "1 min 00 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")],
+)
+def test_durations_are_for_people(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_times_have_an_offset() -> None:
+    assert moment(0.25) == "1970-01-01T00:00:00.250+00:00"
+    assert moment(None) is None
+
+
+def test_plain_tables_are_aligned_without_boxes(capsys: pytest.CaptureFixture[str]) -> None:
+    table(["name", "n"], [["a", "1"], ["longer", "234"]], Options(), right=(1,))
+
+    assert capsys.readouterr().out == "name      n\na         1\nlonger  234\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "owed", "interrupted", "code"),
+    [
+        (RunStatus.FINISHED, 0, False, 0),
+        (RunStatus.FINISHED, 0, True, 0),
+        (RunStatus.FAILED, 0, False, 1),
+        (RunStatus.STOPPED, 2, False, 3),
+        (RunStatus.FAILED, 2, False, 4),
+        (RunStatus.STOPPED, 2, True, 130),
+    ],
+)
+def test_the_exit_code_tells_how_a_run_ended(
+    played: "Played", status: RunStatus, owed: int, interrupted: bool, code: int
+) -> None:
+    run = played.run
+    run.status, run.counts = status, Counts(planned=6, completed=6 - owed)
+
+    assert exit_code(run, interrupted=interrupted) == code
+
+
+def episode(status: EpisodeStatus = EpisodeStatus.COMPLETED, **given: Any) -> Episode:
+    fields: dict[str, Any] = {"id": "e", "run_id": "r", "task_digest": "d", "task_id": "seed-7", "seed": 7} | given
+    return Episode(status=status, steps=3, total_reward=0.5, scores=(Score("accuracy", 1.0),), **fields)
+
+
+def test_an_episode_is_one_line() -> None:
+    failure = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "POST /step: 500\nTraceback …")
+
+    assert episode_line(episode()) == "seed=7 reward=0.50  steps=3"
+    assert episode_line(episode(EpisodeStatus.TRUNCATED, trial=2)) == "seed=7 trial=2 reward=0.50  steps=3"
+    assert episode_line(episode(seed=None)) == "task=seed-7 reward=0.50  steps=3"
+    assert episode_line(episode(EpisodeStatus.FAILED, failure=failure)) == "seed=7 FAILED: POST /step: 500"
+    assert episode_line(episode(EpisodeStatus.FAILED)) == "seed=7 FAILED: failed"
+
+
+@pytest.fixture
+def tracker(played: "Played") -> Tracker:
+    """Return where a run of four episodes stands that has not begun."""
+    run = played.run
+    run.counts = Counts(planned=4)
+    metric = Metric("accuracy", "accuracy", "pass_rate", threshold=0.5, primary=True)
+    return Tracker(run, BenchmarkInfo("my-env", "My environment", "1", "d", "environment", metrics=(metric,)))
+
+
+def test_a_headline_tells_what_runs(tracker: Tracker, played: "Played") -> None:
+    assert headline(tracker) == f"Running builtin/oracle on my-env (4 episodes, 3 at a time)\nrun {played.run_id}"
+    tracker.resumed, tracker.planned = 1, 1
+    assert "(1 episode, 1 of them finished before, 3 at a time)" in headline(tracker)
+    tracker.run.info["parallel"] = 2
+    assert "2 at a time, as the environment's parallel_episodes says)" in headline(tracker)
+
+
+def test_a_status_line_tells_where_it_stands(tracker: Tracker) -> None:
+    failed = episode(EpisodeStatus.FAILED, usage=Usage(90_000, 10_000, cost_usd=0.5), retries=3)
+    failed.scores = ()
+    tracker.add([episode(), failed])
+
+    line = status_line(tracker)
+
+    assert line.startswith("2/4 · 1 failed · accuracy 1.0000 [0.2065, 1.0000] · 100.0k tokens · $0.5000 · 3 retries · ")
+    assert line.endswith(" left")
+
+
+def test_an_unknown_price_is_said_to_be_unknown(tracker: Tracker) -> None:
+    tracker.add([episode(usage=Usage(10, 1, cost_usd=None))])
+
+    assert "cost unknown" in status_line(tracker)
+
+
+def tell(observer: Lines, tracker: Progress, number: int) -> None:
+    observer.run_started(tracker)
+    for _ in range(number):
+        observer.episode_finished(episode())
+
+
+def test_a_short_run_tells_every_episode(tracker: Tracker, capsys: pytest.CaptureFixture[str]) -> None:
+    tell(Lines(), tracker, 4)
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[2:] == [f"  [{n}/4] seed=7 reward=0.50  steps=3" for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(("every", "lines"), [(0.0, 9), (1e9, 0)])
+def test_a_long_run_tells_from_time_to_time(
+    tracker: Tracker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, every: float, lines: int
+) -> None:
+    monkeypatch.setattr(progress_module, "EVERY_S", every)
+    tracker.planned = 500
+    tell(Lines(), tracker, 9)
+
+    told = capsys.readouterr().err.splitlines()[2:]
+    assert len(told) == lines
+    assert all(line.startswith("  0/500 · ") for line in told)
+
+
+def test_quiet_still_passes_on_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    silent = Silent()
+    silent.notice("started adapter.py")
+    silent.notice("warning: a reward was no number")
+
+    assert capsys.readouterr().err == "warning: a reward was no number\n"
