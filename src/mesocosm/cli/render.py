@@ -1,7 +1,6 @@
 """How people read results: short numbers, plain tables, and the JSON forms of records."""
 
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
-UNHELD_S = 10.0
-"""A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
 
 
 def number(value: float | None) -> str:
@@ -179,14 +176,10 @@ def state(run: Run) -> str:
 
 
 def abandoned(run: Run) -> bool:
-    """Whether a run should be going on, but the process that worked on it is gone."""
-    from mesocosm.store import alive
+    """Return whether a run should be going on, but the process that worked on it is gone."""
+    from mesocosm import store
 
-    if run.status not in GOING:
-        return False
-    if run.holder is not None:
-        return alive(run.holder) is False
-    return run.status is RunStatus.RUNNING or time.time() - run.created_at > UNHELD_S
+    return store.abandoned(run)
 
 
 def failure_lines(run: Run, store: "SqlStore") -> list[str]:

@@ -2,8 +2,18 @@
 
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.database import DATABASE_NAME
-from mesocosm.store.holder import alive, this_process
+from mesocosm.store.holder import abandoned, alive, this_process
 from mesocosm.store.queries import SORTS, BenchmarkRow
 from mesocosm.store.store import SqlStore, open_store
 
-__all__ = ["DATABASE_NAME", "SORTS", "Artifact", "BenchmarkRow", "SqlStore", "alive", "open_store", "this_process"]
+__all__ = [
+    "DATABASE_NAME",
+    "SORTS",
+    "Artifact",
+    "BenchmarkRow",
+    "SqlStore",
+    "abandoned",
+    "alive",
+    "open_store",
+    "this_process",
+]

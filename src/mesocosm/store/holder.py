@@ -3,10 +3,14 @@
 import functools
 import os
 import socket
+import time
 import uuid
 from pathlib import Path
 
-from mesocosm.core.run import Holder
+from mesocosm.core.run import Holder, Run, RunStatus
+
+UNHELD_S = 10.0
+"""A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
 
 _PROC = Path("/proc")
 
@@ -30,6 +34,15 @@ def alive(holder: Holder) -> bool | None:
         return False
     state, started = found
     return state not in "ZX" and started == holder.started
+
+
+def abandoned(run: Run) -> bool:
+    """Return whether a run should be going on, but the process that worked on it is gone."""
+    if run.status not in {RunStatus.PENDING, RunStatus.RUNNING}:
+        return False
+    if run.holder is not None:
+        return alive(run.holder) is False
+    return run.status is RunStatus.RUNNING or time.time() - run.created_at > UNHELD_S
 
 
 @functools.cache

@@ -1,0 +1,98 @@
+"""Comparisons of runs as documents."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from mesocosm.platform.documents.document import Document, Json
+from mesocosm.platform.documents.metric import MetricDocument
+from mesocosm.platform.documents.run import RunSummary
+
+
+class Difference(Document):
+    """A setting in which the runs differ; `values` in the order of the runs, null where a run has none."""
+
+    field: str
+    values: list[Json]
+
+
+class TaskPair(Document):
+    """One task in both runs: mean values over its trials (null: not scored), and an episode of each to look at."""
+
+    task_id: str
+    task_digest: str
+    a: float | None
+    b: float | None
+    flipped: bool = Field(description="passed in one run, failed in the other")
+    episode_a: str | None
+    episode_b: str | None
+
+
+class DensityCell(Document):
+    """How many tasks have about these values in both runs."""
+
+    a: float
+    b: float
+    n: int
+
+
+class TaskCounts(Document):
+    """Tasks by which run did better, and those that only one run has scored."""
+
+    a_better: int
+    b_better: int
+    same: int
+    flipped: int
+    only_a: int
+    only_b: int
+
+
+class Pair(Document):
+    """Run `b` against run `a` in one metric: `delta` = b − a with its interval.
+
+    `winner` is `tie` unless the interval excludes 0 and the test agrees, Holm-adjusted when there are several pairs.
+    """
+
+    a: str
+    b: str
+    paired: bool = Field(description="compared task by task; else the runs share no tasks")
+    mean_a: float
+    mean_b: float
+    delta: float
+    low: float | None
+    high: float | None
+    level: float
+    p_value: float
+    p_adjusted: float
+    test: str
+    method: str
+    n_a: int
+    n_b: int
+    smallest_difference: float | None = Field(description="what this number of tasks could have shown at 80 % power")
+    winner: Literal["a", "b", "tie"]
+    counts: TaskCounts
+    tasks: list[TaskPair] = Field(description="at most 2,000, flipped ones and largest differences first")
+    density: list[DensityCell] = Field(description="all tasks, in 20 × 20 cells at most")
+
+
+class BenchmarkComparison(Document):
+    """The runs of one benchmark. The first one is the baseline; there is a pair for each other one."""
+
+    benchmark: str
+    benchmark_title: str
+    metric: str
+    metrics: list[str] = Field(description="names that can be asked for")
+    higher_is_better: bool
+    runs: list[str]
+    scores: list[MetricDocument | None]
+    same_content: bool = Field(description="whether all runs used the same content of the benchmark")
+    pairs: list[Pair]
+    note: str = Field(description="why there are no pairs, or what to keep in mind; empty otherwise")
+
+
+class Comparison(Document):
+    """Two or more runs side by side."""
+
+    runs: list[RunSummary]
+    differences: list[Difference]
+    benchmarks: list[BenchmarkComparison]

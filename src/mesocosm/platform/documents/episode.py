@@ -1,0 +1,129 @@
+"""Episodes and their events as documents."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from mesocosm.platform.documents.document import Document, Json
+from mesocosm.platform.documents.metric import ScoreDocument, UsageDocument
+from mesocosm.platform.documents.run import ArtifactDocument, RunSummary
+
+EpisodeState = Literal["pending", "running", "completed", "truncated", "timeout", "failed", "cancelled"]
+
+
+class FailureDocument(Document):
+    """Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr."""
+
+    cause: str
+    boundary: str
+    valid: bool = Field(description="whether it is the agent's own failure, which counts as the worst value")
+    message: str
+    detail: str
+    stderr: str
+
+
+class EpisodeSummary(Document):
+    """An episode as a row of a list. `index` is its place in the plan; `score` the primary score's value."""
+
+    id: str
+    run_id: str
+    index: int
+    task_id: str
+    task_digest: str
+    trial: int
+    seed: str | None = Field(description="as text: seeds have up to 64 bits, JavaScript's numbers 53")
+    state: EpisodeState
+    score: float | None
+    scores: list[ScoreDocument]
+    failure: FailureDocument | None
+    steps: int
+    total_reward: float | None
+    usage: UsageDocument
+    retries: int
+    events: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+
+
+class EpisodePage(Document):
+    """A page of episodes. A text search may end early with no items and a cursor to go on from.
+
+    `total` is exact or, when `total_exact` is false, a lower bound; null where counting would take too long.
+    """
+
+    items: list[EpisodeSummary]
+    cursor: str | None
+    total: int | None
+    total_exact: bool
+
+
+class EpisodeDetail(EpisodeSummary):
+    """Everything known of one episode but its events."""
+
+    terminal_info: dict[str, Json]
+    artifacts: list[ArtifactDocument]
+    run: RunSummary
+
+
+class Neighbours(Document):
+    """The episodes before and after one, under the same filter and order."""
+
+    previous: str | None
+    next: str | None
+
+
+class EventDocument(Document):
+    """One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/v1/blobs/{digest}`."""
+
+    seq: int
+    step: int
+    at: float = Field(description="UNIX time")
+    kind: str
+    payload: Json = None
+
+
+class EventPage(Document):
+    """Events in order. `next` is the position to go on from (null at the end), `total` how many events there are.
+
+    A filtered request looks at a bounded part of the trace; it may come back with few items and a `next`.
+    """
+
+    items: list[EventDocument]
+    next: int | None
+    total: int
+
+
+class StepSummary(Document):
+    """One step of an episode in an outline. Step 0 is before the first action."""
+
+    step: int
+    first_event: int
+    events: int
+    action: str = Field(description="the action in short, empty where there was none")
+    reward: float | None
+    tokens: int
+    latency_s: float | None
+    errors: int
+    warnings: int
+    retries: int
+
+
+class StepPage(Document):
+    """Steps in order; `last` is the episode's last step."""
+
+    items: list[StepSummary]
+    next: int | None
+    last: int
+
+
+class CallDocument(Document):
+    """One call of a model with everything that was sent and came back."""
+
+    seq: int
+    step: int
+    model: str
+    messages: list[dict[str, Json]]
+    reply: dict[str, Json] | None
+    payload: dict[str, Json] = Field(description="the event as it was recorded: usage, latency, settings, retries")

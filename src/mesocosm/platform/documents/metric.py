@@ -1,0 +1,51 @@
+"""Metrics, scores and usage as documents."""
+
+from mesocosm.platform.documents.document import Document
+
+
+class MetricDocument(Document):
+    """One number of a run: `value [low, high] n=n_scored/n_planned`, and the reading with missing counted as worst.
+
+    A null value means that nothing was scored; null bounds that this aggregation has no interval.
+    """
+
+    name: str
+    aggregation: str
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str
+    level: float
+    n_planned: int
+    n_scored: int
+    n_tasks: int
+    n_worst: int
+    worst_value: float | None
+    missing: dict[str, int]
+    pessimistic: float | None
+    pessimistic_low: float | None
+    pessimistic_high: float | None
+    higher_is_better: bool
+    primary: bool
+
+
+class ScoreDocument(Document):
+    """One named value of one episode: a number, or `worst` (the agent's own failure), or `missing` with its cause."""
+
+    name: str
+    value: float | None
+    missing: str | None
+    worst: bool
+    explanation: str
+
+
+class UsageDocument(Document):
+    """Tokens, calls and cost in US dollars; a null cost means that a price is unknown."""
+
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    total: int
+    calls: int
+    cost_usd: float | None

@@ -1,0 +1,82 @@
+"""What lists are asked by: the query parameters of the API."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mesocosm.platform.documents.episode import EpisodeState
+from mesocosm.platform.documents.run import State
+
+RunSort = Literal[
+    "created_at", "-created_at", "name", "-name", "benchmark", "-benchmark", "model", "-model", "agent", "-agent",
+    "state", "-state", "score", "-score", "high_score", "-high_score", "delta", "-delta", "cost", "-cost",
+    "tokens", "-tokens", "duration", "-duration", "attempt", "-attempt",
+]  # fmt: skip
+EpisodeSort = Literal[
+    "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",
+    "cost", "-cost", "duration", "-duration", "started_at", "-started_at",
+]  # fmt: skip
+Outcome = Literal["", "scored", "worst", "missing"]
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunFilterQuery(_Query):
+    """Which runs; several values of one parameter mean any of them, different parameters mean all of them."""
+
+    state: list[State] = []
+    benchmark: list[str] = []
+    model: list[str] = []
+    agent: list[str] = []
+    kind: list[str] = []
+    tag: list[str] = []
+    group: list[str] = []
+    q: str = Field("", max_length=1_000, description="words that all occur in id, name, benchmark, model, agent, tags")
+
+
+class RunQuery(RunFilterQuery):
+    """A page of a list of runs. Runs without the value that is sorted by come last."""
+
+    sort: RunSort = "-created_at"
+    cursor: str | None = None
+    limit: int = Field(100, ge=1, le=1_000)
+
+
+class EpisodeFilterQuery(_Query):
+    """Which episodes of a run, in which order. `low` and `high` bound the primary score, inclusive."""
+
+    state: list[EpisodeState] = []
+    cause: list[str] = []
+    outcome: Outcome = ""
+    low: float | None = None
+    high: float | None = None
+    task: str = Field("", description="digest of a task")
+    q: str = Field("", max_length=1_000, description="words that all occur in id, task or failure")
+    sort: EpisodeSort = "index"
+
+
+class EpisodeQuery(EpisodeFilterQuery):
+    """A page of the episodes of a run; `at` begins at a place of the plan instead of a cursor (sorted by index)."""
+
+    cursor: str | None = None
+    at: int | None = Field(None, ge=0)
+    limit: int = Field(200, ge=1, le=1_000)
+
+
+class EventQuery(_Query):
+    """Events of an episode from position `from` on, or from the first one of `step` on."""
+
+    start: int = Field(0, ge=0, alias="from")
+    step: int | None = Field(None, ge=0, description="begin at this step instead of a position")
+    limit: int = Field(200, ge=1, le=1_000)
+    kind: list[str] = []
+    q: str = Field("", max_length=1_000, description="text that occurs in the event")
+
+
+class StepQuery(_Query):
+    """Steps of an episode from `from` on."""
+
+    start: int = Field(0, ge=0, alias="from")
+    limit: int = Field(200, ge=1, le=500)

@@ -1,0 +1,195 @@
+"""Runs as documents."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from mesocosm.platform.documents.document import Document, Json
+from mesocosm.platform.documents.metric import MetricDocument, UsageDocument
+
+State = Literal["pending", "running", "finished", "failed", "stopped", "interrupted"]
+
+
+class CountsDocument(Document):
+    """Episodes of a run by outcome; `owed` ones still have to be played."""
+
+    planned: int
+    completed: int
+    truncated: int
+    timeout: int
+    failed: int
+    done: int
+    owed: int
+
+
+class HighScore(Document):
+    """The best run of the same benchmark with the same content."""
+
+    run_id: str
+    model: str
+    value: float
+
+
+class RunSummary(Document):
+    """A run as a row of a list. `duration_s` is from start to end, or until now while it is going on."""
+
+    id: str
+    name: str
+    benchmark: str
+    benchmark_title: str
+    benchmark_version: str
+    benchmark_digest: str
+    kind: str
+    model: str
+    agent: str
+    state: State = Field(description="the status; `interrupted`: it should be running, but its process is gone")
+    stop_requested: bool
+    attempt: int
+    signature: str
+    group_id: str | None
+    tags: list[str]
+    counts: CountsDocument
+    primary: MetricDocument | None
+    high_score: HighScore | None
+    delta: float | None = Field(description="score minus high score")
+    usage: UsageDocument
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    error: str
+
+
+class RunPage(Document):
+    """A page of runs; `total` is exact or, when `total_exact` is false, a lower bound."""
+
+    items: list[RunSummary]
+    cursor: str | None
+    total: int
+    total_exact: bool
+
+
+class FailureGroup(Document):
+    """Failed episodes of one cause, with the first of them."""
+
+    cause: str
+    boundary: str
+    count: int
+    valid: bool = Field(description="whether it is the agent's own failure, which counts as the worst value")
+    episode_id: str
+    task_id: str
+    message: str
+
+
+class Reproduction(Document):
+    """Commands that continue or repeat a run; null where one does not apply."""
+
+    repeat: str | None
+    resume: str | None
+    show: str
+
+
+class ArtifactDocument(Document):
+    """A file of a run; its content is at `/v1/blobs/{digest}`."""
+
+    id: str
+    name: str
+    digest: str
+    episode_id: str | None
+    created_at: datetime
+
+
+class RunDetail(RunSummary):
+    """Everything known of one run."""
+
+    metrics: list[MetricDocument]
+    failures: list[FailureGroup]
+    mean_reward: float | None
+    mean_steps: float | None
+    warnings: list[str]
+    spec: dict[str, Json] = Field(description="what was asked for: benchmark, model, agent, selection, limits")
+    info: dict[str, Json] = Field(description="the benchmark's own description as it was when the run started")
+    provenance: dict[str, Json] = Field(description="versions, host, command")
+    commands: Reproduction
+    artifacts: list[ArtifactDocument]
+    holder: str | None = Field(description="the process that works on it")
+
+
+class Facet(Document):
+    """One value of a column and how many runs have it."""
+
+    value: str
+    count: int
+
+
+class RunFacets(Document):
+    """What the list of runs can be filtered by, most frequent first, at most 200 of each."""
+
+    state: list[Facet]
+    benchmark: list[Facet]
+    model: list[Facet]
+    agent: list[Facet]
+    kind: list[Facet]
+    tag: list[Facet]
+
+
+class HistogramDocument(Document):
+    """The distribution of the primary score: `counts` of equal bins from `low` to `high`."""
+
+    low: float
+    high: float
+    counts: list[int]
+    missing: int
+    worst: int
+
+
+class PositionBin(Document):
+    """Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and how many failed."""
+
+    first: int
+    last: int
+    n: int
+    mean: float | None
+    failed: int
+
+
+class TimeBin(Document):
+    """What ended in `seconds` from `at` on."""
+
+    at: datetime
+    seconds: float
+    episodes: int
+    failed: int
+    tokens: int
+    cost_usd: float | None
+
+
+class RunSeries(Document):
+    """What the charts of a run show; `sampled` is the number of episodes looked at when it is not all of them."""
+
+    score: str | None = Field(description="name of the primary score")
+    histogram: HistogramDocument | None
+    by_position: list[PositionBin]
+    over_time: list[TimeBin]
+    sampled: int | None
+
+
+class TagsInput(Document):
+    """The new tags of a run, in place of the old ones."""
+
+    tags: list[str] = Field(max_length=50)
+
+
+class Started(Document):
+    """Work that another process has taken up; watch the run to see it."""
+
+    run_id: str
+    command: str
+
+
+class RunChange(Document):
+    """An event of a live stream: the runs that changed, whole, and the ids of those that are gone."""
+
+    runs: list[RunSummary]
+    deleted: list[str]

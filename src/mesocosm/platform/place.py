@@ -1,0 +1,18 @@
+"""What routes work on: the store of the server that answers."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from mesocosm.store import SqlStore
+
+
+def store_of(request: Request) -> SqlStore:
+    """Return the store of the server that answers this request."""
+    store = request.app.state.store
+    assert isinstance(store, SqlStore)
+    return store
+
+
+Results = Annotated[SqlStore, Depends(store_of)]
+"""A parameter of a route that needs the store."""
