@@ -1,12 +1,15 @@
 """Runs as documents."""
 
+import time
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from mesocosm.platform.documents.document import Document, Json
-from mesocosm.platform.documents.metric import MetricDocument, UsageDocument
+from mesocosm.core.run import Counts, Run
+from mesocosm.platform.documents.document import Document, Json, moment
+from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, metric_document, usage_document
+from mesocosm.store import abandoned
 
 State = Literal["pending", "running", "finished", "failed", "stopped", "interrupted"]
 
@@ -193,3 +196,67 @@ class RunChange(Document):
 
     runs: list[RunSummary]
     deleted: list[str]
+
+
+def state_of(run: Run) -> State:
+    """Return the status of a run; one that should be going on while its process is gone is interrupted."""
+    return "interrupted" if abandoned(run) else run.status.value
+
+
+def counts_document(counts: Counts) -> CountsDocument:
+    """Return counts of episodes as a document."""
+    return CountsDocument(
+        planned=counts.planned,
+        completed=counts.completed,
+        truncated=counts.truncated,
+        timeout=counts.timeout,
+        failed=counts.failed,
+        done=counts.done,
+        owed=counts.owed,
+    )
+
+
+def run_summary(run: Run, best: HighScore | None = None) -> RunSummary:
+    """Return a run as a row of a list; `best` is the best run of the same benchmark with the same content."""
+    return RunSummary(**_summary(run, best))
+
+
+def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
+    state, primary = state_of(run), run.primary
+    value = None if primary is None else primary.value
+    return {
+        "id": run.id,
+        "name": run.name,
+        "benchmark": run.benchmark,
+        "benchmark_title": run.benchmark_title,
+        "benchmark_version": run.benchmark_version,
+        "benchmark_digest": run.benchmark_digest,
+        "kind": run.kind,
+        "model": run.model,
+        "agent": run.agent,
+        "state": state,
+        "stop_requested": run.stop_requested,
+        "attempt": run.attempt,
+        "signature": run.signature,
+        "group_id": run.group_id or None,
+        "tags": list(run.tags),
+        "counts": counts_document(run.counts),
+        "primary": None if primary is None else metric_document(primary),
+        "high_score": best,
+        "delta": None if value is None or best is None else value - best.value,
+        "usage": usage_document(run.usage),
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "duration_s": _duration(run, state),
+        "error": run.error,
+    }
+
+
+def _duration(run: Run, state: State) -> float | None:
+    if run.started_at is None:
+        return None
+    end = run.ended_at
+    if end is None:
+        end = run.heartbeat_at if state == "interrupted" else time.time()
+    return None if end is None else max(end - run.started_at, 0.0)
