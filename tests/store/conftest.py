@@ -129,7 +129,7 @@ def empty_postgres(postgres_schema: str) -> Callable[[], str]:
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            connection.execute("TRUNCATE runs, run_groups, benchmarks, blobs, run_blobs, artifacts CASCADE")
+            connection.execute("TRUNCATE runs, run_deletions, run_groups, benchmarks, blobs, run_blobs, artifacts CASCADE")
         return postgres_schema
 
     return empty

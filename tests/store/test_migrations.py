@@ -31,7 +31,7 @@ from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
 from mesocosm.store.schema import HEAD, VERSION_TABLE, metadata
 
 RELEASED = Path(__file__).parent / "released"
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 RUN = "019a0000-0000-7000-8000-000000000001"
 
 NEXT = '''
@@ -78,7 +78,7 @@ def structure(connection: Connection) -> set[Any]:
     """Return everything that the database itself knows of tables and indexes, apart from the revision."""
     if connection.dialect.name == "sqlite":
         found = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return {(name, frozenset(re.split(r",?\s*\n\s*|[()]", sql))) for name, sql in found if name != VERSION_TABLE}
+        return {(name, frozenset(re.split(r",?\s*\n\s*|, |[()]", sql))) for name, sql in found if name != VERSION_TABLE}
     columns = "table_name, column_name, data_type, is_nullable, collation_name, character_maximum_length"
     short = "regexp_replace({}, '\\w+\\.', '', 'g')".format
     constraints = f"SELECT conrelid::regclass::text, conname, {short('pg_get_constraintdef(oid)')} FROM pg_constraint"
@@ -191,7 +191,7 @@ def test_a_file_in_use_is_backed_up_with_what_is_only_in_its_log(tmp_path: Path,
     open_later(path, later("pass"))
 
     user.close()
-    (backup,) = tmp_path.glob("results.sqlite.0001-*.backup")
+    (backup,) = tmp_path.glob(f"results.sqlite.{HEAD}-*.backup")
     store = open_store(backup)
     assert store.get_run(RUN).tags == ("fresh",)
     store.close()
@@ -215,11 +215,13 @@ def test_without_room_for_a_backup_nothing_is_migrated(
     path = tmp_path / "results.sqlite"
     load(str(path), "0001")
     monkeypatch.setattr("mesocosm.store.migrations.time.strftime", lambda *_: "now")
-    (tmp_path / "results.sqlite.0001-now.backup.partial").mkdir()
+    blocked = tmp_path / "results.sqlite.0001-now.backup.partial"
+    blocked.mkdir()
 
     with pytest.raises(InfrastructureError, match=r"its backup .* cannot be written .*free space"):
         open_later(path, later("pass"))
 
+    blocked.rmdir()
     store = open_store(path)
     check_content(store)
     store.close()

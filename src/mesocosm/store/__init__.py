@@ -2,8 +2,9 @@
 
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.database import DATABASE_NAME
+from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.holder import abandoned, alive, this_process
-from mesocosm.store.queries import SORTS, BenchmarkRow
+from mesocosm.store.queries import SORTS, BenchmarkRow, BestRun, RunFacets
 from mesocosm.store.store import SqlStore, open_store
 
 __all__ = [
@@ -11,6 +12,10 @@ __all__ = [
     "SORTS",
     "Artifact",
     "BenchmarkRow",
+    "BestRun",
+    "EpisodeFilter",
+    "RunFacets",
+    "RunFilter",
     "SqlStore",
     "abandoned",
     "alive",

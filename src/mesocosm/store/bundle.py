@@ -10,11 +10,12 @@ from mesocosm.core.ports import Blob, Entry
 from mesocosm.core.run import Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import recount
+from mesocosm.store.episodes import primary_of, recount
 from mesocosm.store.hold import check_free, drop_unfinished
+from mesocosm.store.lines import refresh_line
 from mesocosm.store.queries import Listing
 from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
-from mesocosm.store.runs import insert_run
+from mesocosm.store.runs import insert_run, write_state
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.traces import Traces, chunk_rows
 
@@ -61,13 +62,15 @@ class Bundles(Listing, Traces):
             _insert_state(self._database, connection, run)
             for blob in blobs:
                 insert_blobs(self._database, connection, run.id, [blob_row(blob)])
+            primary = primary_of(connection, run.id)
             remaining, new, fresh = iter(entries), 0, set[str]()
             while batch := list(islice(remaining, _BATCH)):
                 known = fresh
-                fresh = _insert_entries(self._database, connection, batch, known)
+                fresh = _insert_entries(self._database, connection, batch, known, primary)
                 new += len(fresh - known)
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
+            refresh_line(connection, run.id)
         return new
 
 
@@ -87,7 +90,7 @@ def _insert_state(database: Database, connection: Connection, run: Run) -> None:
     drop_unfinished(connection, run.id)
     if run.counts.done > here.counts.done:
         state = {**state_values(run), "heartbeat_at": run.heartbeat_at}
-        connection.execute(update(runs).where(runs.c.id == run.id).values(state))
+        write_state(database, connection, run.id, state)
 
 
 def _insert_entries(
@@ -95,12 +98,13 @@ def _insert_entries(
     connection: Connection,
     batch: Sequence[Entry],
     fresh: set[str],
+    primary: str,
 ) -> set[str]:
     """Insert what belongs to episodes that are new, in this batch or in the one before; return the ids of those."""
     found = {entry.episode.id: entry.episode for entry in batch}
     stored = select(episodes.c.id).where(episodes.c.id.in_(found))
     before = set(connection.scalars(stored)) - fresh
-    database.add(connection, episodes, [episode_row(episode) for episode in found.values()], known="keep")
+    database.add(connection, episodes, [episode_row(episode, primary) for episode in found.values()], known="keep")
     # Not every new row is in: another episode may have the same task and trial here.
     fresh = set(connection.scalars(stored)) - before
     lines = [(entry.episode.id, chunk) for entry in batch if entry.episode.id in fresh for chunk in entry.chunks]

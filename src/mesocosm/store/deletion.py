@@ -1,12 +1,15 @@
 """Deleting runs, without keeping others from writing."""
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select
 
 from mesocosm.core.run import RunStatus
 from mesocosm.store.blobs import drop_orphans
+from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS
 from mesocosm.store.hold import Holding
+from mesocosm.store.lines import remember_deletion
 from mesocosm.store.part import resolve
+from mesocosm.store.runs import write_state
 from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
 
 _SLICE = 2_000
@@ -26,7 +29,7 @@ class Deletion(Holding):
         holder = self.holder()
         self.hold(found, holder)
         try:
-            self._database.write(lambda connection: _mark(connection, found))
+            self._database.write(lambda connection: _mark(self._database, connection, found))
             while self._database.write(lambda connection: _delete_slice(connection, found)):
                 pass
             self._database.write(lambda connection: _delete_row(connection, found))
@@ -34,11 +37,11 @@ class Deletion(Holding):
             self.release(found, holder)
 
 
-def _mark(connection: Connection, run_id: str) -> None:
+def _mark(database: Database, connection: Connection, run_id: str) -> None:
     nothing: dict[str, object] = dict.fromkeys(COUNTERS, 0)
-    nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None}
+    nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None}
     nothing["error"] = "deleting this run was interrupted; delete it again"
-    connection.execute(update(runs).where(runs.c.id == run_id).values(nothing))
+    write_state(database, connection, run_id, nothing)
 
 
 def _delete_slice(connection: Connection, run_id: str) -> int:
@@ -53,4 +56,5 @@ def _delete_slice(connection: Connection, run_id: str) -> int:
 def _delete_row(connection: Connection, run_id: str) -> None:
     blobs = list(connection.scalars(select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id)))
     connection.execute(delete(runs).where(runs.c.id == run_id))
+    remember_deletion(connection, run_id)
     drop_orphans(connection, blobs)

@@ -1,6 +1,6 @@
 """Episodes: which are finished, their scores, their sums, single ones by name."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, cast
@@ -12,7 +12,7 @@ from mesocosm.core.failure import RULES, UnknownName
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Score
 from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import episode_from, score_from, score_rows
+from mesocosm.store.rows import episode_from, primary_score, read_metrics, score_from, score_outcome, score_rows
 from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
@@ -119,7 +119,7 @@ class Episodes(Part):
         Raises UnknownName for an episode that is not of this run.
         """
         with self._database.once(immediate=True) as connection:
-            remaining = iter(scored)
+            primary, remaining = primary_of(connection, run_id), iter(scored)
             while batch := dict(islice(remaining, _BATCH)):
                 mine = select(func.count()).where(episodes.c.id.in_(batch), episodes.c.run_id == run_id)
                 if connection.scalar(mine) != len(batch):
@@ -129,6 +129,22 @@ class Episodes(Part):
                 connection.execute(delete(scores).where(scores.c.episode_id.in_(batch)))
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
+                _repeat(connection, batch, primary)
+
+
+def primary_of(connection: Connection, run_id: str) -> str:
+    """Return the name of the score that the primary metric of a run reads; empty where none is declared."""
+    row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
+    return "" if row is None else primary_score(*read_metrics(row.info, row.metrics))
+
+
+def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], primary: str) -> None:
+    """Write the primary scores of episodes into their rows."""
+    found = [(episode_id, *score_outcome(new, primary)) for episode_id, new in scored.items()]
+    rows = [{"key": key, "new_score": value, "new_outcome": outcome} for key, value, outcome in found]
+    mine = update(episodes).where(episodes.c.id == bindparam("key"))
+    if rows:
+        connection.execute(mine.values(score=bindparam("new_score"), outcome=bindparam("new_outcome")), rows)
 
 
 def _at(connection: Connection, run_id: str, index: int) -> str:

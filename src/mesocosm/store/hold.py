@@ -12,6 +12,7 @@ from mesocosm.core.run import Holder
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import mend_counters
 from mesocosm.store.holder import alive, this_process
+from mesocosm.store.lines import refresh_line
 from mesocosm.store.part import Part
 from mesocosm.store.rows import holder_from, json_text
 from mesocosm.store.schema import UNUSUAL, episodes, runs
@@ -52,10 +53,13 @@ class Holding(Part):
     def release(self, run_id: str, holder: Holder) -> None:
         """Give a run back; nothing happens when another process has taken it over."""
         given = update(runs).where(runs.c.id == run_id, runs.c.holder == json_text(holder))
+
+        def work(connection: Connection) -> None:
+            if connection.execute(given.values(holder=None, held_at=None)).rowcount:
+                refresh_line(connection, run_id)
+
         try:
-            self._database.write(
-                lambda connection: connection.execute(given.values(holder=None, held_at=None)).rowcount
-            )
+            self._database.write(work)
         finally:
             _mine.discard((str(self._database.engine.url), run_id, holder))
 
@@ -85,6 +89,7 @@ def _take(connection: Connection, run_id: str, holder: Holder) -> None:
         raise RunHeld(held_message(run_id, _state(connection, run_id)))
     drop_unfinished(connection, run_id)
     mend_counters(connection, run_id)
+    refresh_line(connection, run_id)
 
 
 def drop_unfinished(connection: Connection, run_id: str) -> None:

@@ -1,13 +1,13 @@
 """Records as rows and back: the only place that knows which column holds what."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import RowMapping
 
-from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, Failure
 from mesocosm.core.run import Counts, Holder, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
@@ -24,6 +24,8 @@ _failures = msgspec.json.Decoder(Failure)
 
 SUMMARY = [column for column in runs.c if column.name not in {"info", "provenance"}]
 """Columns of a run in listings; the other two are wide and belong to a single run's page."""
+
+_SCORED, _WORST, _MISSING = "scored", "worst", "missing"
 
 
 def json_text(value: Any) -> str:
@@ -43,9 +45,9 @@ def plain(text: str) -> str:
 def search_text(run_id: str, fields: Sequence[str], tags: Sequence[str]) -> str:
     """Return the words that a text filter looks through, without regard to case.
 
-    They are part of an index, where PostgreSQL takes at most 2,700 bytes: 600 characters of up to 4 bytes.
+    Only so many that reading those of all runs stays quick.
     """
-    return plain("\n".join((run_id, *fields, *tags)).casefold())[:600]
+    return plain("\n".join((run_id, *fields, *tags)).casefold())[:2_000]
 
 
 def run_values(run: Run) -> dict[str, Any]:
@@ -92,6 +94,7 @@ def state_values(run: Run) -> dict[str, Any]:
         "warnings": json_text(run.warnings),
         "metrics": json_text(run.metrics),
         "score": score,
+        "higher_is_better": None if primary is None else primary.higher_is_better,
     }
 
 
@@ -159,9 +162,49 @@ def holder_from(text: str | None) -> Holder | None:
     return None if text is None else _holders.decode(text)
 
 
-def episode_row(episode: Episode) -> tuple[Any, ...]:
-    """Return the values of an episode in the order of the table's columns."""
+def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ()) -> str:
+    """Return the name of the score that the primary metric of a run reads; empty where none is declared."""
+    declared = info.get("metrics")
+    for metric in declared if isinstance(declared, list) else ():
+        # An imported run may hold anything here.
+        if isinstance(metric, dict) and metric.get("primary") and isinstance(metric.get("score"), str):
+            return plain(metric["score"])
+    return next((plain(metric.name) for metric in metrics if metric.primary), "")
+
+
+def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricResult, ...]]:
+    """Return what the columns `info` and `metrics` of a run hold, for `primary_score`."""
+    return _objects.decode(info), _metrics.decode(metrics)
+
+
+def outcome(episode: Episode, scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
+    """Return value and outcome (scored, worst, missing) of the score called `primary`; without a name, of the only one.
+
+    An episode that is not finished has none.
+    """
+    if episode.status not in FINISHED:
+        return None, None
+    return score_outcome(scores, primary)
+
+
+def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
+    """Return value and outcome of the score called `primary` of a finished episode, as `outcome` does."""
+    if not primary and len(scores) != 1:
+        return None, None
+    # Of several with one name the last counts, as in score_rows.
+    found = next((score for score in reversed(scores) if not primary or plain(score.name) == primary), None)
+    if found is None:
+        return None, _MISSING
+    value = _number(found.value)
+    if value is not None:
+        return value, _SCORED
+    return None, _WORST if found.worst else _MISSING
+
+
+def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
+    """Return the values of an episode in the order of the table's columns; `primary` names the score that ranks it."""
     failure, usage = episode.failure, episode.usage
+    ended = episode.ended_at
     return (
         episode.id,
         episode.run_id,
@@ -188,6 +231,9 @@ def episode_row(episode: Episode) -> tuple[Any, ...]:
         None if failure is None else failure.boundary.value,
         None if failure is None else json_text(failure),
         json_text(episode.terminal_info),
+        *outcome(episode, episode.scores, primary),
+        usage.total,
+        None if ended is None else ended - episode.started_at,
     )
 
 

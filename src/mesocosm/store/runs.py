@@ -1,6 +1,6 @@
 """Runs: inserting, reading, saving, tagging."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -8,6 +8,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.store.database import Database
+from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, run_from, run_values, search_text, state_values
 from mesocosm.store.schema import benchmarks, run_groups, runs
@@ -46,25 +47,65 @@ class Runs(Part):
 
     def save_run(self, run: Run) -> None:
         """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal."""
-        self._update(run.id, **state_values(run))
+        values = state_values(run)
+
+        def work(connection: Connection) -> bool:
+            return write_state(self._database, connection, run.id, values)
+
+        if not self._database.write(work):
+            raise UnknownName(_gone(run.id))
 
     def request_stop(self, run_id: str) -> None:
         """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""
-        self._update(run_id, stop_requested=True)
+        asked = update(runs).where(runs.c.id == run_id).values(stop_requested=True)
+
+        def work(connection: Connection) -> int:
+            known = connection.execute(asked).rowcount
+            refresh_line(connection, run_id)
+            return known
+
+        if not self._database.write(work):
+            raise UnknownName(_gone(run_id))
 
     def set_tags(self, run_id: str, tags: Iterable[str]) -> None:
         """Replace the tags of a run. Raises UnknownName."""
         new = tuple(dict.fromkeys(tags))
         run = self.get_run(run_id)
         fields = (run.name, run.benchmark, run.benchmark_title, run.model, run.agent)
-        self._update(run.id, tags=json_text(new), search=search_text(run.id, fields, new))
+        search = search_text(run.id, fields, new)
 
-    def _update(self, run_id: str, **values: object) -> None:
         def work(connection: Connection) -> int:
-            return connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
+            values = {"tags": json_text(new), "search": search}
+            known = connection.execute(update(runs).where(runs.c.id == run.id).values(values)).rowcount
+            if known:
+                replace_tags(self._database, connection, run.id, new, search)
+            return known
 
         if not self._database.write(work):
-            raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
+            raise UnknownName(_gone(run.id))
+
+
+def _gone(run_id: str) -> str:
+    return f"there is no run {run_id!r}; it may have been deleted"
+
+
+def write_state(database: Database, connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
+    """Write columns of a run, its line with them, and the best of its benchmark; return whether there is such a run."""
+    group = group_of(connection, run_id)
+    if group is None:
+        return False
+    lock_group(database, connection, group)
+    before = _score(connection, run_id)
+    known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
+    refresh_line(connection, run_id)
+    if _score(connection, run_id) != before:
+        refresh_best(connection, group, run_id)
+    return bool(known)
+
+
+def _score(connection: Connection, run_id: str) -> tuple[object, ...] | None:
+    row = connection.execute(select(runs.c.score, runs.c.higher_is_better).where(runs.c.id == run_id)).one_or_none()
+    return None if row is None else tuple(row)
 
 
 def insert_run(database: Database, connection: Connection, run: Run) -> None:
@@ -72,5 +113,9 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     if run.group_id:
         database.add(connection, run_groups, [(run.group_id, run.created_at)], known="keep")
     used = (run.benchmark, run.benchmark_digest, run.benchmark_version, run.benchmark_title, run.kind, run.created_at)
-    database.add(connection, benchmarks, [used], known="keep")
+    database.add(connection, benchmarks, [(*used, None, None)], known="keep")
+    group = (run.benchmark, run.benchmark_digest)
+    lock_group(database, connection, group)
     connection.execute(insert(runs).values(run_values(run)))
+    insert_line(database, connection, run)
+    refresh_best(connection, group, run.id)

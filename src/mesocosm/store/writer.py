@@ -14,7 +14,8 @@ from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import Holder
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import COUNTERS, recount
+from mesocosm.store.episodes import COUNTERS, primary_of, recount
+from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.traces import chunk_rows
@@ -51,6 +52,7 @@ class Writer:
         self._holder = json_text(holder)
         self._open: set[str] = set()
         self._stored: set[str] = set()
+        self._primary = database.read(lambda connection: primary_of(connection, run_id))
         mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
         self._beat = mine.values(heartbeat_at=bindparam("now"))
         sums = {name: runs.c[name] + bindparam(f"new_{name}") for name in COUNTERS}
@@ -62,6 +64,7 @@ class Writer:
 
         def work(connection: Connection) -> bool:
             self._check(connection, connection.execute(self._beat, {"now": time.time()}).rowcount)
+            refresh_line(connection, self._run_id)
             return bool(connection.scalar(wanted))
 
         return self._database.write(work)
@@ -107,7 +110,7 @@ class Writer:
         batch.chunks = chunk_rows(chunks)
         for episode_id, episode in batch.episodes.items():
             try:
-                batch.rows[episode_id] = episode_row(episode)
+                batch.rows[episode_id] = episode_row(episode, self._primary)
                 batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
             except (TypeError, ValueError) as error:
                 raise InfrastructureError(f"episode {episode_id} has no stored form: {error}") from error

@@ -1,0 +1,50 @@
+"""What a listing is asked for: filters of runs and of episodes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.run import RunStatus
+
+Outcome = Literal["", "pass", "fail", "scored", "worst", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs: every field that is given must fit.
+
+    Of several values of one field any will do, except `tags`, which a run must all have. `text` are words that must
+    all occur in id, name, benchmark, title, model, agent or tags, without regard to case. `since` (inclusive) and
+    `until` (exclusive) bound the time of creation in UNIX seconds.
+    """
+
+    statuses: tuple[RunStatus, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    text: str = ""
+    since: float | None = None
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeFilter:
+    """Which episodes: every field that is given must fit; of several values any will do.
+
+    `causes` are words of core.failure.Cause. `text` must occur in task id, cluster, failure message or terminal info,
+    without regard to the case of ASCII letters. `outcome` looks at the score that the primary metric reads: `scored`,
+    `missing`, `worst` (failed by the agent's own doing), `pass` (above the metric's threshold, 0 where it has none),
+    `fail` (scored but not above it, or worst). `score_low` and `score_high` bound that score, inclusively. `task` is
+    a task digest.
+    """
+
+    statuses: tuple[EpisodeStatus, ...] = ()
+    causes: tuple[str, ...] = ()
+    text: str = ""
+    outcome: Outcome = ""
+    score_low: float | None = None
+    score_high: float | None = None
+    task: str = ""
