@@ -1,0 +1,186 @@
+"""The web app in Debian's Chromium, served by the real command over runs that were really recorded."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+from mesocosm.store import open_store
+
+CHROMIUM = os.environ.get("MESOCOSM_TEST_CHROMIUM", "/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+BUILT = ROOT / "src" / "mesocosm" / "viewer" / "index.html"
+PATIENCE_MS = 15_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the browser's tests where there is no browser; CI has one, or fails."""
+    missing = [str(place) for place in (Path(CHROMIUM), BUILT) if not place.exists()]
+    if missing and not os.environ.get("CI"):
+        skip = pytest.mark.skip(reason=f"{' and '.join(missing)} not there: install chromium, `make viewer`")
+        for item in items:
+            if Path(__file__).parent in item.path.parents:
+                item.add_marker(skip)
+
+
+@dataclass
+class Server:
+    """A `mesocosm view` of its own process."""
+
+    url: str
+    results: Path
+    process: subprocess.Popen[str]
+
+
+@dataclass
+class Watched:
+    """What a page did that it must not do."""
+
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def mesocosm(*words: str, results: Path, check: bool = True) -> str:
+    """Run a command over a results directory and return its output."""
+    command = [sys.executable, "-m", "mesocosm", *words, "--results-dir", str(results)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def play(place: str, model: str, results: Path, *words: str) -> str:
+    """Record a run of a manifest; return its id."""
+    asked = ("--manifest", place, "--model", model, "--json", "--quiet", "--parallel", "8", *words)
+    said = mesocosm("run", "local", *asked, results=results, check=False)
+    return str(json.loads(said)["run"]["id"])
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results directory with runs of every example (100 seeds) and of the gallery; recorded once for all workers."""
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent
+    place = shared / "recorded"
+    with (shared / "recording.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "done").exists():
+            _record(place)
+            (place / "done").touch()
+    return place
+
+
+def _record(place: Path) -> None:
+    for example in ("word-game", "grid-world", "negotiation"):
+        for model in ("builtin/random", "builtin/oracle"):
+            play(str(EXAMPLES / example / "benchanything.json"), model, place, "--episodes", "100", "--name", "example")
+    gallery = str(Path(__file__).parent / "gallery" / "benchanything.json")
+    play(gallery, "builtin/random", place, "--episodes", "10", "--name", "<script>window.__ran=1</script>")
+    play(str(EXAMPLES / "grid-world" / "image" / "benchanything.json"), "builtin/oracle", place, "--episodes", "4")
+
+
+@contextmanager
+def serving(results: Path) -> Iterator[Server]:
+    """Serve a results directory on a free port until the block ends."""
+    command = [sys.executable, "-m", "mesocosm", "view", "--no-open", "--json", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--results-dir", str(results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not said.rstrip().endswith("}"):
+            line = process.stdout.readline()
+            assert line, process.stderr.read() if process.stderr else ""
+            said += line
+        yield Server(json.loads(said)["url"].rstrip("/"), results, process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def server(recorded: Path) -> Iterator[Server]:
+    """The viewer over the recorded runs, which no test may change."""
+    with serving(recorded) as running:
+        yield running
+
+
+@pytest.fixture
+def own_server(recorded: Path, tmp_path: Path) -> Iterator[Server]:
+    """A viewer over a copy of the recorded runs, to be changed at will."""
+    place = tmp_path / "results"
+    shutil.copytree(recorded, place)
+    with serving(place) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, as headless as it comes."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def watched_page(browser: Browser, **context: object) -> Iterator[tuple[Page, Watched]]:
+    """Open a page that may talk to loopback alone; what it tries beyond that, and its errors, are kept."""
+    opened = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})  # type: ignore[arg-type]
+    opened.set_default_timeout(PATIENCE_MS)
+    seen = Watched()
+
+    def pass_on(route: Route) -> None:
+        if route.request.url.startswith(("http://127.0.0.1:", "blob:", "data:")):
+            route.continue_()
+        else:
+            seen.outside.append(route.request.url)
+            route.abort()
+
+    opened.route("**/*", pass_on)
+    page = opened.new_page()
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+    try:
+        yield page, seen
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that fails its test when it asks for anything outside, throws, or complains on its console."""
+    with watched_page(browser) as (opened, seen):
+        yield opened
+    assert not seen.outside
+    assert not seen.errors
+
+
+def runs_of(results: Path, benchmark: str) -> dict[str, str]:
+    """Return the newest run id of each model on a benchmark."""
+    store = open_store(results, create=False)
+    try:
+        found = store.list_runs(benchmark=benchmark, limit=1_000).items
+    finally:
+        store.close()
+    return {run.model: run.id for run in reversed(found)}
