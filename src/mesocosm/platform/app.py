@@ -1,14 +1,28 @@
 """The server's application: routes over one store."""
 
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from anyio import to_thread
 from fastapi import FastAPI
 
 from mesocosm import __version__
+from mesocosm.platform import pages
 from mesocosm.platform.api import benchmarks, compare, episodes, runs
+from mesocosm.platform.errors import RESPONSES, add_handlers
+from mesocosm.platform.guard import Guard
 from mesocosm.store import SqlStore
 
+THREADS = 12
+"""Routes that run at once: fewer than the connections of the store, which are fifteen."""
 
-def create_app(store: SqlStore | None = None) -> FastAPI:
-    """Return the application over `store`; without one it only describes itself."""
+
+def create_app(store: SqlStore | None = None, *, names: Iterable[str] = (), viewer: Path | None = None) -> FastAPI:
+    """Return the application over `store`; without one it only describes itself.
+
+    It answers to loopback addresses and to `names`. `viewer` is where the built web app lies.
+    """
     app = FastAPI(
         title="mesocosm",
         version=__version__,
@@ -16,8 +30,19 @@ def create_app(store: SqlStore | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
+        lifespan=_few_threads,
+        responses=RESPONSES,
     )
     app.state.store = store
-    for resource in (runs, episodes, compare, benchmarks):
+    app.state.viewer = viewer or pages.built_viewer()
+    for resource in (runs, episodes, compare, benchmarks, pages):
         app.include_router(resource.router)
+    add_handlers(app)
+    app.add_middleware(Guard, names=tuple(names))
     return app
+
+
+@asynccontextmanager
+async def _few_threads(_app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    yield

@@ -7,8 +7,8 @@ from fastapi import Depends, Request
 from mesocosm.store import SqlStore
 
 
-def store_of(request: Request) -> SqlStore:
-    """Return the store of the server that answers this request."""
+async def store_of(request: Request) -> SqlStore:
+    """Return the store of the server that answers this request. It is a coroutine so that no thread is taken for it."""
     store = request.app.state.store
     assert isinstance(store, SqlStore)
     return store

@@ -1,71 +1,74 @@
-"""`/v1/runs`: lists, single runs, and what can be done to them."""
+"""`/v1/runs`: lists and single runs."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
-from mesocosm.platform.documents.episode import EpisodePage
+from mesocosm.core.run import Run
+from mesocosm.engine.metrics import so_far
+from mesocosm.platform.answer import answer
+from mesocosm.platform.commands import reproduction
+from mesocosm.platform.documents.episode import EpisodePage, episode_summary
 from mesocosm.platform.documents.query import EpisodeQuery, RunQuery
-from mesocosm.platform.documents.run import RunDetail, RunFacets, RunPage, RunSeries, Started, TagsInput
+from mesocosm.platform.documents.run import (
+    RunDetail,
+    RunFacets,
+    RunFacts,
+    RunPage,
+    RunSeries,
+    run_detail,
+    run_summary,
+)
+from mesocosm.platform.place import Results
+from mesocosm.store import SqlStore
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
-@router.get("")
-def list_runs(query: Annotated[RunQuery, Query()]) -> RunPage:
+@router.get("", response_model=RunPage)
+def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
     """Return a page of runs."""
-    raise NotImplementedError
+    page = store.list_runs(cursor=query.cursor, limit=query.limit, text=query.q, sort=query.sort)
+    items = [run_summary(run) for run in page.items]
+    return answer(RunPage(items=items, cursor=page.cursor, total=len(items), total_exact=page.cursor is None))
 
 
-@router.get("/facets")
-def run_facets() -> RunFacets:
+@router.get("/facets", response_model=RunFacets)
+def run_facets(store: Results) -> Response:
     """Return the values that runs can be filtered by."""
     raise NotImplementedError
 
 
-@router.get("/{run_id}")
-def get_run(run_id: str) -> RunDetail:
+@router.get("/{run_id}", response_model=RunDetail)
+def get_run(run_id: str, store: Results) -> Response:
     """Return one run, by its id or a unique beginning of it."""
-    raise NotImplementedError
+    return answer(read_run(store, store.get_run(run_id)))
 
 
-@router.get("/{run_id}/episodes")
-def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()]) -> EpisodePage:
+@router.get("/{run_id}/episodes", response_model=EpisodePage)
+def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], store: Results) -> Response:
     """Return a page of the episodes of a run."""
-    raise NotImplementedError
+    run = store.get_run(run_id)
+    page = store.episodes(run.id, cursor=query.cursor, limit=query.limit)
+    name = primary_score(run)
+    items = [episode_summary(episode, name) for episode in page.items]
+    return answer(EpisodePage(items=items, cursor=page.cursor, total=run.counts.done, total_exact=True))
 
 
-@router.get("/{run_id}/series")
-def get_series(run_id: str) -> RunSeries:
+@router.get("/{run_id}/series", response_model=RunSeries)
+def get_series(run_id: str, store: Results) -> Response:
     """Return what the charts of a run show."""
     raise NotImplementedError
 
 
-@router.post("/{run_id}/stop")
-def stop_run(run_id: str) -> RunDetail:
-    """Ask the process that works on a run to stop it."""
-    raise NotImplementedError
+def read_run(store: SqlStore, run: Run) -> RunDetail:
+    """Return everything that the store has of a run."""
+    metrics = run.metrics or so_far(run, store)
+    facts = RunFacts(metrics, store.failures(run.id), store.episode_means(run.id), store.artifacts(run.id))
+    return run_detail(run, None, facts, reproduction(run))
 
 
-@router.post("/{run_id}/resume", status_code=202)
-def resume_run(run_id: str, *, retry_failed: bool = False) -> Started:
-    """Continue a run in a process of its own: only what is not finished is played."""
-    raise NotImplementedError
-
-
-@router.post("/{run_id}/rescore", status_code=202)
-def rescore_run(run_id: str) -> Started:
-    """Grade the recorded episodes of a run again, in a process of its own."""
-    raise NotImplementedError
-
-
-@router.put("/{run_id}/tags")
-def set_tags(run_id: str, body: TagsInput) -> RunDetail:
-    """Replace the tags of a run."""
-    raise NotImplementedError
-
-
-@router.delete("/{run_id}", status_code=204)
-def delete_run(run_id: str) -> None:
-    """Delete a run with everything recorded of it."""
-    raise NotImplementedError
+def primary_score(run: Run) -> str:
+    """Return the name of the score that the primary metric of a run reads; empty without one."""
+    declared = [metric for metric in run.info.get("metrics", []) if isinstance(metric, dict) and metric.get("primary")]
+    return str(declared[0].get("score", "")) if declared else ""

@@ -1,5 +1,6 @@
 """What all documents of the API have in common."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Json = JsonValue
 """Any JSON."""
+
+DEPTH = 100
+"""Levels of nesting that documents have; pydantic gives up at 255."""
+
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The years 1 and 9999."""
 
 
 class Document(BaseModel):
@@ -24,5 +31,21 @@ class ErrorDocument(Document):
 
 
 def moment(stamp: float | None) -> datetime | None:
-    """Return a UNIX time as a time with offset; None for none."""
-    return None if not stamp else datetime.fromtimestamp(stamp, UTC)
+    """Return a UNIX time as a time with offset; None for none, which 0 stands for too."""
+    return instant(stamp) if stamp else None
+
+
+def instant(stamp: float) -> datetime:
+    """Return a UNIX time as a time with offset; one beyond the years that there are is the first or the last."""
+    return datetime.fromtimestamp(min(max(stamp, _FIRST), _LAST), UTC)
+
+
+def shallow(value: Any, depth: int = DEPTH) -> Any:
+    """Return a JSON value in which what is nested deeper than `depth` stands as its own JSON text."""
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return [shallow(item, depth - 1) for item in value]
+    return {name: shallow(item, depth - 1) for name, item in value.items()}

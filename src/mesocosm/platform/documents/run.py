@@ -1,15 +1,21 @@
 """Runs as documents."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
 from pydantic import Field
 
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import RULES
 from mesocosm.core.run import Counts, Run
-from mesocosm.platform.documents.document import Document, Json, moment
+from mesocosm.core.score import MetricResult
+from mesocosm.platform.documents.document import Document, Json, instant, moment, shallow
 from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, metric_document, usage_document
-from mesocosm.store import abandoned
+from mesocosm.store import Artifact, abandoned
 
 State = Literal["pending", "running", "finished", "failed", "stopped", "interrupted"]
 
@@ -198,6 +204,16 @@ class RunChange(Document):
     deleted: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What belongs to one run's page beside its row: `failures` as the store lists them, mean reward and steps."""
+
+    metrics: Sequence[MetricResult]
+    failures: Sequence[tuple[str, int, Episode]]
+    means: tuple[float | None, float | None]
+    artifacts: Sequence[Artifact]
+
+
 def state_of(run: Run) -> State:
     """Return the status of a run; one that should be going on while its process is gone is interrupted."""
     return "interrupted" if abandoned(run) else run.status.value
@@ -221,9 +237,59 @@ def run_summary(run: Run, best: HighScore | None = None) -> RunSummary:
     return RunSummary(**_summary(run, best))
 
 
+def run_detail(run: Run, best: HighScore | None, facts: RunFacts, commands: Reproduction) -> RunDetail:
+    """Return everything known of a run; its metrics are those of `facts`, which a running run has none of itself."""
+    metrics = [metric_document(metric) for metric in facts.metrics]
+    summary = _summary(run, best)
+    primary = next((metric for metric in metrics if metric.primary), None)
+    return RunDetail(
+        **{**summary, "primary": primary, "delta": _delta(primary, best)},
+        metrics=metrics,
+        failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
+        mean_reward=facts.means[0],
+        mean_steps=facts.means[1],
+        warnings=list(run.warnings),
+        spec=shallow(msgspec.to_builtins(run.spec, str_keys=True)),
+        info=shallow(run.info),
+        provenance=shallow(run.provenance),
+        commands=commands,
+        artifacts=[artifact_document(artifact) for artifact in facts.artifacts],
+        holder=None if run.holder is None else str(run.holder),
+    )
+
+
+def failure_group(cause: str, count: int, first: Episode) -> FailureGroup:
+    """Return the failures of one cause, told by the first of them."""
+    failure = first.failure
+    return FailureGroup(
+        cause=cause,
+        boundary="" if failure is None else failure.boundary.value,
+        count=count,
+        valid=failure is not None and RULES[failure.cause].valid,
+        episode_id=first.id,
+        task_id=first.task_id,
+        message="" if failure is None else failure.message,
+    )
+
+
+def artifact_document(artifact: Artifact) -> ArtifactDocument:
+    """Return a file of a run as a document."""
+    return ArtifactDocument(
+        id=artifact.id,
+        name=artifact.name,
+        digest=artifact.digest,
+        episode_id=artifact.episode_id or None,
+        created_at=instant(artifact.created_at),
+    )
+
+
+def _delta(primary: MetricDocument | None, best: HighScore | None) -> float | None:
+    return None if primary is None or primary.value is None or best is None else primary.value - best.value
+
+
 def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
-    state, primary = state_of(run), run.primary
-    value = None if primary is None else primary.value
+    state = state_of(run)
+    primary = None if run.primary is None else metric_document(run.primary)
     return {
         "id": run.id,
         "name": run.name,
@@ -241,11 +307,11 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "group_id": run.group_id or None,
         "tags": list(run.tags),
         "counts": counts_document(run.counts),
-        "primary": None if primary is None else metric_document(primary),
+        "primary": primary,
         "high_score": best,
-        "delta": None if value is None or best is None else value - best.value,
+        "delta": _delta(primary, best),
         "usage": usage_document(run.usage),
-        "created_at": moment(run.created_at),
+        "created_at": instant(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "duration_s": _duration(run, state),

@@ -1,0 +1,103 @@
+"""The web app's files: one page for all its addresses, and assets whose names change with their content."""
+
+import mimetypes
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse
+
+from mesocosm.platform.answer import FOREVER
+from mesocosm.platform.errors import error_response
+
+FRAME_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""What recorded HTML may load: styles and images that it brings along, no scripts, nothing from anywhere."""
+
+FRAME = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; font-src data:; base-uri 'none'; form-action 'none'\">\n"
+    "<title>Recorded page</title>\n</head>\n<body></body>\n</html>\n"
+)
+"""The empty page that recorded HTML is put into: `<iframe src="frame.html" sandbox="allow-same-origin">`.
+
+The app's own policy allows no inline styles, and an `srcdoc` frame would inherit it. Here the sandbox forbids scripts,
+and the policy of this page forbids them once more, whatever its parent puts into it.
+"""
+
+MISSING = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>mesocosm</title></head>
+<body>
+<h1>The web app is not built</h1>
+<p>This server works, and its API is at <a href="/v1/runs">/v1/runs</a>, described by
+<a href="/v1/openapi.json">/v1/openapi.json</a>. The pages are made by <code>make viewer</code> in a checkout;
+an installed package has them.</p>
+</body>
+</html>
+"""
+
+_ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
+
+router = APIRouter(include_in_schema=False)
+
+
+def built_viewer() -> Path:
+    """Return where the build of the web app lies, whether it is there or not."""
+    return Path(str(files("mesocosm"))) / "viewer"
+
+
+@router.api_route("/v1", methods=["GET", "HEAD"])
+@router.api_route("/v1/{path:path}", methods=["GET", "HEAD"])
+def unknown_resource(request: Request) -> Response:
+    """Answer that the API has no such resource."""
+    detail = f"there is nothing at {request.url.path[:200]}; /v1/openapi.json lists what there is"
+    return error_response(404, "unknown", detail)
+
+
+@router.api_route("/frame.html", methods=["GET", "HEAD"])
+def frame() -> Response:
+    """Return the page that recorded HTML is shown in."""
+    headers = {"Content-Security-Policy": FRAME_POLICY, "Cache-Control": "no-cache"}
+    return Response(FRAME, headers=headers, media_type="text/html")
+
+
+@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+def page(path: str, request: Request) -> Response:
+    """Return a file of the build, or the one page for every address of the app."""
+    root: Path = request.app.state.viewer
+    found = _file(root, path)
+    if found is not None and found.name != "index.html":
+        return _asset(found, request, hashed=path.startswith("assets/"))
+    if path.startswith("assets/") or "." in path.rpartition("/")[2]:
+        return error_response(404, "unknown", f"there is no file {path[:200]!r}")
+    index = root / "index.html"
+    if not index.is_file():
+        return Response(MISSING, headers={"Cache-Control": "no-store"}, media_type="text/html")
+    return FileResponse(index, headers={"Cache-Control": "no-cache"}, media_type="text/html")
+
+
+def _file(root: Path, path: str) -> Path | None:
+    """Return a file below `root`; None for everything else, wherever dots and links lead."""
+    if "\0" in path or "\\" in path or not path:
+        return None
+    try:
+        found = (root / path).resolve()
+        inside = found.is_relative_to(root.resolve()) and found.is_file()
+    except (OSError, ValueError):
+        return None
+    return found if inside else None
+
+
+def _asset(found: Path, request: Request, *, hashed: bool) -> Response:
+    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    headers = {"Cache-Control": FOREVER if hashed else "no-cache", "Vary": "Accept-Encoding"}
+    accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
+    for name, suffix in _ENCODINGS:
+        packed = found.with_name(found.name + suffix)
+        if name in accepted and packed.is_file():
+            return FileResponse(packed, headers={**headers, "Content-Encoding": name}, media_type=kind)
+    return FileResponse(found, headers=headers, media_type=kind)
