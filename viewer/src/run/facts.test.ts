@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { run } from './examples'
+import { runFacts, seedWords, shellWords } from './facts'
+
+describe('runFacts', () => {
+  it('shows settings that nobody foresaw', () => {
+    const groups = runFacts(run({ spec: { model: { name: 'm', top_k: 40, stop: ['\n'] } } }))
+    const model = groups.find(({ title }) => title === 'Model')?.facts
+    expect(model).toContainEqual({ label: 'Top k', value: '40', code: false })
+    expect(model).toContainEqual({ label: 'Stop', value: '["\\n"]', code: true })
+  })
+
+  it('survives a specification of any shape', () => {
+    expect(() =>
+      runFacts(run({ spec: { benchmark: 3, model: [], limits: 'x' }, provenance: { command: 'x' } })),
+    ).not.toThrow()
+  })
+
+  it('says that there are no limits', () => {
+    const limits = runFacts(run()).find(({ title }) => title === 'Limits')
+    expect(limits?.facts[0]?.value).toBe('none of its own')
+  })
+})
+
+describe('words', () => {
+  it('write seeds in a row as a range', () => {
+    expect(seedWords([0, 1, 2, 7])).toBe('0–2, 7')
+    expect(seedWords(Array.from({ length: 20 }, (_, index) => index * 2))).toMatch(/22, …$/)
+  })
+
+  it('quote what a shell would read otherwise', () => {
+    expect(shellWords(['mesocosm', '--name', "it's a run", 'a/b:1'])).toBe("mesocosm --name 'it'\\''s a run' a/b:1")
+  })
+})

@@ -1,0 +1,156 @@
+/** The configuration and provenance of a run as readable facts. Keys that nobody foresaw are shown as they are named. */
+
+import type { components } from '../api/schema'
+
+type RunDetail = components['schemas']['RunDetail']
+type Json = components['schemas']['JsonValue']
+
+/** One line of a definition list; `code` is shown in fixed width. */
+export interface Fact {
+  label: string
+  value: string
+  code?: boolean
+}
+
+/** Facts under a heading. */
+export interface FactGroup {
+  title: string
+  facts: Fact[]
+}
+
+const LABELS: Record<string, string> = {
+  max_tokens: 'Most tokens a reply',
+  timeout_s: 'Time limit of a call (s)',
+  env_url: 'Environment address',
+  explicit_env_url: 'Address was given',
+  step_timeout: 'Time limit of a step (s)',
+  reask: 'Asks again after a malformed action',
+  structured: 'Structured replies',
+  history: 'History in the prompt',
+  episode_steps: 'Steps an episode',
+  episode_seconds: 'Seconds an episode',
+  episode_tokens: 'Tokens an episode',
+  run_seconds: 'Seconds the run',
+  run_tokens: 'Tokens the run',
+  run_usd: 'US dollars the run',
+  requests_per_minute: 'Requests a minute',
+  tokens_per_minute: 'Tokens a minute',
+  worked_s: 'Worked (s)',
+  mesocosm: 'mesocosm',
+  python: 'Python',
+}
+
+/** Return everything that is known of how a run was made. */
+export function runFacts(run: RunDetail): FactGroup[] {
+  const spec = object(run.spec)
+  const benchmark = object(spec.benchmark)
+  const { name: _model, ...settings } = object(spec.model)
+  const groups: FactGroup[] = [
+    {
+      title: 'Benchmark',
+      facts: [
+        ...benchmarkFacts(run),
+        ...listed({ source: benchmark.source ?? null }),
+        ...listed(object(benchmark.options)),
+      ],
+    },
+    { title: 'Model', facts: [{ label: 'Model', value: run.model, code: true }, ...listed(settings)] },
+    {
+      title: 'Agent',
+      facts: [{ label: 'Agent', value: run.agent, code: true }, ...listed(object(object(spec.agent).options))],
+    },
+    {
+      title: 'Episodes',
+      facts: [...selectionFacts(object(spec.selection)), ...listed({ parallel: spec.parallel ?? 1 })],
+    },
+    { title: 'Limits', facts: limitFacts(object(spec.limits)) },
+    { title: 'Identity', facts: identityFacts(run) },
+    { title: 'Provenance', facts: provenanceFacts(object(run.provenance)) },
+  ]
+  return groups.filter((group) => group.facts.length > 0)
+}
+
+/** Seeds as people write them: consecutive ones as a range, at most twelve ranges. */
+export function seedWords(seeds: readonly number[]): string {
+  const ranges: [number, number][] = []
+  for (const seed of seeds) {
+    const last = ranges.at(-1)
+    if (last !== undefined && seed === last[1] + 1) last[1] = seed
+    else ranges.push([seed, seed])
+  }
+  const shown = ranges.slice(0, 12).map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`))
+  return shown.join(', ') + (ranges.length > 12 ? ', …' : '')
+}
+
+/** A command line as it can be pasted into a shell. */
+export function shellWords(command: readonly string[]): string {
+  return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')
+}
+
+function benchmarkFacts(run: RunDetail): Fact[] {
+  return [
+    { label: 'Benchmark', value: run.benchmark, code: true },
+    { label: 'Title', value: run.benchmark_title },
+    { label: 'Version', value: run.benchmark_version },
+    { label: 'Content', value: run.benchmark_digest, code: true },
+    { label: 'Kind', value: run.kind },
+  ].filter((fact) => fact.value !== '')
+}
+
+function identityFacts(run: RunDetail): Fact[] {
+  const facts: Fact[] = [
+    { label: 'Run', value: run.id, code: true },
+    { label: 'Signature', value: run.signature, code: true },
+    { label: 'Attempt', value: String(run.attempt) },
+  ]
+  if (run.group_id) facts.push({ label: 'Group', value: run.group_id, code: true })
+  if (run.holder) facts.push({ label: 'Held by', value: run.holder })
+  return facts
+}
+
+function selectionFacts(selection: Record<string, Json>): Fact[] {
+  const { seeds, count, trials, ...rest } = selection
+  const facts: Fact[] = []
+  if (Array.isArray(seeds))
+    facts.push({ label: 'Seeds', value: seedWords(seeds.filter((seed) => typeof seed === 'number')) })
+  else
+    facts.push({ label: 'Tasks', value: typeof count === 'number' ? `the first ${count.toLocaleString('en')}` : 'all' })
+  facts.push({ label: 'Trials of each task', value: String(trials ?? 1) })
+  return [...facts, ...listed(rest)]
+}
+
+function limitFacts(limits: Record<string, Json>): Fact[] {
+  const facts = listed(limits)
+  return facts.length > 0 ? facts : [{ label: 'Limits', value: 'none of its own' }]
+}
+
+function provenanceFacts(provenance: Record<string, Json>): Fact[] {
+  const { command, ...rest } = provenance
+  const facts = listed(rest)
+  if (Array.isArray(command)) facts.push({ label: 'Command', value: shellWords(command.map(String)), code: true })
+  return facts
+}
+
+function listed(values: Record<string, Json>): Fact[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([key, value]) => ({
+      label: LABELS[key] ?? spelled(key),
+      value: text(value),
+      code: typeof value === 'object',
+    }))
+}
+
+function spelled(key: string): string {
+  const words = key.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function text(value: Json): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function object(value: unknown): Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, Json>) : {}
+}

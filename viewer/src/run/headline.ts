@@ -1,0 +1,110 @@
+/** The headline score of a run in words: what it counts, what it leaves out, and what if that counted as worst. */
+
+import type { components } from '../api/schema'
+
+type Run = components['schemas']['RunSummary']
+type Metric = components['schemas']['MetricDocument']
+
+/** How a score is written; given by the page so that all of it spells numbers alike. */
+export type Spell = (value: number) => string
+
+/** The number to show (null: none yet, and `note` says why), and sentences about what it counts. */
+export interface Headline {
+  metric: Metric | null
+  note: string
+  sentences: string[]
+}
+
+/** Whether episodes are still being played. */
+export function isGoing(run: Pick<Run, 'state'>): boolean {
+  return run.state === 'running' || run.state === 'pending'
+}
+
+/** Say what the headline score of a run means. */
+export function headline(run: Run, spell: Spell): Headline {
+  const metric = run.primary
+  if (metric === null || metric.value === null) return { metric, note: withoutScore(run), sentences: [] }
+  return {
+    metric,
+    note: '',
+    sentences: [counted(run, metric), worst(metric, spell), left(run, metric, spell)].filter(Boolean),
+  }
+}
+
+/** Whether counting what is missing as worst gives another number. */
+export function readingsDiffer(metric: Metric): boolean {
+  return metric.n_scored < metric.n_planned && metric.pessimistic !== null && metric.pessimistic !== metric.value
+}
+
+/** How a metric is made of the values of episodes, in words. */
+export function aggregationWords(metric: Metric): string {
+  const words: Record<string, string> = {
+    mean: 'mean of all episodes',
+    median: 'median of all episodes',
+    max: 'best episode',
+    min: 'least of all episodes',
+    sum: 'sum over all episodes',
+    pass_rate: 'share of episodes that passed',
+  }
+  return words[metric.aggregation] ?? metric.aggregation.replaceAll('_', ' ')
+}
+
+/** How an interval was found, in words. */
+export function methodWords(metric: Metric): string {
+  const names: Record<string, string> = {
+    wilson: 'Wilson interval',
+    student: 'Student t interval',
+    normal: 'normal interval',
+    cluster: 'interval clustered by task',
+    bootstrap: 'bootstrap interval',
+  }
+  if (metric.low === null || metric.high === null) return 'no interval'
+  return `${Math.round(metric.level * 100)} % ${names[metric.method] ?? `interval (${metric.method})`}`
+}
+
+function withoutScore(run: Run): string {
+  const { done, planned } = run.counts
+  if (run.error !== '') return run.error
+  if (done === 0) {
+    if (run.state === 'pending') return 'Waiting to start. The score appears with the first finished episode.'
+    if (run.state === 'running') return 'No episode is finished yet. The score appears with the first one.'
+    return planned === 0 ? 'This run has no episodes.' : 'Ended before any episode was finished.'
+  }
+  if (isGoing(run)) return `No score yet after ${many(done, 'episode')}.`
+  return `None of the ${many(done, 'finished episode')} could be scored; the causes say why.`
+}
+
+function counted(run: Run, metric: Metric): string {
+  const { n_scored: scored, n_planned: planned } = metric
+  if (scored >= planned)
+    return scored === 1 ? 'Counts the only planned episode.' : `Counts all ${count(planned)} planned episodes.`
+  const share = `Counts ${count(scored)} of ${many(planned, 'planned episode')}`
+  const { owed } = run.counts
+  if (owed === 0) return `${share}.`
+  return isGoing(run) ? `${share}; ${count(owed)} still to play.` : `${share}; ${count(owed)} were never played.`
+}
+
+function worst(metric: Metric, spell: Spell): string {
+  if (metric.n_worst === 0) return ''
+  const value = metric.worst_value === null ? 'the worst value' : `the worst value, ${spell(metric.worst_value)}`
+  return `${many(metric.n_worst, 'failure')} of the agent itself ${metric.n_worst === 1 ? 'counts' : 'count'} as ${value}.`
+}
+
+/** While episodes are still to be played, counting them as worst would say nothing. */
+function left(run: Run, metric: Metric, spell: Spell): string {
+  const missing = metric.n_planned - metric.n_scored
+  if (isGoing(run) || metric.pessimistic === null || !readingsDiffer(metric)) return ''
+  const range =
+    metric.pessimistic_low === null || metric.pessimistic_high === null
+      ? ''
+      : ` [${spell(metric.pessimistic_low)}, ${spell(metric.pessimistic_high)}]`
+  return `If the ${many(missing, 'missing one')} counted as worst: ${spell(metric.pessimistic)}${range}.`
+}
+
+function count(n: number): string {
+  return n.toLocaleString('en')
+}
+
+function many(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { episodeFilter, isFiltered, isPlanOrder, nextSort, readRunSearch } from './search'
+
+describe('readRunSearch', () => {
+  it('reads everything that a page writes', () => {
+    const search = {
+      tab: 'charts',
+      state: ['failed'],
+      cause: ['refused'],
+      outcome: 'worst',
+      low: 0,
+      high: 0.5,
+      q: 'a b',
+      sort: '-score',
+    }
+    expect(readRunSearch(search)).toEqual(search)
+  })
+
+  it('leaves out what nobody can mean', () => {
+    const search = {
+      tab: 'x',
+      state: ['done', 7],
+      cause: [{}],
+      outcome: 1,
+      low: 'low',
+      high: Number.NaN,
+      q: {},
+      sort: 'colour',
+    }
+    expect(readRunSearch(search)).toEqual({})
+  })
+
+  it('takes one value where several may stand, and text that looks like a number', () => {
+    expect(readRunSearch({ state: 'failed', q: 42, low: '0.25' })).toEqual({ state: ['failed'], q: '42', low: 0.25 })
+  })
+
+  it('does not write defaults', () => {
+    expect(readRunSearch({ tab: 'episodes', sort: 'index', cause: [] })).toEqual({})
+  })
+})
+
+describe('filters', () => {
+  it('keeps a score of 0 as a bound', () => {
+    expect(isFiltered({ low: 0 })).toBe(true)
+  })
+
+  it('are not the tab or the order', () => {
+    expect(isFiltered({ tab: 'charts', sort: '-score' })).toBe(false)
+  })
+
+  it('go along to the episode, with the order and without the tab', () => {
+    expect(episodeFilter({ tab: 'charts', sort: '-score', cause: ['refused'] })).toEqual({
+      sort: '-score',
+      cause: ['refused'],
+    })
+  })
+
+  it('end random access by place in the plan, like any other order', () => {
+    expect(isPlanOrder({})).toBe(true)
+    expect(isPlanOrder({ q: 'x' })).toBe(false)
+    expect(isPlanOrder({ sort: '-index' })).toBe(false)
+  })
+})
+
+describe('nextSort', () => {
+  it('begins with the largest of what is looked for by size, then turns round', () => {
+    expect(nextSort(undefined, 'tokens')).toBe('-tokens')
+    expect(nextSort('-tokens', 'tokens')).toBe('tokens')
+    expect(nextSort('tokens', 'tokens')).toBe('-tokens')
+  })
+
+  it('begins with the worst score', () => {
+    expect(nextSort(undefined, 'score')).toBe('score')
+    expect(nextSort('score', 'score')).toBe('-score')
+  })
+
+  it('turns the plan round and back to the default', () => {
+    expect(nextSort(undefined, 'index')).toBe('-index')
+    expect(nextSort('-index', 'index')).toBe(undefined)
+    expect(nextSort('-score', 'index')).toBe(undefined)
+  })
+})
