@@ -1,0 +1,61 @@
+import type { components } from '../api/schema'
+
+type Run = components['schemas']['RunSummary']
+type Metric = components['schemas']['MetricDocument']
+
+/** A run for tests: running, half done, scored. */
+export function runFixture(changes: Partial<Run> = {}): Run {
+  return {
+    id: '01a1fe09-04bb-730d-bd92-b9a4cf43018b',
+    name: '',
+    benchmark: 'word-game',
+    benchmark_title: 'Word game',
+    benchmark_version: '1.0.0',
+    benchmark_digest: 'digest',
+    kind: 'environment',
+    model: 'openai/small@http://127.0.0.1:8771/v1',
+    agent: 'loop',
+    state: 'running',
+    stop_requested: false,
+    attempt: 1,
+    signature: 'signature',
+    group_id: null,
+    tags: [],
+    counts: { planned: 100, completed: 48, truncated: 1, timeout: 0, failed: 1, done: 50, owed: 50 },
+    primary: metricFixture(),
+    high_score: null,
+    delta: null,
+    usage: { prompt: 900, completion: 100, cached: 0, reasoning: 0, total: 1_000, calls: 10, cost_usd: null },
+    created_at: '2026-01-01T00:00:00Z',
+    started_at: '2026-01-01T00:00:00Z',
+    ended_at: null,
+    duration_s: 60,
+    error: '',
+    ...changes,
+  }
+}
+
+/** A metric for tests: 0.6 of 50 scored episodes. */
+export function metricFixture(changes: Partial<Metric> = {}): Metric {
+  return {
+    name: 'success',
+    aggregation: 'mean',
+    value: 0.6,
+    low: 0.46,
+    high: 0.72,
+    method: 'wilson',
+    level: 0.95,
+    n_planned: 100,
+    n_scored: 50,
+    n_tasks: 50,
+    n_worst: 0,
+    worst_value: 0,
+    missing: {},
+    pessimistic: 0.6,
+    pessimistic_low: 0.46,
+    pessimistic_high: 0.72,
+    higher_is_better: true,
+    primary: true,
+    ...changes,
+  }
+}

@@ -1,0 +1,123 @@
+/** What of the Runs page lives in its URL. */
+import { oneOf, someOf, text, texts } from '../search'
+
+export const STATES = ['running', 'pending', 'finished', 'failed', 'stopped', 'interrupted'] as const
+export type RunState = (typeof STATES)[number]
+
+export const SORT_KEYS = [
+  'created_at',
+  'name',
+  'benchmark',
+  'model',
+  'agent',
+  'state',
+  'score',
+  'high_score',
+  'delta',
+  'cost',
+  'tokens',
+  'duration',
+  'attempt',
+] as const
+export type RunSortKey = (typeof SORT_KEYS)[number]
+export type RunSort = RunSortKey | `-${RunSortKey}`
+export const DEFAULT_SORT: RunSort = '-created_at'
+
+/** Columns that are filtered by their values. */
+export const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
+export type RunFilter = (typeof FILTERS)[number]
+
+/** The state of the page that a person would want to share. What is absent has its default. */
+export interface RunsSearch {
+  state?: RunState[]
+  benchmark?: string[]
+  model?: string[]
+  agent?: string[]
+  kind?: string[]
+  tag?: string[]
+  group?: string[]
+  q?: string
+  sort?: RunSort
+  /** Columns that are shown instead of the automatic choice. */
+  columns?: string[]
+  /** Whether attempts of the same run are folded into the newest one. */
+  attempts?: 'folded'
+}
+
+/** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
+export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
+  const sort = readSort(raw.sort)
+  return compact({
+    state: someOf(raw.state, STATES),
+    benchmark: texts(raw.benchmark),
+    model: texts(raw.model),
+    agent: texts(raw.agent),
+    kind: texts(raw.kind),
+    tag: texts(raw.tag),
+    group: texts(raw.group),
+    q: text(raw.q)?.slice(0, 1_000),
+    sort: sort === DEFAULT_SORT ? undefined : sort,
+    columns: texts(raw.columns),
+    attempts: oneOf(raw.attempts, ['folded'] as const),
+  })
+}
+
+/** The search without what is absent or empty, so that equal states have equal URLs. */
+export function compact<T extends object>(search: T): T {
+  const kept = Object.entries(search).filter(
+    ([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0),
+  )
+  return Object.fromEntries(kept) as T
+}
+
+/** The query of `/v1/runs` for a page of this search. */
+export function runsQuery(search: RunsSearch) {
+  const { columns: _columns, attempts: _attempts, ...query } = search
+  return { ...query, sort: search.sort ?? DEFAULT_SORT }
+}
+
+/** A filter that is set: one value of one column. */
+export interface ActiveFilter {
+  filter: RunFilter | 'q'
+  value: string
+}
+
+/** The filters that are set, in the order of the toolbar. */
+export function activeFilters(search: RunsSearch): ActiveFilter[] {
+  const set: ActiveFilter[] = FILTERS.flatMap((filter) => (search[filter] ?? []).map((value) => ({ filter, value })))
+  return search.q ? [{ filter: 'q', value: search.q }, ...set] : set
+}
+
+/** The search with one value of a filter set or, when it was, unset. */
+export function toggled(search: RunsSearch, filter: RunFilter | 'q', value: string): RunsSearch {
+  if (filter === 'q') return compact({ ...search, q: search.q === value ? undefined : value })
+  const values: string[] = search[filter] ?? []
+  const next = values.includes(value) ? values.filter((item) => item !== value) : [...values, value]
+  return compact({ ...search, [filter]: next })
+}
+
+/** The search without its filters; order and columns stay. */
+export function unfiltered(search: RunsSearch): RunsSearch {
+  return compact({ sort: search.sort, columns: search.columns, attempts: search.attempts })
+}
+
+/** The order after a click on a column: words from A, numbers from the biggest, then the other way round. */
+export function nextSort(current: RunSort | undefined, key: RunSortKey): RunSort | undefined {
+  const first: RunSort = ['name', 'benchmark', 'model', 'agent', 'state'].includes(key) ? key : `-${key}`
+  const second: RunSort = first === key ? `-${key}` : key
+  const next = (current ?? DEFAULT_SORT) === first ? second : first
+  return next === DEFAULT_SORT ? undefined : next
+}
+
+/** The direction in which a column is sorted, in the words of `aria-sort`. */
+export function direction(current: RunSort | undefined, key: RunSortKey): 'ascending' | 'descending' | 'none' {
+  const sort = current ?? DEFAULT_SORT
+  if (sort === key) return 'ascending'
+  return sort === `-${key}` ? 'descending' : 'none'
+}
+
+function readSort(value: unknown): RunSort | undefined {
+  const written = text(value)
+  const key = oneOf(written?.replace(/^-/, ''), SORT_KEYS)
+  return key && (written?.startsWith('-') ? `-${key}` : key)
+}
