@@ -1,8 +1,8 @@
 /** The scores of a benchmark over time, one line for each model with its agent. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-export type Reading = components['schemas']['Reading']
+export type Reading = Schema<'Reading'>
 
 /** The readings of one model with one agent, oldest first. */
 export interface Line {

@@ -1,8 +1,8 @@
 /** A binding vow in words: what an environment promises about observations, actions, rewards and episodes. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-type Json = components['schemas']['JsonValue']
+type Json = Schema<'JsonValue'>
 type JsonObject = Record<string, Json>
 
 /** One space in words: its kind, its limits, what its author says of it, and the spaces inside it. */

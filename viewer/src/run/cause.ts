@@ -1,9 +1,9 @@
 /** Causes of failures in words for people. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-type FailureGroup = components['schemas']['FailureGroup']
-type Metric = components['schemas']['MetricDocument']
+type FailureGroup = Schema<'FailureGroup'>
+type Metric = Schema<'MetricDocument'>
 
 /** What stands among the missing for planned episodes that were not played. */
 export const NOT_RUN = 'not_run'

@@ -1,10 +1,8 @@
 /** Documents for tests: a run, a metric, an episode, with whatever the test cares about replaced. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-type Schemas = components['schemas']
-
-export function metric(given: Partial<Schemas['MetricDocument']> = {}): Schemas['MetricDocument'] {
+export function metric(given: Partial<Schema<'MetricDocument'>> = {}): Schema<'MetricDocument'> {
   return {
     name: 'goal_rate',
     aggregation: 'pass_rate',
@@ -28,15 +26,15 @@ export function metric(given: Partial<Schemas['MetricDocument']> = {}): Schemas[
   }
 }
 
-export function counts(given: Partial<Schemas['CountsDocument']> = {}): Schemas['CountsDocument'] {
+export function counts(given: Partial<Schema<'CountsDocument'>> = {}): Schema<'CountsDocument'> {
   return { planned: 100, completed: 100, truncated: 0, timeout: 0, failed: 0, done: 100, owed: 0, ...given }
 }
 
-export function usage(given: Partial<Schemas['UsageDocument']> = {}): Schemas['UsageDocument'] {
+export function usage(given: Partial<Schema<'UsageDocument'>> = {}): Schema<'UsageDocument'> {
   return { prompt: 900, completion: 100, cached: 0, reasoning: 0, total: 1000, calls: 10, cost_usd: 0.01, ...given }
 }
 
-export function run(given: Partial<Schemas['RunDetail']> = {}): Schemas['RunDetail'] {
+export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail'> {
   return {
     id: '01a1fe09-a6ed-7761-abde-3870a67f7504',
     name: 'grid sweep',
@@ -78,7 +76,7 @@ export function run(given: Partial<Schemas['RunDetail']> = {}): Schemas['RunDeta
   }
 }
 
-export function failure(given: Partial<Schemas['FailureGroup']> = {}): Schemas['FailureGroup'] {
+export function failure(given: Partial<Schema<'FailureGroup'>> = {}): Schema<'FailureGroup'> {
   return {
     cause: 'malformed_action',
     boundary: 'agent',
@@ -91,7 +89,7 @@ export function failure(given: Partial<Schemas['FailureGroup']> = {}): Schemas['
   }
 }
 
-export function episode(given: Partial<Schemas['EpisodeSummary']> = {}): Schemas['EpisodeSummary'] {
+export function episode(given: Partial<Schema<'EpisodeSummary'>> = {}): Schema<'EpisodeSummary'> {
   return {
     id: `e-${given.index ?? 0}`,
     run_id: 'r-1',

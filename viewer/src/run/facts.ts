@@ -1,9 +1,9 @@
 /** The configuration and provenance of a run as readable facts. Keys that nobody foresaw are shown as they are named. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-type RunDetail = components['schemas']['RunDetail']
-type Json = components['schemas']['JsonValue']
+type RunDetail = Schema<'RunDetail'>
+type Json = Schema<'JsonValue'>
 
 /** One line of a definition list; `code` is shown in fixed width. */
 export interface Fact {

@@ -2,16 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { counts, metric, run } from './examples'
 import { headline, methodWords } from './headline'
 
-const spell = (value: number) => value.toFixed(2)
-
 describe('headline', () => {
   it('says that everything counts', () => {
-    expect(headline(run(), spell).sentences).toEqual(['Counts all 100 planned episodes.'])
+    expect(headline(run()).sentences).toEqual(['Counts all 100 planned episodes.'])
   })
 
   it('names failures that count as the worst value', () => {
-    const found = headline(run({ primary: metric({ n_worst: 37, worst_value: 0 }) }), spell)
-    expect(found.sentences).toContain('37 failures of the agent itself count as the worst value, 0.00.')
+    const found = headline(run({ primary: metric({ n_worst: 37, worst_value: 0 }) }))
+    expect(found.sentences).toContain('37 failures of the agent itself count as the worst value, 0.000.')
   })
 
   it('tells both readings where they differ', () => {
@@ -22,36 +20,36 @@ describe('headline', () => {
       pessimistic_low: 0.24,
       pessimistic_high: 0.41,
     })
-    expect(headline(run({ primary }), spell).sentences).toEqual([
+    expect(headline(run({ primary })).sentences).toEqual([
       'Counts 92 of 100 planned episodes.',
-      'If the 8 missing ones counted as worst: 0.32 [0.24, 0.41].',
+      'If the 8 missing ones counted as worst: 0.320 [0.240, 0.410].',
     ])
   })
 
   it('does not count as worst what is still being played', () => {
     const primary = metric({ n_scored: 40, missing: { not_run: 60 }, pessimistic: 0.1 })
-    const found = headline(run({ state: 'running', primary, counts: counts({ done: 40, owed: 60 }) }), spell)
+    const found = headline(run({ state: 'running', primary, counts: counts({ done: 40, owed: 60 }) }))
     expect(found.sentences).toEqual(['Counts 40 of 100 planned episodes; 60 still to play.'])
   })
 
   it('says of a stopped run what was never played', () => {
     const primary = metric({ n_scored: 40, missing: { not_run: 60 }, pessimistic: 0.1 })
-    const found = headline(run({ state: 'stopped', primary, counts: counts({ done: 40, owed: 60 }) }), spell)
+    const found = headline(run({ state: 'stopped', primary, counts: counts({ done: 40, owed: 60 }) }))
     expect(found.sentences[0]).toBe('Counts 40 of 100 planned episodes; 60 were never played.')
   })
 
   it('never shows a missing score as a number', () => {
-    const found = headline(run({ state: 'finished', primary: metric({ value: null }) }), spell)
+    const found = headline(run({ state: 'finished', primary: metric({ value: null }) }))
     expect(found.note).toMatch(/^None of the 100 finished episodes could be scored/)
     expect(found.sentences).toEqual([])
   })
 
   it('tells the error of a run that broke off', () => {
-    expect(headline(run({ state: 'failed', primary: null, error: 'no adapter' }), spell).note).toBe('no adapter')
+    expect(headline(run({ state: 'failed', primary: null, error: 'no adapter' })).note).toBe('no adapter')
   })
 
   it('waits for the first episode', () => {
-    const found = headline(run({ state: 'running', primary: null, counts: counts({ done: 0, owed: 100 }) }), spell)
+    const found = headline(run({ state: 'running', primary: null, counts: counts({ done: 0, owed: 100 }) }))
     expect(found.note).toContain('appears with the first one')
   })
 })

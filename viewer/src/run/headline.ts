@@ -1,12 +1,10 @@
 /** The headline score of a run in words: what it counts, what it leaves out, and what if that counted as worst. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
+import { count, interval, measure, plural } from '../format'
 
-type Run = components['schemas']['RunSummary']
-type Metric = components['schemas']['MetricDocument']
-
-/** How a score is written; given by the page so that all of it spells numbers alike. */
-export type Spell = (value: number) => string
+type Run = Schema<'RunSummary'>
+type Metric = Schema<'MetricDocument'>
 
 /** The number to show (null: none yet, and `note` says why), and sentences about what it counts. */
 export interface Headline {
@@ -21,13 +19,13 @@ export function isGoing(run: Pick<Run, 'state'>): boolean {
 }
 
 /** Say what the headline score of a run means. */
-export function headline(run: Run, spell: Spell): Headline {
+export function headline(run: Run): Headline {
   const metric = run.primary
   if (metric === null || metric.value === null) return { metric, note: withoutScore(run), sentences: [] }
   return {
     metric,
     note: '',
-    sentences: [counted(run, metric), worst(metric, spell), left(run, metric, spell)].filter(Boolean),
+    sentences: [counted(run, metric), worst(metric), left(run, metric)].filter(Boolean),
   }
 }
 
@@ -70,41 +68,30 @@ function withoutScore(run: Run): string {
     if (run.state === 'running') return 'No episode is finished yet. The score appears with the first one.'
     return planned === 0 ? 'This run has no episodes.' : 'Ended before any episode was finished.'
   }
-  if (isGoing(run)) return `No score yet after ${many(done, 'episode')}.`
-  return `None of the ${many(done, 'finished episode')} could be scored; the causes say why.`
+  if (isGoing(run)) return `No score yet after ${plural(done, 'episode')}.`
+  return `None of the ${plural(done, 'finished episode')} could be scored; the causes say why.`
 }
 
 function counted(run: Run, metric: Metric): string {
   const { n_scored: scored, n_planned: planned } = metric
   if (scored >= planned)
     return scored === 1 ? 'Counts the only planned episode.' : `Counts all ${count(planned)} planned episodes.`
-  const share = `Counts ${count(scored)} of ${many(planned, 'planned episode')}`
+  const share = `Counts ${count(scored)} of ${plural(planned, 'planned episode')}`
   const { owed } = run.counts
   if (owed === 0) return `${share}.`
   return isGoing(run) ? `${share}; ${count(owed)} still to play.` : `${share}; ${count(owed)} were never played.`
 }
 
-function worst(metric: Metric, spell: Spell): string {
+function worst(metric: Metric): string {
   if (metric.n_worst === 0) return ''
-  const value = metric.worst_value === null ? 'the worst value' : `the worst value, ${spell(metric.worst_value)}`
-  return `${many(metric.n_worst, 'failure')} of the agent itself ${metric.n_worst === 1 ? 'counts' : 'count'} as ${value}.`
+  const value = metric.worst_value === null ? 'the worst value' : `the worst value, ${measure(metric.worst_value)}`
+  return `${plural(metric.n_worst, 'failure')} of the agent itself ${metric.n_worst === 1 ? 'counts' : 'count'} as ${value}.`
 }
 
 /** While episodes are still to be played, counting them as worst would say nothing. */
-function left(run: Run, metric: Metric, spell: Spell): string {
+function left(run: Run, metric: Metric): string {
   const missing = metric.n_planned - metric.n_scored
   if (isGoing(run) || metric.pessimistic === null || !readingsDiffer(metric)) return ''
-  const range =
-    metric.pessimistic_low === null || metric.pessimistic_high === null
-      ? ''
-      : ` [${spell(metric.pessimistic_low)}, ${spell(metric.pessimistic_high)}]`
-  return `If the ${many(missing, 'missing one')} counted as worst: ${spell(metric.pessimistic)}${range}.`
-}
-
-function count(n: number): string {
-  return n.toLocaleString('en')
-}
-
-function many(n: number, noun: string): string {
-  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`
+  const range = interval(metric.pessimistic_low, metric.pessimistic_high)
+  return `If the ${plural(missing, 'missing one')} counted as worst: ${[measure(metric.pessimistic), range].filter(Boolean).join(' ')}.`
 }

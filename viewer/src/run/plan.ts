@@ -1,8 +1,8 @@
 /** Rows of the episode table: episodes, and in the order of the plan also those that are still owed. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-export type Episode = components['schemas']['EpisodeSummary']
+export type Episode = Schema<'EpisodeSummary'>
 
 /** A row: an episode, or the place of one in the plan that was not played yet. */
 export type Row = { kind: 'episode'; index: number; episode: Episode } | { kind: 'owed'; index: number }

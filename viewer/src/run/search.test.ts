@@ -31,7 +31,7 @@ describe('readRunSearch', () => {
   })
 
   it('takes one value where several may stand, and text that looks like a number', () => {
-    expect(readRunSearch({ state: 'failed', q: 42, low: '0.25' })).toEqual({ state: ['failed'], q: '42', low: 0.25 })
+    expect(readRunSearch({ state: 'failed', q: '42', low: '0.25' })).toEqual({ state: ['failed'], q: '42', low: 0.25 })
   })
 
   it('does not write defaults', () => {

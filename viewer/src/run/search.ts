@@ -1,5 +1,7 @@
 /** What of the Run page lives in its URL. */
 
+import { number, oneOf, someOf, text, texts } from '../search'
+
 export const TABS = ['episodes', 'charts', 'configuration'] as const
 export type Tab = (typeof TABS)[number]
 
@@ -29,6 +31,8 @@ export interface RunSearch {
   outcome?: Outcome
   low?: number
   high?: number
+  /** Digest of a task, to see all its trials. */
+  task?: string
   q?: string
   sort?: EpisodeSort
 }
@@ -36,18 +40,19 @@ export interface RunSearch {
 /** The part of the search that chooses and orders episodes; the Episode page takes it for "next with this filter". */
 export type EpisodeFilter = Omit<RunSearch, 'tab'>
 
-const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'q'] as const
+const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'q'] as const
 
 /** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
 export function readRunSearch(raw: Record<string, unknown>): RunSearch {
   const found: RunSearch = {
-    tab: chosen(TABS, raw.tab),
-    state: several(raw.state).filter((value): value is EpisodeState => chosen(EPISODE_STATES, value) !== undefined),
-    cause: several(raw.cause),
-    outcome: chosen(OUTCOMES, raw.outcome),
-    low: finite(raw.low),
-    high: finite(raw.high),
-    q: words(raw.q),
+    tab: oneOf(raw.tab, TABS),
+    state: someOf(raw.state, EPISODE_STATES),
+    cause: texts(raw.cause),
+    outcome: oneOf(raw.outcome, OUTCOMES),
+    low: number(raw.low),
+    high: number(raw.high),
+    task: text(raw.task),
+    q: text(raw.q)?.slice(0, 1_000),
     sort: readSort(raw.sort),
   }
   if (found.tab === 'episodes') found.tab = undefined
@@ -96,28 +101,7 @@ export function nextSort(current: EpisodeSort | undefined, key: SortKey): Episod
 }
 
 function readSort(value: unknown): EpisodeSort | undefined {
-  if (typeof value !== 'string') return undefined
-  const key = chosen(SORT_KEYS, value.replace(/^-/, ''))
-  if (key === undefined) return undefined
-  return value.startsWith('-') ? `-${key}` : key
-}
-
-function chosen<T extends string>(known: readonly T[], value: unknown): T | undefined {
-  return known.find((word) => word === value)
-}
-
-function several(value: unknown): string[] {
-  const values: unknown[] = Array.isArray(value) ? value : [value]
-  return values.filter((item): item is string => typeof item === 'string' && item !== '')
-}
-
-function finite(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
-}
-
-/** Text that looks like a number reaches us as one, because URLs do not tell them apart. */
-function words(value: unknown): string | undefined {
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  return typeof value === 'string' && value !== '' ? value.slice(0, 1_000) : undefined
+  const written = text(value) ?? ''
+  const key = oneOf(written.replace(/^-/, ''), SORT_KEYS)
+  return key === undefined || key === written ? key : `-${key}`
 }

@@ -1,0 +1,83 @@
+/** A run that stays true while it goes on. */
+
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useCallback, useEffect, useRef } from 'react'
+import { type LiveEvent, useLive } from '../api/live'
+import { documentQuery } from '../api/query'
+import { source } from '../api/source'
+import { changedRun, isRunChange, isTurn } from './change'
+
+const EVENTS = ['runs']
+
+/** How long (ms) what the stream does not carry may be old while a run goes on: failures and charts, episodes. */
+const PATIENCE = 2_500
+
+/** The query of a run. */
+export function runQuery(runId: string) {
+  return documentQuery('/v1/runs/{run_id}', { params: { run_id: runId } })
+}
+
+/** The query of a run's charts. */
+export function seriesQuery(runId: string) {
+  return documentQuery('/v1/runs/{run_id}/series', { params: { run_id: runId } })
+}
+
+/** Whether a query key belongs to something of this run that its stream does not carry. */
+function isOfRun(key: readonly unknown[], runId: string): boolean {
+  const [path, params] = key
+  return typeof path === 'string' && path.startsWith('/v1/runs/{run_id}') && runOf(params) === runId
+}
+
+function runOf(params: unknown): unknown {
+  return typeof params === 'object' && params !== null && 'run_id' in params ? params.run_id : undefined
+}
+
+/**
+ * Read a run and listen to it while `watch` says so or it goes on. Numbers move with the stream; what it does not carry
+ * is read again at most every 2.5 s, and at once when the run begins or ends.
+ */
+export function useRun(runId: string, watch: boolean) {
+  const client = useQueryClient()
+  const query = useQuery(runQuery(runId))
+  const state = query.data?.state
+  const going = state === 'running' || state === 'pending'
+  const refresh = useRefresh(runId)
+
+  const receive = useCallback(
+    ({ data }: LiveEvent) => {
+      if (!isRunChange(data)) return
+      const { queryKey } = runQuery(runId)
+      const known = client.getQueryData(queryKey)
+      if (known === undefined) return
+      const turn = isTurn(known, data)
+      client.setQueryData(queryKey, changedRun(known, data))
+      refresh(turn)
+    },
+    [client, runId, refresh],
+  )
+  const path = source.live && (going || watch) ? `/v1/runs/${encodeURIComponent(runId)}/live` : null
+  const stream = useLive(path, EVENTS, receive)
+  return { ...query, going, stream }
+}
+
+/** A function that reads everything of a run again: at once, or at most every `PATIENCE`. */
+function useRefresh(runId: string): (now: boolean) => void {
+  const client = useQueryClient()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return useCallback(
+    (now: boolean) => {
+      const read = () => {
+        timer.current = undefined
+        void client.invalidateQueries({ predicate: ({ queryKey }) => isOfRun(queryKey, runId) })
+      }
+      if (now) {
+        clearTimeout(timer.current)
+        read()
+      } else if (timer.current === undefined) {
+        timer.current = setTimeout(read, PATIENCE)
+      }
+    },
+    [client, runId],
+  )
+}
