@@ -129,7 +129,8 @@ def empty_postgres(postgres_schema: str) -> Callable[[], str]:
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            connection.execute("TRUNCATE runs, run_deletions, run_groups, benchmarks, blobs, run_blobs, artifacts CASCADE")
+            tables = "runs, run_deletions, run_groups, benchmarks, blobs, run_blobs, artifacts"
+            connection.execute(f"TRUNCATE {tables} CASCADE".encode())
         return postgres_schema
 
     return empty

@@ -322,10 +322,14 @@ class Journal(Protocol):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a listing and the cursor of the next one (None at the end)."""
+    """One page of a listing and the cursor of the next one (None at the end).
+
+    `partial`: the time for one request was used up before the page was full; there may be more from the cursor on.
+    """
 
     items: tuple[Any, ...]
     cursor: str | None = None
+    partial: bool = False
 
 
 class ScoreRow(NamedTuple):

@@ -10,10 +10,10 @@ from mesocosm.core.ports import Blob, Entry
 from mesocosm.core.run import Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
+from mesocosm.store.episode_lists import EpisodeLists
 from mesocosm.store.episodes import primary_of, recount
 from mesocosm.store.hold import check_free, drop_unfinished
 from mesocosm.store.lines import refresh_line
-from mesocosm.store.queries import Listing
 from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
 from mesocosm.store.runs import insert_run, write_state
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
@@ -24,7 +24,7 @@ _CHUNKS = 8
 _BATCH = 50
 
 
-class Bundles(Listing, Traces):
+class Bundles(EpisodeLists, Traces):
     """Whole runs of the store."""
 
     def entries(self, run_id: str) -> Iterator[Entry]:

@@ -33,6 +33,10 @@ class Stretch:
         """The columns as ORDER BY takes them."""
         return tuple(column.desc() if self.falling else column for column in self.columns)
 
+    def after(self, place: Sequence[Any]) -> "Stretch":
+        """Return the rest of this part after a place in it (values of its columns)."""
+        return Stretch((*self.conditions, _beyond(self.columns, self.falling, place)), self.columns, self.falling)
+
 
 def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back: bool = False) -> list[Stretch]:
     """Return the parts that, one after the other, are the listing after a place (None: from its beginning).
@@ -56,9 +60,13 @@ def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back
 def _stretch(columns: Columns, falling: bool, after: Sequence[Any] | None, *fixed: ColumnElement[bool]) -> Stretch:
     conditions = list(fixed)
     if after is not None:
-        place, bound = tuple_(*columns), tuple(after)
-        conditions.append(place < bound if falling else place > bound)
+        conditions.append(_beyond(columns, falling, after))
     return Stretch(tuple(conditions), columns, falling)
+
+
+def _beyond(columns: Columns, falling: bool, place: Sequence[Any]) -> ColumnElement[bool]:
+    here, bound = tuple_(*columns), tuple(place)
+    return here < bound if falling else here > bound
 
 
 def checked(limit: int) -> int:

@@ -14,16 +14,14 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
-from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.ports import Page
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.store.episodes import scores_of
 from mesocosm.store.filters import RunFilter
 from mesocosm.store.lines import joined, key
 from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, write_cursor
 from mesocosm.store.part import Part
-from mesocosm.store.rows import SUMMARY, episode_from, plain, run_from
-from mesocosm.store.schema import UNUSUAL, benchmarks, episodes, run_lines, run_tags, runs
+from mesocosm.store.rows import SUMMARY, plain, run_from
+from mesocosm.store.schema import benchmarks, run_lines, run_tags, runs
 
 _WINDOW = 2_000
 """Lines looked at along the index of the order before all lines are read: 3 ms."""
@@ -43,8 +41,6 @@ _ORDERS: dict[str, Columns] = {
 }
 SORTS = tuple(_ORDERS)
 """What runs can be sorted by; a leading `-` turns the order around."""
-
-_PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
 
 
 class BenchmarkRow(msgspec.Struct, frozen=True):
@@ -200,29 +196,6 @@ class Listing(Part):
         if self._database.postgres:
             return column
         return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
-
-    def episodes(
-        self, run_id: str, *, cursor: str | None = None, limit: int = 200, status: EpisodeStatus | None = None
-    ) -> Page:
-        """Return a page of episodes with their scores, in the order of the plan. Raises UsageError."""
-        wanted = select(episodes).where(episodes.c.run_id == run_id).order_by(*_PLAN).limit(checked(limit) + 1)
-        if status is not None:
-            wanted = wanted.where(episodes.c.status == status)
-        if status not in {None, EpisodeStatus.COMPLETED}:
-            wanted = wanted.where(UNUSUAL)
-        if cursor is not None:
-            wanted = wanted.where(tuple_(*_PLAN) > tuple(read_cursor(cursor, "episodes", _PLAN)))
-
-        def work(connection: Connection) -> Page:
-            rows = connection.execute(wanted).all()
-            shown = rows[:limit]
-            scored = scores_of(connection, [row.id for row in shown])
-            items = tuple(episode_from(row, scored.get(row.id, ())) for row in shown)
-            more = len(rows) > limit
-            place = [shown[-1].position, shown[-1].task_digest, shown[-1].trial] if more else []
-            return Page(items, write_cursor("episodes", place) if more else None)
-
-        return self._database.read(work)
 
     def unfinished(self, signature: str) -> tuple[Run, ...]:
         """Return the runs of this experiment that may be resumed (or are going on), newest first, at most twenty."""

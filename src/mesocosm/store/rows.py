@@ -135,14 +135,7 @@ def run_from(fields: RowMapping) -> Run:
         status=RunStatus(fields["status"]),
         counts=Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed"))),
         metrics=_metrics.decode(fields["metrics"]),
-        usage=Usage(
-            fields["prompt_tokens"],
-            fields["completion_tokens"],
-            fields["cached_tokens"],
-            fields["reasoning_tokens"],
-            None if fields["cost_unknown"] else fields["cost_usd"],
-            fields["model_calls"],
-        ),
+        usage=usage_from(fields),
         created_at=fields["created_at"],
         started_at=fields["started_at"],
         ended_at=fields["ended_at"],
@@ -157,6 +150,18 @@ def run_from(fields: RowMapping) -> Run:
     )
 
 
+def usage_from(fields: RowMapping) -> Usage:
+    """Return the usage of a run's row; its cost is known only when that of every episode is."""
+    return Usage(
+        fields["prompt_tokens"],
+        fields["completion_tokens"],
+        fields["cached_tokens"],
+        fields["reasoning_tokens"],
+        None if fields["cost_unknown"] else fields["cost_usd"],
+        fields["model_calls"],
+    )
+
+
 def holder_from(text: str | None) -> Holder | None:
     """Return the holder that a run's row names."""
     return None if text is None else _holders.decode(text)
@@ -164,12 +169,25 @@ def holder_from(text: str | None) -> Holder | None:
 
 def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ()) -> str:
     """Return the name of the score that the primary metric of a run reads; empty where none is declared."""
-    declared = info.get("metrics")
-    for metric in declared if isinstance(declared, list) else ():
-        # An imported run may hold anything here.
-        if isinstance(metric, dict) and metric.get("primary") and isinstance(metric.get("score"), str):
-            return plain(metric["score"])
+    declared = _declared(info)
+    if declared is not None:
+        return plain(declared["score"])
     return next((plain(metric.name) for metric in metrics if metric.primary), "")
+
+
+def primary_threshold(info: Mapping[str, Any]) -> float:
+    """Return the value above which the primary metric of a run counts an episode as passed; 0 where it says nothing."""
+    found = (_declared(info) or {}).get("threshold", 0.0)
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _declared(info: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    # An imported run may hold anything here.
+    metrics = info.get("metrics")
+    for metric in metrics if isinstance(metrics, list) else ():
+        if isinstance(metric, dict) and metric.get("primary") and isinstance(metric.get("score"), str):
+            return metric
+    return None
 
 
 def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricResult, ...]]:

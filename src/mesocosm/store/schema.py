@@ -228,6 +228,34 @@ Index(
     postgresql_where=UNUSUAL,
 )
 
+UNSCORED = text("outcome <> 'scored'")
+"""Predicate of the index for finished episodes without a score; a query must repeat it to use the index."""
+
+Index(
+    "ix_episodes_unscored",
+    episodes.c.run_id,
+    episodes.c.outcome,
+    episodes.c.position,
+    episodes.c.task_digest,
+    episodes.c.trial,
+    sqlite_where=UNSCORED,
+    postgresql_where=UNSCORED,
+)
+
+CAUSED = text("failure_cause IS NOT NULL")
+"""Predicate of the index for causes of failures; a query must repeat it to use the index."""
+
+Index(
+    "ix_episodes_cause",
+    episodes.c.run_id,
+    episodes.c.failure_cause,
+    episodes.c.position,
+    episodes.c.task_digest,
+    episodes.c.trial,
+    sqlite_where=CAUSED,
+    postgresql_where=CAUSED,
+)
+
 scores = Table(
     "scores",
     metadata,

@@ -7,15 +7,19 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.run import Holder
 from mesocosm.store.blobs import Blobs
 from mesocosm.store.bundle import Bundles
+from mesocosm.store.changes import Changes
+from mesocosm.store.conversation import Conversations
 from mesocosm.store.database import PATIENCE, open_database
 from mesocosm.store.deletion import Deletion
 from mesocosm.store.episodes import Episodes
 from mesocosm.store.journal import SqlJournal
+from mesocosm.store.queries import Listing
 from mesocosm.store.runs import Runs
+from mesocosm.store.series import Series
 from mesocosm.store.writer import Writer
 
 
-class SqlStore(Runs, Deletion, Episodes, Bundles, Blobs):
+class SqlStore(Runs, Deletion, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
     """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
 
     @property

@@ -167,7 +167,7 @@ INSERT INTO released.event_chunks VALUES ('019a0000-0000-7000-8000-0000000000e1'
 INSERT INTO released.mesocosm_schema VALUES ('0002');
 INSERT INTO released.run_blobs VALUES ('019a0000-0000-7000-8000-000000000001', 'eb1bf720830819105c85014841bf5435');
 INSERT INTO released.run_groups VALUES ('group-1', 1790000000.25);
-INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795264305.703834, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
+INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795264840.1045225, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
 first release
 words
 word game
@@ -218,6 +218,7 @@ ALTER TABLE ONLY released.episodes
 CREATE INDEX ix_artifacts_digest ON released.artifacts USING btree (digest);
 CREATE INDEX ix_artifacts_episode_id ON released.artifacts USING btree (episode_id);
 CREATE INDEX ix_artifacts_run_id_created_at_id ON released.artifacts USING btree (run_id, created_at, id);
+CREATE INDEX ix_episodes_cause ON released.episodes USING btree (run_id, failure_cause, "position", task_digest, trial) WHERE (failure_cause IS NOT NULL);
 CREATE INDEX ix_episodes_cost_usd ON released.episodes USING btree (run_id, cost_usd, "position");
 CREATE INDEX ix_episodes_duration ON released.episodes USING btree (run_id, duration, "position");
 CREATE INDEX ix_episodes_plan ON released.episodes USING btree (run_id, "position", task_digest, trial, status);
@@ -226,6 +227,7 @@ CREATE INDEX ix_episodes_started_at ON released.episodes USING btree (run_id, st
 CREATE INDEX ix_episodes_steps ON released.episodes USING btree (run_id, steps, "position");
 CREATE INDEX ix_episodes_tokens ON released.episodes USING btree (run_id, tokens, "position");
 CREATE INDEX ix_episodes_total_reward ON released.episodes USING btree (run_id, total_reward, "position");
+CREATE INDEX ix_episodes_unscored ON released.episodes USING btree (run_id, outcome, "position", task_digest, trial) WHERE (outcome <> 'scored'::text);
 CREATE INDEX ix_episodes_unusual ON released.episodes USING btree (run_id, status, "position", task_digest, trial) WHERE (status <> 'completed'::text);
 CREATE INDEX ix_event_chunks_place ON released.event_chunks USING btree (episode_id, last_event, last_step, first_step);
 CREATE INDEX ix_run_blobs_digest ON released.run_blobs USING btree (digest);

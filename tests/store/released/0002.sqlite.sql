@@ -127,7 +127,7 @@ CREATE TABLE run_lines (
 	CONSTRAINT pk_run_lines PRIMARY KEY (run_id), 
 	CONSTRAINT fk_run_lines_run_id FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
-INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1795264305.56165,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1,1.0,1.0,0.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
+INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1.79526483996238589283e+09,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1,1.0,1.0,0.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
 first release
 words
 word game
@@ -249,4 +249,6 @@ CREATE INDEX ix_episodes_tokens ON episodes (run_id, tokens, position);
 CREATE INDEX ix_episodes_cost_usd ON episodes (run_id, cost_usd, position);
 CREATE INDEX ix_episodes_duration ON episodes (run_id, duration, position);
 CREATE INDEX ix_episodes_started_at ON episodes (run_id, started_at, position);
+CREATE INDEX ix_episodes_unscored ON episodes (run_id, outcome, position, task_digest, trial) WHERE outcome <> 'scored';
+CREATE INDEX ix_episodes_cause ON episodes (run_id, failure_cause, position, task_digest, trial) WHERE failure_cause IS NOT NULL;
 COMMIT;

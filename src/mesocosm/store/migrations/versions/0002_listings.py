@@ -40,6 +40,12 @@ def upgrade() -> None:
     )
     for name in ("score", "total_reward", "steps", "tokens", "cost_usd", "duration", "started_at"):
         op.create_index(f"ix_episodes_{name}", "episodes", ["run_id", name, "position"])
+    for index, name, where in (
+        ("unscored", "outcome", sa.text("outcome <> 'scored'")),
+        ("cause", "failure_cause", sa.text("failure_cause IS NOT NULL")),
+    ):
+        columns = ["run_id", name, "position", "task_digest", "trial"]
+        op.create_index(f"ix_episodes_{index}", "episodes", columns, sqlite_where=where, postgresql_where=where)
 
 
 def _drop_indexes() -> None:

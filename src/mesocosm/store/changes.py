@@ -1,0 +1,154 @@
+"""What changed among the runs: cheap enough to ask every second, with a hundred thousand of them."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.run import Counts, Holder, RunStatus
+from mesocosm.core.usage import Usage
+from mesocosm.store.database import Database
+from mesocosm.store.part import Part
+from mesocosm.store.rows import holder_from, usage_from
+from mesocosm.store.schema import run_deletions, run_lines, runs
+
+OVERLAP = 5.0
+"""Seconds that are asked for again: clocks differ, and a transaction ends later than the time it writes."""
+
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """What moves while a run goes on. Times are UNIX seconds."""
+
+    id: str
+    status: RunStatus
+    counts: Counts
+    usage: Usage
+    score: float | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    heartbeat_at: float | None
+    holder: Holder | None
+    stop_requested: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanges:
+    """Ids of runs that changed or went away since a time, and the time to ask from next.
+
+    `active` are all runs that are going on: what they count is written without being marked, so their state is worth
+    reading each time. The last seconds come again with the next call. `complete` is off when more changed than one
+    answer holds (1,000 of a kind): then whatever is shown is worth reading anew.
+    """
+
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+    active: tuple[str, ...]
+    at: float
+    complete: bool = True
+
+
+_STATE = [
+    runs.c[name]
+    for name in (
+        *("id", "status", "planned", "completed", "truncated", "timeout", "failed"),
+        *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "model_calls"),
+        *("cost_unknown", "score", "created_at", "started_at", "ended_at", "heartbeat_at", "holder"),
+        *("stop_requested", "error"),
+    )
+]
+
+
+class Changes(Part):
+    """Changes among the runs of the store."""
+
+    def run_state(self, run_id: str) -> RunState:
+        """Return what moves of a run (whole id), from few columns. Raises UnknownName."""
+        found = self.run_states([run_id])
+        if not found:
+            raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
+        return found[0]
+
+    def run_states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
+        """Return what moves of several runs (at most 1,000), in the order of `ids`; unknown ones are left out."""
+        wanted = select(*_STATE).where(runs.c.id.in_(ids[:_MOST]))
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        found = {
+            row["id"]: RunState(
+                id=row["id"],
+                status=RunStatus(row["status"]),
+                counts=Counts(row["planned"], row["completed"], row["truncated"], row["timeout"], row["failed"]),
+                usage=usage_from(row),
+                score=row["score"],
+                created_at=row["created_at"],
+                started_at=row["started_at"],
+                ended_at=row["ended_at"],
+                heartbeat_at=row["heartbeat_at"],
+                holder=holder_from(row["holder"]),
+                stop_requested=bool(row["stop_requested"]),
+                error=row["error"],
+            )
+            for row in rows
+        }
+        return tuple(found[run_id] for run_id in ids if run_id in found)
+
+    def changed_runs(self, since: float) -> RunChanges:
+        """Return which runs were created, changed or deleted since a time (of an earlier answer's `at`)."""
+        return self._database.read(lambda connection: _changes(connection, since))
+
+    def watch(self) -> "Watch":
+        """Return a poller for changes, from now on. It must be closed."""
+        return Watch(self._database)
+
+
+class Watch:
+    """Asks for changes again and again; SQLite reads nothing while nobody writes. Safe to use from any thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._since = time.time()
+        self._version: int | None = None
+        self._held = None if database.postgres else database.engine.connect()
+
+    def changes(self) -> RunChanges | None:
+        """Return what changed since the last call; None when nobody wrote anything at all."""
+        with self._lock:
+            version = self._written()
+            if version is not None and version == self._version:
+                return None
+            self._version = version
+            found = self._database.read(lambda connection: _changes(connection, self._since - OVERLAP))
+            self._since = found.at
+            return found
+
+    def _written(self) -> int | None:
+        # The number changes for this connection whenever another one has committed.
+        if self._held is None:
+            return None
+        driver = self._held.connection.driver_connection
+        assert driver is not None
+        return int(driver.execute("PRAGMA data_version").fetchone()[0])
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._lock:
+            if self._held is not None:
+                self._held.close()
+
+
+def _changes(connection: Connection, since: float) -> RunChanges:
+    now = time.time()
+    line, gone = run_lines.c, run_deletions.c
+    recent = select(line.run_id).where(line.changed_at >= since).order_by(line.changed_at.desc(), line.run_id.desc())
+    left = select(gone.run_id).where(gone.deleted_at >= since).order_by(gone.deleted_at.desc())
+    going = select(line.run_id).where(line.status == RunStatus.RUNNING).order_by(line.run_id.desc())
+    found = [tuple(connection.scalars(wanted.limit(_MOST + 1))) for wanted in (recent, left, going)]
+    changed, deleted, active = (ids[:_MOST] for ids in found)
+    return RunChanges(changed, deleted, active, now, all(len(ids) <= _MOST for ids in found))

@@ -1,0 +1,132 @@
+"""Which episodes of a run fit a filter: conditions on columns, and the indexes that can lead to few of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from mesocosm.store.filters import EpisodeFilter
+from mesocosm.store.rows import json_text, plain, primary_threshold, read_metrics
+from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs
+
+FEW = 2_000
+"""Episodes that are sorted in memory rather than looked for along the index of the order."""
+
+Columns = ReadOnlyColumnCollection[str, Any]
+Fitting = Callable[[Columns], list[ColumnElement[bool]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An episode filter, read for one run.
+
+    `leads` are conditions that an index of its own answers, each necessary for the filter. When
+    `whole`, there is one that is all of the filter. `straight`: its index also keeps the order of the plan.
+    """
+
+    run_id: str
+    wanted: EpisodeFilter
+    leads: tuple[ColumnElement[bool], ...]
+    whole: bool
+    straight: bool
+    fitting: Fitting
+
+    @property
+    def everything(self) -> bool:
+        """Whether all episodes fit."""
+        return not self.fitting(episodes.c)
+
+
+def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgres: bool) -> Choice:
+    """Read a filter for a run; `pass` and `fail` need the threshold of its primary metric."""
+    threshold = 0.0
+    if wanted.outcome in {"pass", "fail"}:
+        row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
+        threshold = 0.0 if row is None else primary_threshold(read_metrics(row.info, row.metrics)[0])
+
+    def fitting(column: Columns) -> list[ColumnElement[bool]]:
+        return _conditions(wanted, column, threshold, postgres=postgres)
+
+    leads = tuple(_leads(wanted, threshold))
+    ranged = wanted.score_low is not None or wanted.score_high is not None
+    given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text)
+    whole = sum(map(bool, given)) == len(leads) == 1
+    single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in {"worst", "missing"}
+    return Choice(run_id, wanted, leads, whole, whole and single, fitting)
+
+
+def few(connection: Connection, choice: Choice) -> Select[Any] | None:
+    """Return a query for the ids of at most FEW episodes among which all that fit are, None when there are more."""
+    for lead in choice.leads:
+        here = (episodes.c.run_id == choice.run_id, lead)
+        some = select(episodes.c.run_id).where(*here).limit(FEW + 1).subquery()
+        if (connection.scalar(select(func.count()).select_from(some)) or 0) <= FEW:
+            return select(episodes.c.id).where(*here)
+    return None
+
+
+def _conditions(
+    wanted: EpisodeFilter, column: Columns, threshold: float, *, postgres: bool
+) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.statuses:
+        found.append(column.status.in_([status.value for status in wanted.statuses]))
+    if wanted.causes:
+        found.append(column.failure_cause.in_(list(map(plain, wanted.causes))))
+    if wanted.task:
+        found.append(column.task_digest == plain(wanted.task))
+    if wanted.outcome:
+        found.append(_outcome(wanted.outcome, column, threshold))
+    if wanted.score_low is not None:
+        found.append(column.score >= wanted.score_low)
+    if wanted.score_high is not None:
+        found.append(column.score <= wanted.score_high)
+    if wanted.text:
+        found.append(_text(plain(wanted.text), column, postgres=postgres))
+    return found
+
+
+def _outcome(outcome: str, column: Columns, threshold: float) -> ColumnElement[bool]:
+    if outcome == "pass":
+        return and_(column.outcome == "scored", column.score > threshold)
+    if outcome == "fail":
+        return or_(column.outcome == "worst", column.score <= threshold)
+    return column.outcome == outcome  # type: ignore[no-any-return]
+
+
+def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
+    # SQLite's LIKE folds ASCII letters by itself.
+    written = json_text(text)[1:-1]
+    columns = (
+        (column.task_id, text),
+        (column.cluster, text),
+        (column.failure, written),
+        (column.terminal_info, written),
+    )
+    return or_(
+        *(
+            place.icontains(word, autoescape=True) if postgres else place.contains(word, autoescape=True)
+            for place, word in columns
+        )
+    )
+
+
+def _leads(wanted: EpisodeFilter, threshold: float) -> list[ColumnElement[bool]]:
+    column, found = episodes.c, list[ColumnElement[bool]]()
+    if wanted.task:
+        found.append(column.task_digest == plain(wanted.task))
+    if wanted.causes:
+        found.append(and_(CAUSED, column.failure_cause.in_(list(map(plain, wanted.causes)))))
+    if wanted.outcome in {"worst", "missing"}:
+        found.append(and_(UNSCORED, column.outcome == wanted.outcome))
+    if wanted.statuses and "completed" not in wanted.statuses:
+        found.append(and_(UNUSUAL, column.status.in_([status.value for status in wanted.statuses])))
+    if wanted.outcome == "pass":
+        found.append(column.score > threshold)
+    if wanted.score_low is not None or wanted.score_high is not None:
+        low, high = wanted.score_low, wanted.score_high
+        bounds = (None if low is None else column.score >= low, None if high is None else column.score <= high)
+        found.append(and_(*(bound for bound in bounds if bound is not None)))
+    return found
