@@ -1,18 +1,52 @@
 """`/v1/compare`: runs against each other."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+import msgspec
+from fastapi import APIRouter, Query, Response
 
-from mesocosm.platform.documents.comparison import Comparison
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.run import Run
+from mesocosm.engine.comparison import chosen, compare_runs, going_on
+from mesocosm.platform.answer import raw
+from mesocosm.platform.cache import Cache
+from mesocosm.platform.documents.comparison import Comparison, comparison_document
+from mesocosm.platform.documents.run import HighScore
+from mesocosm.platform.place import Results
+from mesocosm.store import SqlStore
+from mesocosm.store.standings import Standings
 
 router = APIRouter(prefix="/v1/compare", tags=["compare"])
 
+_cache = Cache()
 
-@router.get("")
+
+@router.get("", response_model=Comparison)
 def compare(
+    store: Results,
     run: Annotated[list[str], Query(min_length=2, max_length=20, description="ids; the first is the baseline")],
     metric: Annotated[str, Query(description="name of a metric; the primary one by default")] = "",
-) -> Comparison:
+) -> Response:
     """Compare two or more runs, paired by task where they share tasks."""
-    raise NotImplementedError
+    runs = chosen(store, run)
+    best = _best(store, runs)
+
+    def make() -> bytes:
+        document = comparison_document(compare_runs(store, runs, metric), best, Standings.of(store).played)
+        return document.__pydantic_serializer__.to_json(document)
+
+    if any(map(going_on, runs)):
+        return raw(make())
+    return raw(_cache.get(_key(store, runs, metric, best), make))
+
+
+def _best(store: SqlStore, runs: Sequence[Run]) -> dict[tuple[str, str], HighScore]:
+    found = store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs})
+    return {pair: HighScore(run_id=best.run_id, model=best.model, value=best.score) for pair, best in found.items()}
+
+
+def _key(store: SqlStore, runs: Sequence[Run], metric: str, best: dict[tuple[str, str], HighScore]) -> str:
+    """Return what changes whenever the answer would: the rows of the runs change with everything done to them."""
+    high = [(best[pair].run_id, best[pair].value) for pair in sorted(best)]
+    return digest_bytes(msgspec.json.encode([store.place, metric, runs, high]))

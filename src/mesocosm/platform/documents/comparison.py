@@ -1,12 +1,20 @@
 """Comparisons of runs as documents."""
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
+from mesocosm.engine import comparison
+from mesocosm.engine.pair import Contrast
 from mesocosm.platform.documents.document import Document, Json
-from mesocosm.platform.documents.metric import MetricDocument
-from mesocosm.platform.documents.run import RunSummary
+from mesocosm.platform.documents.metric import MetricDocument, metric_document
+from mesocosm.platform.documents.run import HighScore, RunSummary, run_summary
+from mesocosm.store.standings import Played
+
+Lookup = Callable[[str, Sequence[str]], Mapping[str, Played]]
+"""Returns what a run has played of some tasks, by task digest."""
 
 
 class Difference(Document):
@@ -96,3 +104,88 @@ class Comparison(Document):
     runs: list[RunSummary]
     differences: list[Difference]
     benchmarks: list[BenchmarkComparison]
+
+
+def comparison_document(
+    found: comparison.Comparison, best: Mapping[tuple[str, str], HighScore], played: Lookup
+) -> Comparison:
+    """Return a comparison as a document; `best` holds the best run of a benchmark by its id and digest."""
+    return Comparison(
+        runs=[run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in found.runs],
+        differences=[Difference(field=item.field, values=list(item.values)) for item in found.differences],
+        benchmarks=[_benchmark(group, played) for group in found.groups],
+    )
+
+
+def _benchmark(group: comparison.Group, played: Lookup) -> BenchmarkComparison:
+    return BenchmarkComparison(
+        benchmark=group.runs[0].benchmark,
+        benchmark_title=group.runs[0].benchmark_title,
+        metric="" if group.metric is None else group.metric.name,
+        metrics=list(group.names),
+        higher_is_better=group.metric is None or group.metric.higher_is_better,
+        runs=[run.id for run in group.runs],
+        scores=[None if score is None else metric_document(score) for score in group.scores],
+        same_content=group.same_content,
+        pairs=[_pair(pair, played) for pair in group.pairs],
+        note=group.note,
+    )
+
+
+def _pair(pair: comparison.Pair, played: Lookup) -> Pair:
+    found = pair.contrast
+    delta = found.delta
+    return Pair(
+        a=pair.a,
+        b=pair.b,
+        paired=found.paired,
+        mean_a=found.mean_a,
+        mean_b=found.mean_b,
+        delta=delta.value,
+        low=_finite(delta.low),
+        high=_finite(delta.high),
+        level=delta.level,
+        p_value=found.found.p_value,
+        p_adjusted=pair.p_adjusted,
+        test=found.found.test,
+        method=delta.method,
+        n_a=found.n_a,
+        n_b=found.n_b,
+        smallest_difference=None if found.smallest is None else _finite(found.smallest),
+        winner=pair.winner,
+        counts=TaskCounts(
+            a_better=found.counts.a_better,
+            b_better=found.counts.b_better,
+            same=found.counts.same,
+            flipped=found.counts.flipped,
+            only_a=found.counts.only_a,
+            only_b=found.counts.only_b,
+        ),
+        tasks=_tasks(pair, found, played),
+        density=[DensityCell(a=cell.a, b=cell.b, n=cell.n) for cell in found.density],
+    )
+
+
+def _tasks(pair: comparison.Pair, found: Contrast, played: Lookup) -> list[TaskPair]:
+    digests = [task.digest for task in found.tasks]
+    in_a, in_b = played(pair.a, digests), played(pair.b, digests)
+    listed = []
+    for task in found.tasks:
+        a, b = in_a.get(task.digest), in_b.get(task.digest)
+        either = a or b
+        listed.append(
+            TaskPair(
+                task_id=task.digest if either is None else either.task_id,
+                task_digest=task.digest,
+                a=task.a,
+                b=task.b,
+                flipped=task.flipped,
+                episode_a=None if a is None else a.episode_id,
+                episode_b=None if b is None else b.episode_id,
+            )
+        )
+    return listed
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

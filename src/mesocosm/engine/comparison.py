@@ -1,0 +1,223 @@
+"""Runs against each other: by benchmark, each with the first of its kind, from nothing but what the store holds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.configuration import Difference, differences
+from mesocosm.engine.metrics import measure
+from mesocosm.engine.pair import Contrast, Winner, contrast
+from mesocosm.engine.sample import Sample, Tasks, read_sample
+from mesocosm.stats import holm
+
+FEWEST, MOST = 2, 20
+"""How many runs can be compared at once."""
+
+_GOING_ON = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
+
+
+class Results(Protocol):
+    """What a comparison needs of the store."""
+
+    def get_run(self, run_id: str) -> Run:
+        """Return a run by id or unique prefix. Raises UnknownName."""
+        ...
+
+    def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes of a run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the benchmark."""
+
+    a: str
+    b: str
+    contrast: Contrast
+    p_adjusted: float
+    winner: Winner
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one benchmark, the baseline first, in one metric (None where they have none in common).
+
+    `names` are the metrics that can be asked for; `scores` the result of each run, None where it has none.
+    """
+
+    runs: tuple[Run, ...]
+    metric: Metric | None
+    names: tuple[str, ...]
+    scores: tuple[MetricResult | None, ...]
+    pairs: tuple[Pair, ...]
+    same_content: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two or more runs side by side."""
+
+    runs: tuple[Run, ...]
+    differences: tuple[Difference, ...]
+    groups: tuple[Group, ...]
+
+
+def compare(results: Results, run_ids: Sequence[str], metric: str = "", *, level: float = 0.95) -> Comparison:
+    """Compare 2 to 20 runs; those of one benchmark in pairs with the first of them.
+
+    `metric` is one of theirs, by default the primary one; a benchmark without it is compared in its primary one, and
+    says so. Every row of scores is read once. Raises UsageError for a wrong number of runs or one given twice,
+    UnknownName for a run or a metric that does not exist.
+    """
+    return compare_runs(results, chosen(results, run_ids), metric, level=level)
+
+
+def compare_runs(results: Results, runs: Sequence[Run], metric: str = "", *, level: float = 0.95) -> Comparison:
+    """Compare runs that `chosen` returned, as `compare` does."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.benchmark, []).append(run)
+    known = {name for members in groups.values() for name in _common(members)}
+    if metric and metric not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}")
+    found = tuple(_group(results, members, metric, level) for members in groups.values())
+    return Comparison(tuple(runs), differences(runs), found)
+
+
+def chosen(results: Results, run_ids: Sequence[str]) -> tuple[Run, ...]:
+    """Return the runs to compare, by id or unique prefix. Raises UsageError and UnknownName as `compare` does."""
+    if not FEWEST <= len(run_ids) <= MOST:
+        raise UsageError(f"{FEWEST} to {MOST} runs can be compared, not {len(run_ids)}")
+    runs = tuple(results.get_run(run_id) for run_id in run_ids)
+    ids = [run.id for run in runs]
+    twice = next((run_id for run_id in ids if ids.count(run_id) > 1), None)
+    if twice is not None:
+        raise UsageError(f"run {twice} was given twice; a run differs from others only")
+    return runs
+
+
+def metrics_of(run: Run) -> dict[str, Metric]:
+    """Return the metrics of a run by name: as its benchmark declared them, else as its results suggest."""
+    declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+    if declared:
+        return {metric.name: metric for metric in declared}
+    return {
+        result.name: Metric(
+            result.name,
+            result.name,
+            result.aggregation,
+            higher_is_better=result.higher_is_better,
+            primary=result.primary,
+        )
+        for result in run.metrics
+    }
+
+
+def _common(runs: Sequence[Run]) -> dict[str, Metric]:
+    """Return the metrics that all runs have, as the first one declares them."""
+    others = [metrics_of(run) for run in runs[1:]]
+    return {name: found for name, found in metrics_of(runs[0]).items() if all(name in other for other in others)}
+
+
+def _group(results: Results, runs: Sequence[Run], wanted: str, level: float) -> Group:
+    known = _common(runs)
+    primary = next((found for found in known.values() if found.primary), next(iter(known.values()), None))
+    metric = known.get(wanted, primary)
+    same_content = len({run.benchmark_digest for run in runs}) == 1
+    if metric is None:
+        notes = ["these runs have no metric in common"]
+        return Group(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
+    pairs, notes, scores = _measured(results, runs, metric, level)
+    if wanted and metric.name != wanted:
+        notes.insert(0, f"there is no metric {wanted} here, so this is {metric.name}")
+    if not same_content:
+        notes.append("the runs used different content of the benchmark")
+    if any(metrics_of(run)[metric.name] != metric for run in runs):
+        notes.append("the runs declare this metric differently; the first one's declaration holds for all")
+    if metric.aggregation not in {"mean", "pass_rate"}:
+        notes.append(f"the metric is a {metric.aggregation} of scores, while the test compares their means")
+    return Group(tuple(runs), metric, tuple(known), scores, pairs, same_content, _sentences(notes))
+
+
+Scores = tuple[MetricResult | None, ...]
+
+
+def _measured(
+    results: Results, runs: Sequence[Run], metric: Metric, level: float
+) -> tuple[tuple[Pair, ...], list[str], Scores]:
+    notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
+    scores = tuple(_score(results, run, metric) for run in runs)
+    if len(runs) == 1:
+        return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores
+    tasks = Tasks()
+    base = read_sample(results.score_rows(runs[0].id), metric, tasks)
+    pairs: list[Pair] = []
+    assumed = {base.worst}
+    for run in runs[1:]:
+        other = read_sample(results.score_rows(run.id), metric, tasks)
+        assumed.add(other.worst)
+        try:
+            found = contrast(base, other, tasks, higher_is_better=metric.higher_is_better, level=level)
+        except ValueError as error:
+            notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
+            continue
+        pairs.append(Pair(runs[0].id, run.id, found, found.found.p_value, "tie"))
+        notes += _kept_in_mind(runs[0], run, found)
+    if tasks.clustered:
+        notes.append("variants made from one item count as one item, so the interval is over items, not tasks")
+    if len(assumed - {None}) > 1:
+        notes.append("the benchmark declares no worst value, so failures count as the worst value of their own run")
+    return _adjusted(pairs, metric), notes, scores
+
+
+def _adjusted(pairs: Sequence[Pair], metric: Metric) -> tuple[Pair, ...]:
+    p_values = holm([pair.contrast.found.p_value for pair in pairs])
+    return tuple(
+        replace(pair, p_adjusted=p, winner=pair.contrast.winner(p, higher_is_better=metric.higher_is_better))
+        for pair, p in zip(pairs, p_values, strict=True)
+    )
+
+
+def _kept_in_mind(a: Run, b: Run, found: Contrast) -> Iterator[str]:
+    counts = found.counts
+    if not found.paired:
+        yield f"{_named(a)} and {_named(b)} share no scored task, so they are compared as independent samples"
+        return
+    common = counts.a_better + counts.b_better + counts.same
+    if 2 * common < common + max(counts.only_a, counts.only_b):
+        yield f"{_named(a)} and {_named(b)} share {common:,} tasks, less than half of what one of them scored"
+
+
+def _reason(a: Sample, b: Sample, error: ValueError) -> str:
+    if a.scored and b.scored:
+        return str(error)
+    return f"the {'second' if a.scored else 'first'} has no scored task"
+
+
+def _score(results: Results, run: Run, metric: Metric) -> MetricResult | None:
+    """Return the stored result; of a run that is still going on, and has none, what its episodes give so far."""
+    if going_on(run):
+        return measure([metric], results.score_rows(run.id), run.counts.planned)[0]
+    return next((result for result in run.metrics if result.name == metric.name), None)
+
+
+def going_on(run: Run) -> bool:
+    """Return whether more episodes of a run may be stored at any moment."""
+    return run.status in _GOING_ON
+
+
+def _named(run: Run) -> str:
+    return run.name or run.id
+
+
+def _sentences(notes: Sequence[str]) -> str:
+    return "".join(f"{note[0].upper()}{note[1:]}. " for note in notes).strip()

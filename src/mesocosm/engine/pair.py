@@ -1,0 +1,266 @@
+"""One run against another in one metric: the difference with its interval and test, and the tasks behind it."""
+
+import heapq
+import math
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from mesocosm.engine.sample import Sample, Tasks
+from mesocosm.stats import (
+    Interval,
+    Significance,
+    fewest_pairs,
+    fisher,
+    mcnemar,
+    moments,
+    newcombe,
+    newcombe_paired,
+    sign_flip,
+    smallest_difference,
+    smallest_difference_unpaired,
+    smallest_flip_difference,
+    smallest_rate_difference,
+    student,
+    welch,
+    welch_interval,
+)
+
+SHOWN = 2_000
+"""Tasks that a pair lists."""
+
+CELLS = 20
+"""Cells of the density along each side."""
+
+_RESAMPLES, _FEWEST_RESAMPLES, _SIGNS = 10_000, 1_000, 100_000_000
+"""Resamples of the permutation test: fewer where 10,000 would need more than so many random signs."""
+
+_EXACT_TASKS = 200_000
+"""Up to so many tasks of both runs Fisher's exact test is affordable."""
+
+Winner = Literal["a", "b", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPair:
+    """One task in both runs: means over its trials, None where it has no value; `flipped` as in TaskCounts."""
+
+    digest: str
+    a: float | None
+    b: float | None
+    flipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Tasks by the run that did better, those that flipped between pass and fail, those that one run alone scored.
+
+    A task passes when more than half of its trials do; scores that are not pass or fail flip nothing.
+    """
+
+    a_better: int
+    b_better: int
+    same: int
+    flipped: int
+    only_a: int
+    only_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How many tasks have about these values in both runs."""
+
+    a: float
+    b: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Run b against run a: `delta` is the mean of b minus the mean of a over `n_a` and `n_b` independent items.
+
+    `smallest` is the difference that so many items would have shown with 80 % power: infinite when none, None when
+    the scores do not vary.
+    """
+
+    paired: bool
+    mean_a: float
+    mean_b: float
+    delta: Interval
+    found: Significance
+    n_a: int
+    n_b: int
+    smallest: float | None
+    counts: TaskCounts
+    tasks: tuple[TaskPair, ...]
+    density: tuple[Cell, ...]
+
+    def winner(self, p_value: float, *, higher_is_better: bool) -> Winner:
+        """Return the better run, or "tie" unless the interval excludes 0 and `p_value` (adjusted) agrees."""
+        if not self.delta.excludes(0) or p_value > 1 - self.delta.level:
+            return "tie"
+        return "b" if (self.delta.value > 0) == higher_is_better else "a"
+
+
+def contrast(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Contrast:
+    """Compare run b with run a, by the tasks that both scored; where there is none, as independent samples.
+
+    The statistics are those of `stats.paired_difference` and `stats.unpaired_difference`, computed on arrays because a
+    million mappings of one value each cost seconds. Variants of one item count as one item. Raises ValueError when one
+    has no value at all, or a difference is beyond what can be computed with.
+    """
+    count = len(tasks.digests)
+    a.fill(count)
+    b.fill(count)
+    common = array("q", (place for place in range(count) if a.sizes[place] and b.sizes[place]))
+    if not common:
+        return _unpaired(a, b, tasks, level)
+    x, y = _items(a, tasks, common), _items(b, tasks, common)
+    n = len(x)
+    pass_fail = a.binary and b.binary
+    delta, found, smallest = _paired(y, x, pass_fail, level)
+    means = _task_means(a, common), _task_means(b, common)
+    flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
+    if not pass_fail:
+        flips = []
+    only = a.scored - len(common), b.scored - len(common)
+    listed = _listed(means, common, flips, tasks)
+    return Contrast(
+        paired=True,
+        mean_a=math.fsum(x) / n,
+        mean_b=math.fsum(y) / n,
+        delta=delta,
+        found=found,
+        n_a=n,
+        n_b=n,
+        smallest=smallest,
+        counts=_counts(means, len(flips), only, higher_is_better=higher_is_better),
+        tasks=(*listed, *_alone(a, b, tasks, SHOWN - len(listed))),
+        density=_density(*means),
+    )
+
+
+def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float) -> Contrast:
+    every = range(len(tasks.digests))
+    x = _items(a, tasks, [place for place in every if a.sizes[place]])
+    y = _items(b, tasks, [place for place in every if b.sizes[place]])
+    if not x or not y:
+        raise ValueError(f"run {'b' if x else 'a'} has no scored task; there is nothing to compare")
+    delta, found, smallest = _independent(y, x, a.binary and b.binary, level)
+    return Contrast(
+        paired=False,
+        mean_a=math.fsum(x) / len(x),
+        mean_b=math.fsum(y) / len(y),
+        delta=delta,
+        found=found,
+        n_a=len(x),
+        n_b=len(y),
+        smallest=smallest,
+        counts=TaskCounts(0, 0, 0, 0, a.scored, b.scored),
+        tasks=(),
+        density=(),
+    )
+
+
+Shown = tuple[Interval, Significance, float | None]
+
+
+def _paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
+    n = len(x)
+    if pass_fail and _is_whole(x) and _is_whole(y):
+        both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
+        only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
+        interval = newcombe_paired(both, only_x, only_y, n - both - only_x - only_y, level)
+        return interval, mcnemar(only_x, only_y), smallest_flip_difference((only_x + only_y) / n, n, level=level)
+    differences = array("d", (one - other for one, other in zip(x, y, strict=True)))
+    interval = student(differences, level)
+    resamples = max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // n))
+    sd = moments(differences).sd
+    smallest = None if not sd else smallest_difference(sd, n, level=level)
+    return interval, sign_flip(differences, resamples=resamples), math.inf if n < fewest_pairs(level) else smallest
+
+
+def _independent(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
+    n_x, n_y = len(x), len(y)
+    if pass_fail and _is_whole(x) and _is_whole(y) and n_x + n_y <= _EXACT_TASKS:
+        passed_x, passed_y = int(sum(x)), int(sum(y))
+        rate = (passed_x + passed_y) / (n_x + n_y)
+        interval = newcombe(passed_x, n_x, passed_y, n_y, level)
+        smallest = smallest_rate_difference(rate, n_x, n_y, level=level)
+        return interval, fisher(passed_x, n_x, passed_y, n_y), smallest
+    one, other = moments(x), moments(y)
+    told = min(n_x, n_y) < 2 or one.sd > 0 or other.sd > 0
+    least = smallest_difference_unpaired(one.sd, n_x, other.sd, n_y, level=level) if told else None
+    return welch_interval(one, other, level), welch(one, other), least
+
+
+def _is_whole(shares: Sequence[float]) -> bool:
+    return all(share in (0.0, 1.0) for share in shares)
+
+
+def _items(sample: Sample, tasks: Tasks, places: Sequence[int]) -> "array[float]":
+    """Return the mean of each item over the values of all its variants."""
+    if not tasks.clustered:
+        return _task_means(sample, places)
+    sums: dict[int, float] = {}
+    sizes: dict[int, int] = {}
+    for place in places:
+        item = tasks.clusters[place]
+        sums[item] = sums.get(item, 0.0) + sample.sums[place]
+        sizes[item] = sizes.get(item, 0) + sample.sizes[place]
+    return array("d", (total / size for total, size in zip(sums.values(), sizes.values(), strict=True)))
+
+
+def _task_means(sample: Sample, places: Sequence[int]) -> "array[float]":
+    sums, sizes = sample.sums, sample.sizes
+    return array("d", (sums[place] / sizes[place] for place in places))
+
+
+Means = tuple[Sequence[float], Sequence[float]]
+
+
+def _counts(means: Means, flipped: int, only: tuple[int, int], *, higher_is_better: bool) -> TaskCounts:
+    below = sum(1 for a, b in zip(*means, strict=True) if a < b)
+    above = sum(1 for a, b in zip(*means, strict=True) if a > b)
+    better = (above, below) if higher_is_better else (below, above)
+    return TaskCounts(*better, len(means[0]) - above - below, flipped, *only)
+
+
+def _listed(means: Means, places: Sequence[int], flips: Sequence[int], tasks: Tasks) -> list[TaskPair]:
+    """Return the flipped tasks, then the others, each with the largest difference first, then in the plan's order."""
+    a, b = means
+
+    def apart(i: int) -> float:
+        return abs(a[i] - b[i])
+
+    flipped = set(flips)
+    chosen = heapq.nlargest(SHOWN, flips, key=apart)
+    others = (i for i in range(len(a)) if i not in flipped)
+    chosen += heapq.nlargest(SHOWN - len(chosen), others, key=apart)
+    return [TaskPair(tasks.digests[places[i]], a[i], b[i], i in flipped) for i in chosen]
+
+
+def _alone(a: Sample, b: Sample, tasks: Tasks, room: int) -> list[TaskPair]:
+    """Return tasks that one run alone has scored, at most `room`."""
+    places = (place for place in range(len(tasks.digests)) if bool(a.sizes[place]) != bool(b.sizes[place]))
+    return [
+        TaskPair(tasks.digests[place], a.mean(place), b.mean(place), flipped=False) for place in islice(places, room)
+    ]
+
+
+def _density(a: Sequence[float], b: Sequence[float]) -> tuple[Cell, ...]:
+    """Count tasks by both values: as they are where there are few different ones, else in equal cells."""
+    few = len({*islice(a, 1_000)} | {*islice(b, 1_000)}) <= CELLS and len({*a} | {*b}) <= CELLS
+    if few:
+        return tuple(Cell(x, y, n) for (x, y), n in sorted(Counter(zip(a, b, strict=True)).items()))
+    low, high = min(map(min, (a, b))), max(map(max, (a, b)))
+    # Values too close for twenty cells between them share the first one.
+    width = (high - low) / CELLS or 1.0
+    cells = Counter(
+        (min(int((x - low) / width), CELLS - 1), min(int((y - low) / width), CELLS - 1))
+        for x, y in zip(a, b, strict=True)
+    )
+    return tuple(Cell(low + (i + 0.5) * width, low + (j + 0.5) * width, n) for (i, j), n in sorted(cells.items()))

@@ -1,0 +1,119 @@
+"""The values of one metric in one run, task by task, kept in arrays: a million of them fit."""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.score import Metric
+from mesocosm.engine.metrics import declared_worst
+from mesocosm.stats import usable
+
+
+@dataclass(slots=True)
+class Tasks:
+    """The tasks of several runs, numbered in the order in which they were met.
+
+    `digests` are their names, `clusters` the number of the item that each is a variant of: a task that is no variant is
+    an item of its own.
+    """
+
+    digests: list[str] = field(default_factory=list)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    places: dict[str, int] = field(default_factory=dict)
+    items: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether any task is a variant of an item."""
+        return bool(self.items)
+
+    def place(self, digest: str, cluster: str) -> int:
+        """Return the number of a task; a new one gets the next."""
+        found = self.places.get(digest)
+        if found is not None:
+            return found
+        place = self.places[digest] = len(self.digests)
+        self.digests.append(digest)
+        # Below zero, so that no item takes the number of a task.
+        self.clusters.append(self.items.setdefault(cluster, -1 - len(self.items)) if cluster else place)
+        return place
+
+
+@dataclass(slots=True)
+class Sample:
+    """One run in one metric: `sums` of values and `sizes` (scored trials) by the number of the task.
+
+    Both may be shorter than the list of tasks, where other runs have more. `binary` tells that every value is 0 or 1,
+    as they are for pass rates: a value above the threshold is 1. `worst` is the score that a failure of the agent
+    counted as, None without such failures or when nothing tells it; `missing` episodes have no value.
+    """
+
+    sums: "array[float]"
+    sizes: "array[int]"
+    binary: bool = True
+    worst: float | None = None
+    missing: int = 0
+
+    @property
+    def scored(self) -> int:
+        """How many tasks have a value."""
+        return len(self.sizes) - self.sizes.count(0)
+
+    def mean(self, place: int) -> float | None:
+        """Return the mean over the trials of a task, None where it has no value."""
+        size = self.sizes[place] if place < len(self.sizes) else 0
+        return self.sums[place] / size if size else None
+
+    def fill(self, count: int) -> None:
+        """Make room for `count` tasks."""
+        missing = count - len(self.sizes)
+        if missing > 0:
+            self.sums.extend(array("d", bytes(8 * missing)))
+            self.sizes.extend(array("q", bytes(8 * missing)))
+
+
+def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sample:
+    """Return the values of `metric` in streamed scores; new tasks are added to `tasks`.
+
+    A failure of the agent counts as the metric's worst value and a missing one is left out, as in `metrics.measure`.
+    """
+    score, place_of, missing = metric.score, tasks.place, 0
+    values, places = array("d"), array("q")
+    worst_places: array[int] = array("q")
+    for digest, cluster, _, name, value, _, worst in rows:
+        if name != score:
+            continue
+        if value is not None and usable(value):
+            values.append(value)
+            places.append(place_of(digest, cluster))
+        elif worst:
+            worst_places.append(place_of(digest, cluster))
+        else:
+            missing += 1
+    assumed = _worst(metric, values) if worst_places else None
+    if assumed is None:
+        missing += len(worst_places)
+    else:
+        values.extend([assumed] * len(worst_places))
+        places.extend(worst_places)
+    if metric.aggregation == "pass_rate":
+        values = array("d", (value > metric.threshold for value in values))
+    sample = Sample(array("d"), array("q"), all(value in (0.0, 1.0) for value in values), assumed, missing)
+    sample.fill(len(tasks.digests))
+    sums, sizes = sample.sums, sample.sizes
+    for place, value in zip(places, values, strict=True):
+        sums[place] += value
+        sizes[place] += 1
+    return sample
+
+
+def _worst(metric: Metric, values: "array[float]") -> float | None:
+    declared = declared_worst(metric)
+    if metric.aggregation == "pass_rate" or not values:
+        return declared
+    # A bound may be meant for one step, and the sum of an episode lie beyond it.
+    seen = min(values) if metric.higher_is_better else max(values)
+    if declared is None:
+        return seen
+    return min(seen, declared) if metric.higher_is_better else max(seen, declared)
