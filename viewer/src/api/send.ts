@@ -1,0 +1,34 @@
+/** One exchange with a server that speaks JSON. */
+import { noteReachable } from './connection'
+import { ApiError, errorOf } from './error'
+
+/** Send a request and return the JSON of its answer (nothing for 204); throws `ApiError`, or the abort's own error. */
+export async function send(method: string, address: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+  const headers: Record<string, string> = { accept: 'application/json' }
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  let response: Response
+  try {
+    response = await fetch(address, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    noteReachable(false)
+    throw new ApiError(0, 'unreachable', 'The server does not answer. Is `mesocosm view` still running?')
+  }
+  noteReachable(true)
+  if (!response.ok) throw await errorOf(response)
+  return response.status === 204 ? undefined : await parsed(response)
+}
+
+async function parsed(response: Response): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new ApiError(response.status, 'unreadable', 'The answer is not JSON.')
+    throw error
+  }
+}

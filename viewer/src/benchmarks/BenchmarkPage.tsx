@@ -1,0 +1,6 @@
+import { Page } from '../parts/Page'
+
+/** The Benchmark page. */
+export function BenchmarkPage() {
+  return <Page title="Benchmark" />
+}

@@ -1,0 +1,6 @@
+import { Page } from '../parts/Page'
+
+/** The Episode page. */
+export function EpisodePage() {
+  return <Page title="Episode" />
+}

@@ -1,0 +1,30 @@
+import { useEffect, useRef } from 'react'
+import { register } from './registry'
+
+/** More about a shortcut. */
+export interface ShortcutOptions {
+  /** Heading in the list of shortcuts. */
+  group?: string
+  /** False while it does not apply. */
+  enabled?: boolean
+}
+
+/**
+ * A keyboard shortcut while the component is shown. `keys` is `KeyboardEvent.key` (`j`, `Enter`, `ArrowDown`, `?`) or two of
+ * them with a space between (`g r`). Typing in fields, modified keys and open dialogs never trigger it.
+ */
+export function useShortcut(
+  keys: string,
+  label: string,
+  action: (event: KeyboardEvent) => void,
+  { group = 'This page', enabled = true }: ShortcutOptions = {},
+): void {
+  const latest = useRef(action)
+  useEffect(() => {
+    latest.current = action
+  }, [action])
+  useEffect(() => {
+    if (!enabled) return
+    return register({ keys, label, group, action: (event) => latest.current(event) })
+  }, [keys, label, group, enabled])
+}

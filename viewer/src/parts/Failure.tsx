@@ -1,0 +1,39 @@
+import { ApiError } from '../api/error'
+import { Button } from './Button'
+import styles from './Failure.module.css'
+import { Icon } from './Icon'
+
+/** What went wrong and what can be done. */
+export interface FailureProps {
+  error: unknown
+  /** What was tried, as a sentence start: "The runs could not be read". */
+  title?: string
+  onRetry?: () => void
+}
+
+/** An error in the place of what it kept from being shown. */
+export function Failure({ error, title = 'That did not work', onRetry }: FailureProps) {
+  return (
+    <div className={styles.failure} role="alert">
+      <Icon name="error" />
+      <div className={styles.words}>
+        <strong>{title}</strong>
+        <p>{error instanceof Error ? error.message : String(error)}</p>
+        {advice(error) && <p className={styles.advice}>{advice(error)}</p>}
+        {onRetry && (
+          <Button icon="refresh" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function advice(error: unknown): string {
+  if (!(error instanceof ApiError)) return ''
+  if (error.status === 0) return 'Start it again with `mesocosm view`; this page goes on by itself.'
+  if (error.status === 404) return 'It may have been deleted, or the address was cut off when it was copied.'
+  if (error.status === 409) return 'The run is in use by another process; wait for it or stop it first.'
+  return error.status >= 500 ? 'The terminal in which the server runs says more.' : ''
+}

@@ -1,0 +1,6 @@
+import { Page } from '../parts/Page'
+
+/** The Run page. */
+export function RunPage() {
+  return <Page title="Run" />
+}
