@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { activeFilters, direction, nextSort, readRunsSearch, runsQuery, toggled, unfiltered } from './search'
+import { runFixture } from './runFixture'
+import { activeFilters, direction, matches, nextSort, readRunsSearch, runsQuery, toggled, unfiltered } from './search'
 
 describe('reading the URL', () => {
   it('leaves out what cannot be understood', () => {
@@ -69,5 +70,22 @@ describe('sorting', () => {
     expect(direction(undefined, 'created_at')).toBe('descending')
     expect(direction('model', 'model')).toBe('ascending')
     expect(direction('model', 'score')).toBe('none')
+  })
+})
+
+describe('whether a new run is in the list', () => {
+  const run = runFixture({ model: 'openai/small', tags: ['sweep'], state: 'running' })
+
+  it.each([
+    [{}, true],
+    [{ state: ['failed', 'running'] }, true],
+    [{ state: ['failed'] }, false],
+    [{ tag: ['sweep'], model: ['openai/small'] }, true],
+    [{ tag: ['nightly'] }, false],
+    [{ group: ['g'] }, false],
+    [{ q: 'SMALL  word' }, true],
+    [{ q: 'small nothing' }, false],
+  ] as const)('%j: %s', (search, answer) => {
+    expect(matches(run, readRunsSearch(search))).toBe(answer)
   })
 })

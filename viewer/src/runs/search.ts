@@ -96,6 +96,36 @@ export function toggled(search: RunsSearch, filter: RunFilter | 'q', value: stri
   return compact({ ...search, [filter]: next })
 }
 
+/** What the filters look at in a run. */
+type Filtered = Record<
+  'id' | 'name' | 'state' | 'benchmark' | 'benchmark_title' | 'model' | 'agent' | 'kind',
+  string
+> & {
+  tags: readonly string[]
+  group_id: string | null
+}
+
+/** Whether a run that the server has not sorted in yet would be in the list. */
+export function matches(run: Filtered, search: RunsSearch): boolean {
+  const { id, name, state, benchmark, benchmark_title, model, agent, kind, tags, group_id } = run
+  const allowed: [readonly string[] | undefined, readonly (string | null)[]][] = [
+    [search.state, [state]],
+    [search.benchmark, [benchmark]],
+    [search.model, [model]],
+    [search.agent, [agent]],
+    [search.kind, [kind]],
+    [search.tag, tags],
+    [search.group, [group_id]],
+  ]
+  if (!allowed.every(([wanted, values]) => wanted === undefined || wanted.some((one) => values.includes(one))))
+    return false
+  const text = [id, name, benchmark, benchmark_title, model, agent, ...tags].join(' ').toLowerCase()
+  return (search.q ?? '')
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word))
+}
+
 /** The search without its filters; order and columns stay. */
 export function unfiltered(search: RunsSearch): RunsSearch {
   return compact({ sort: search.sort, columns: search.columns, attempts: search.attempts })

@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest'
+import { modelWords } from './model'
+
+it.each([
+  ['openai/small@http://127.0.0.1:8771/v1', { name: 'openai/small', server: '127.0.0.1:8771' }],
+  ['builtin/random', { name: 'builtin/random', server: '' }],
+  ['me@home', { name: 'me@home', server: '' }],
+  ['', { name: '', server: '' }],
+])('%s', (model, words) => {
+  expect(modelWords(model)).toEqual(words)
+})

@@ -1,0 +1,15 @@
+/** Names of models as they fit into a row. */
+
+/** A model's name in two parts: who it is, and the server that it is asked at (empty when that goes without saying). */
+export interface ModelWords {
+  name: string
+  server: string
+}
+
+/** `openai/small@http://127.0.0.1:8771/v1` is `openai/small` at `127.0.0.1:8771`. */
+export function modelWords(model: string): ModelWords {
+  const found = /^(.*?)@(https?:\/\/[^\s]*)$/.exec(model)
+  if (!found) return { name: model, server: '' }
+  const [, name = model, url = ''] = found
+  return { name, server: url.replace(/^https?:\/\//, '').replace(/\/.*$/, '') }
+}

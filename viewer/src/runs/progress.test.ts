@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest'
+import { countWords, doneShare, secondsLeft } from './progress'
+import { runFixture } from './runFixture'
+
+const counts = { planned: 0, completed: 0, truncated: 0, timeout: 0, failed: 0, done: 0, owed: 0 }
+
+describe('progress', () => {
+  it('is the part that is done', () => {
+    expect(doneShare(runFixture())).toBe(0.5)
+    expect(doneShare(runFixture({ counts }))).toBe(0)
+  })
+
+  it('goes on as it did', () => {
+    expect(secondsLeft(runFixture())).toBe(60)
+    expect(secondsLeft(runFixture({ state: 'stopped' }))).toBeNull()
+    expect(secondsLeft(runFixture({ counts: { ...counts, planned: 9, owed: 9 } }))).toBeNull()
+  })
+
+  it('is told with what went wrong', () => {
+    expect(countWords(runFixture())).toBe('50 of 100 episodes done, 1 failed, 1 truncated, about 1m 00s left')
+  })
+})

@@ -1,0 +1,40 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
+import { useLive } from '../api/live'
+import { source } from '../api/source'
+import { arrivals, type Change, type Page, patchedPage } from './page'
+import { matches, type RunsSearch } from './search'
+
+const NAMES = ['runs']
+
+/** Put live changes into the lists that are held, in place; return the ids of runs of the search begun after `readAt`. */
+export function useRunChanges(search: RunsSearch, readAt: number): { arrived: readonly string[]; forget: () => void } {
+  const client = useQueryClient()
+  const [arrived, setArrived] = useState<readonly string[]>([])
+  const receive = useCallback(
+    ({ data }: { data: unknown }) => {
+      const change = data as Change
+      const held = client.getQueriesData<Page>({ queryKey: ['/v1/runs', null] })
+      const known = new Set(held.flatMap(([, page]) => page?.items.map((run) => run.id) ?? []))
+      for (const [key, page] of held) {
+        if (page === undefined) continue
+        const patched = patchedPage(page, change)
+        if (patched !== page) client.setQueryData(key, patched, { updatedAt: client.getQueryState(key)?.dataUpdatedAt })
+      }
+      const gone = new Set(change.deleted)
+      const wanted = { ...change, runs: change.runs.filter((run) => matches(run, search)) }
+      const fresh = arrivals(wanted, known, readAt - CLOCKS)
+      setArrived((before) => {
+        const next = [...new Set([...before, ...fresh])].filter((id) => !gone.has(id))
+        return next.length === before.length && next.every((id, index) => id === before[index]) ? before : next
+      })
+    },
+    [client, readAt, search],
+  )
+  useLive(source.live ? '/v1/live' : null, NAMES, receive)
+  const forget = useCallback(() => setArrived([]), [])
+  return { arrived, forget }
+}
+
+/** How much the clocks of page and server may differ, ms: they are on one machine, or nearly. */
+const CLOCKS = 2_000
