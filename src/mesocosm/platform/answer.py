@@ -2,6 +2,7 @@
 
 from fastapi import Request, Response
 
+from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.documents.document import Document
 
 MOVING = "no-store"
@@ -14,18 +15,25 @@ FOREVER = "private, max-age=31536000, immutable"
 """For what has its digest in its name."""
 
 
-def answer(document: Document) -> Response:
-    """Return a document that may be different the next moment."""
-    return raw(document.__pydantic_serializer__.to_json(document))
+def answer(document: Document, tag: str | None = None) -> Response:
+    """Return a document, as `raw` does."""
+    return raw(document.__pydantic_serializer__.to_json(document), tag)
 
 
 def raw(data: bytes, tag: str | None = None) -> Response:
-    """Return JSON; with a `tag` it may be kept and asked for again."""
+    """Return JSON that may be different the next moment; with a `tag` it may be kept and asked for again."""
     response = Response(data, media_type="application/json")
     response.headers["Cache-Control"] = MOVING if tag is None else SETTLED
     if tag is not None:
         response.headers["ETag"] = tag
     return response
+
+
+def settled(request: Request, document: Document) -> Response:
+    """Return a document of something that has ended: 304 when the client has just this one."""
+    data = document.__pydantic_serializer__.to_json(document)
+    tag = f'W/"{digest_bytes(data)}"'
+    return known(request, tag) or raw(data, tag)
 
 
 def known(request: Request, tag: str | None) -> Response | None:

@@ -9,7 +9,8 @@ from fastapi import FastAPI
 
 from mesocosm import __version__
 from mesocosm.platform import pages
-from mesocosm.platform.api import benchmarks, compare, episodes, runs
+from mesocosm.platform.api import actions, benchmarks, blobs, compare, episodes, export, health, live, runs
+from mesocosm.platform.compress import Compress
 from mesocosm.platform.errors import RESPONSES, add_handlers
 from mesocosm.platform.guard import Guard
 from mesocosm.store import SqlStore
@@ -35,9 +36,10 @@ def create_app(store: SqlStore | None = None, *, names: Iterable[str] = (), view
     )
     app.state.store = store
     app.state.viewer = viewer or pages.built_viewer()
-    for resource in (runs, episodes, compare, benchmarks, pages):
+    for resource in (runs, actions, live, export, episodes, blobs, compare, benchmarks, health, pages):
         app.include_router(resource.router)
     add_handlers(app)
+    app.add_middleware(Compress)
     app.add_middleware(Guard, names=tuple(names))
     return app
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.platform.app import create_app
+from mesocosm.platform.live import Live
 from mesocosm.store import SqlStore
 
 DEFAULT_HOST = "127.0.0.1"
@@ -64,8 +66,9 @@ def url_of(listening: socket.socket, host: str = DEFAULT_HOST) -> str:
 class Server(uvicorn.Server):
     """A server that ends without waiting for streams which never end by themselves."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._app = app
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -73,6 +76,13 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then everything else."""
+        live = getattr(self._app.state, "live", None)
+        if isinstance(live, Live):
+            live.close()
+        await super().shutdown(sockets)
 
 
 def serve(
@@ -99,8 +109,9 @@ def new_server(
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
     """Return a server of `store` that is not running yet; setting `should_exit` ends it from another thread."""
+    app = create_app(store, names=[host], viewer=viewer)
     config = uvicorn.Config(
-        create_app(store, names=[host], viewer=viewer),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -110,4 +121,4 @@ def new_server(
         timeout_keep_alive=30,
         ws="none",
     )
-    return Server(config, ready)
+    return Server(app, config, ready)

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
-from mesocosm.platform.answer import answer, raw
-from mesocosm.platform.api.runs import primary_score
+from mesocosm import __version__
+from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.platform.answer import answer, known, raw, settled
 from mesocosm.platform.documents.episode import (
     CallDocument,
     EpisodeDetail,
@@ -15,49 +16,74 @@ from mesocosm.platform.documents.episode import (
     episode_detail,
 )
 from mesocosm.platform.documents.query import EpisodeFilterQuery, EventQuery, StepQuery
-from mesocosm.platform.documents.run import run_summary
+from mesocosm.platform.episode_list import episode_filter, episode_sort
+from mesocosm.platform.outline import step_page
 from mesocosm.platform.place import Results
-from mesocosm.platform.trace import read_lines
+from mesocosm.platform.run_list import summaries
+from mesocosm.platform.trace import event_page, read_call
+from mesocosm.store import SqlStore
+from mesocosm.store.rows import primary_score
 
 router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
 
 @router.get("/{episode_id}", response_model=EpisodeDetail)
-def get_episode(episode_id: str, store: Results) -> Response:
+def get_episode(episode_id: str, request: Request, store: Results) -> Response:
     """Return one episode, by its id or a unique beginning of it."""
     episode = store.episode(episode_id)
-    run = store.get_run(episode.run_id)
-    return answer(episode_detail(episode, primary_score(run), run_summary(run), store.artifacts(run.id)))
+    detail = read_episode(store, episode)
+    return settled(request, detail) if episode.status in FINISHED else answer(detail)
 
 
 @router.get("/{episode_id}/neighbours", response_model=Neighbours)
 def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()], store: Results) -> Response:
     """Return the episodes before and after one, under a filter and an order."""
-    raise NotImplementedError
+    episode = store.episode(episode_id)
+    before, after = store.neighbours(episode.id, episode_filter(query), episode_sort(query))
+    return answer(Neighbours(previous=before, next=after))
 
 
 @router.get("/{episode_id}/events", response_model=EventPage)
-def list_events(episode_id: str, query: Annotated[EventQuery, Query()], store: Results) -> Response:
+def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request: Request, store: Results) -> Response:
     """Return events of an episode."""
     episode = store.episode(episode_id)
-    start = query.start
-    if query.step is not None:
-        first = next(store.events_of_step(episode.id, query.step), None)
-        start = episode.events if first is None else first.seq
-    lines = read_lines(store, episode.id, start, query.limit)
-    end = start + len(lines)
-    following = str(end).encode() if end < episode.events else b"null"
-    data = b'{"items":[%b],"next":%b,"total":%d}' % (b",".join(lines), following, episode.events)
-    return raw(data)
+    tag = trace_tag(episode)
+    return known(request, tag) or raw(event_page(store, episode, query), tag)
 
 
 @router.get("/{episode_id}/steps", response_model=StepPage)
-def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], store: Results) -> Response:
+def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: Request, store: Results) -> Response:
     """Return an outline of the steps of an episode."""
-    raise NotImplementedError
+    episode = store.episode(episode_id)
+    tag = trace_tag(episode)
+    return known(request, tag) or answer(step_page(store, episode, query.start, query.limit), tag)
 
 
 @router.get("/{episode_id}/calls/{seq}", response_model=CallDocument)
-def get_call(episode_id: str, seq: int, store: Results) -> Response:
-    """Return a model call with its whole request and reply; `seq` is the position of its event."""
-    raise NotImplementedError
+def get_call(
+    episode_id: str,
+    seq: Annotated[int, Path(description="position of the event of the call")],
+    request: Request,
+    store: Results,
+) -> Response:
+    """Return a model call with its whole request and reply."""
+    episode = store.episode(episode_id)
+    tag = trace_tag(episode)
+    return known(request, tag) or answer(read_call(store, episode, seq), tag)
+
+
+def read_episode(store: SqlStore, episode: Episode) -> EpisodeDetail:
+    """Return everything that the store has of an episode but its events."""
+    run = store.get_run(episode.run_id)
+    (summary,) = summaries(store, [run])
+    return episode_detail(episode, primary_score(run.info, run.metrics), summary, store.artifacts(run.id))
+
+
+def trace_tag(episode: Episode) -> str | None:
+    """Return what names the trace of an episode, made from its row alone; None while the trace may grow.
+
+    What was recorded of a finished episode never changes; another version may tell it in other words.
+    """
+    if episode.status not in FINISHED:
+        return None
+    return f'W/"{__version__}-{episode.id}-{episode.events}-{episode.ended_at}"'

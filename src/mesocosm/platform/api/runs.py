@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.core.run import Run
-from mesocosm.engine.metrics import so_far
-from mesocosm.platform.answer import answer
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.platform.answer import answer, settled
 from mesocosm.platform.commands import reproduction
-from mesocosm.platform.documents.episode import EpisodePage, episode_summary
+from mesocosm.platform.documents.episode import EpisodePage
 from mesocosm.platform.documents.query import EpisodeQuery, RunQuery
 from mesocosm.platform.documents.run import (
     RunDetail,
@@ -17,58 +16,66 @@ from mesocosm.platform.documents.run import (
     RunPage,
     RunSeries,
     run_detail,
-    run_summary,
+    series_document,
 )
+from mesocosm.platform.episode_list import episode_page
+from mesocosm.platform.figures import FigureBook
 from mesocosm.platform.place import Results
+from mesocosm.platform.run_list import facets, high_score, run_page
+from mesocosm.platform.work import workplace
 from mesocosm.store import SqlStore
+from mesocosm.store.rows import primary_score
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+ENDED = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.STOPPED})
+
+_book = FigureBook()
 
 
 @router.get("", response_model=RunPage)
 def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
     """Return a page of runs."""
-    page = store.list_runs(cursor=query.cursor, limit=query.limit, text=query.q, sort=query.sort)
-    items = [run_summary(run) for run in page.items]
-    return answer(RunPage(items=items, cursor=page.cursor, total=len(items), total_exact=page.cursor is None))
+    return answer(run_page(store, query))
 
 
 @router.get("/facets", response_model=RunFacets)
 def run_facets(store: Results) -> Response:
     """Return the values that runs can be filtered by."""
-    raise NotImplementedError
+    return answer(facets(store))
 
 
 @router.get("/{run_id}", response_model=RunDetail)
-def get_run(run_id: str, store: Results) -> Response:
+def get_run(run_id: str, request: Request, store: Results) -> Response:
     """Return one run, by its id or a unique beginning of it."""
-    return answer(read_run(store, store.get_run(run_id)))
+    run = store.get_run(run_id)
+    detail = read_run(store, run)
+    return settled(request, detail) if run.status in ENDED else answer(detail)
 
 
 @router.get("/{run_id}/episodes", response_model=EpisodePage)
 def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], store: Results) -> Response:
     """Return a page of the episodes of a run."""
-    run = store.get_run(run_id)
-    page = store.episodes(run.id, cursor=query.cursor, limit=query.limit)
-    name = primary_score(run)
-    items = [episode_summary(episode, name) for episode in page.items]
-    return answer(EpisodePage(items=items, cursor=page.cursor, total=run.counts.done, total_exact=True))
+    return answer(episode_page(store, store.get_run(run_id), query))
 
 
 @router.get("/{run_id}/series", response_model=RunSeries)
-def get_series(run_id: str, store: Results) -> Response:
+def get_series(run_id: str, request: Request, store: Results) -> Response:
     """Return what the charts of a run show."""
-    raise NotImplementedError
+    run = store.get_run(run_id)
+    series = read_series(store, run)
+    return settled(request, series) if run.status in ENDED else answer(series)
+
+
+def read_series(store: SqlStore, run: Run) -> RunSeries:
+    """Return what there is to draw of a run."""
+    return series_document(primary_score(run.info, run.metrics), store.series(run.id))
 
 
 def read_run(store: SqlStore, run: Run) -> RunDetail:
     """Return everything that the store has of a run."""
-    metrics = run.metrics or so_far(run, store)
-    facts = RunFacts(metrics, store.failures(run.id), store.episode_means(run.id), store.artifacts(run.id))
-    return run_detail(run, None, facts, reproduction(run))
-
-
-def primary_score(run: Run) -> str:
-    """Return the name of the score that the primary metric of a run reads; empty without one."""
-    declared = [metric for metric in run.info.get("metrics", []) if isinstance(metric, dict) and metric.get("primary")]
-    return str(declared[0].get("score", "")) if declared else ""
+    figures = _book.of(store, run)
+    facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id))
+    failed = any(not group[2].valid for group in figures.failures)
+    commands = reproduction(run, place=workplace(store).words, failed=failed)
+    return run_detail(run, high_score(store, run), facts, commands)

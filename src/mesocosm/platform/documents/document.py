@@ -1,6 +1,7 @@
 """What all documents of the API have in common."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,8 @@ Json = JsonValue
 
 DEPTH = 100
 """Levels of nesting that documents have; pydantic gives up at 255."""
+
+_PASSWORD = re.compile(r"(://[^/@\s:]*):[^/@\s]+@")
 
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
 """The years 1 and 9999."""
@@ -40,12 +43,19 @@ def instant(stamp: float) -> datetime:
     return datetime.fromtimestamp(min(max(stamp, _FIRST), _LAST), UTC)
 
 
-def shallow(value: Any, depth: int = DEPTH) -> Any:
-    """Return a JSON value in which what is nested deeper than `depth` stands as its own JSON text."""
+def discreet(text: str) -> str:
+    """Return `text` without the passwords of URLs in it: a library may have run with such a one."""
+    return _PASSWORD.sub(r"\1:[redacted]@", text) if "@" in text else text
+
+
+def shown(value: Any, depth: int = DEPTH) -> Any:
+    """Return a JSON value that can be shown: discreet, and what is nested deeper than `depth` as its JSON text."""
+    if isinstance(value, str):
+        return discreet(value)
     if not isinstance(value, dict | list):
         return value
     if depth == 0:
-        return json.dumps(value, ensure_ascii=False)
+        return discreet(json.dumps(value, ensure_ascii=False))
     if isinstance(value, list):
-        return [shallow(item, depth - 1) for item in value]
-    return {name: shallow(item, depth - 1) for name, item in value.items()}
+        return [shown(item, depth - 1) for item in value]
+    return {discreet(name): shown(item, depth - 1) for name, item in value.items()}

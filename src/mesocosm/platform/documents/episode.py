@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES, Failure
-from mesocosm.platform.documents.document import Document, Json, moment, shallow
+from mesocosm.platform.documents.document import Document, Json, discreet, moment, shown
 from mesocosm.platform.documents.metric import ScoreDocument, UsageDocument, score_document, usage_document
 from mesocosm.platform.documents.run import ArtifactDocument, RunSummary, artifact_document
 from mesocosm.store import Artifact
@@ -140,9 +140,9 @@ def failure_document(failure: Failure) -> FailureDocument:
         cause=failure.cause.value,
         boundary=failure.boundary.value,
         valid=RULES[failure.cause].valid,
-        message=failure.message,
-        detail=failure.detail,
-        stderr=failure.stderr,
+        message=discreet(failure.message),
+        detail=discreet(failure.detail),
+        stderr=discreet(failure.stderr),
     )
 
 
@@ -155,7 +155,7 @@ def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: S
     """Return an episode with the run it belongs to and its own files."""
     return EpisodeDetail(
         **_summary(episode, primary),
-        terminal_info=shallow(episode.terminal_info),
+        terminal_info=shown(episode.terminal_info),
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
         run=run,
     )

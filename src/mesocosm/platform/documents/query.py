@@ -16,7 +16,7 @@ EpisodeSort = Literal[
     "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",
     "cost", "-cost", "duration", "-duration", "started_at", "-started_at",
 ]  # fmt: skip
-Outcome = Literal["", "scored", "worst", "missing"]
+Outcome = Literal["", "pass", "fail", "scored", "worst", "missing"]
 
 
 class _Query(BaseModel):
@@ -24,7 +24,10 @@ class _Query(BaseModel):
 
 
 class RunFilterQuery(_Query):
-    """Which runs; several values of one parameter mean any of them, different parameters mean all of them."""
+    """Which runs; of several values of one parameter any will do, but a run must have all of several tags.
+
+    Different parameters must all fit.
+    """
 
     state: list[State] = []
     benchmark: list[str] = []
@@ -33,7 +36,9 @@ class RunFilterQuery(_Query):
     kind: list[str] = []
     tag: list[str] = []
     group: list[str] = []
-    q: str = Field("", max_length=1_000, description="words that all occur in id, name, benchmark, model, agent, tags")
+    q: str = Field(
+        "", max_length=1_000, description="words that all occur in id, name, benchmark, title, model, agent, tags"
+    )
 
 
 class RunQuery(RunFilterQuery):
@@ -45,15 +50,18 @@ class RunQuery(RunFilterQuery):
 
 
 class EpisodeFilterQuery(_Query):
-    """Which episodes of a run, in which order. `low` and `high` bound the primary score, inclusive."""
+    """Which episodes of a run, in which order. `low` and `high` bound the primary score, inclusive.
+
+    `pass` is a score above the primary metric's threshold, `fail` one that is not, and the agent's own failures.
+    """
 
     state: list[EpisodeState] = []
     cause: list[str] = []
     outcome: Outcome = ""
-    low: float | None = None
-    high: float | None = None
+    low: float | None = Field(None, allow_inf_nan=False)
+    high: float | None = Field(None, allow_inf_nan=False)
     task: str = Field("", description="digest of a task")
-    q: str = Field("", max_length=1_000, description="words that all occur in id, task or failure")
+    q: str = Field("", max_length=1_000, description="text that occurs in task, failure or last info")
     sort: EpisodeSort = "index"
 
 

@@ -13,9 +13,10 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
-from mesocosm.platform.documents.document import Document, Json, instant, moment, shallow
+from mesocosm.platform.documents.document import Document, Json, discreet, instant, moment, shown
 from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, metric_document, usage_document
 from mesocosm.store import Artifact, abandoned
+from mesocosm.store.series import RunSeries as Series
 
 State = Literal["pending", "running", "finished", "failed", "stopped", "interrupted"]
 
@@ -248,10 +249,10 @@ def run_detail(run: Run, best: HighScore | None, facts: RunFacts, commands: Repr
         failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
         mean_reward=facts.means[0],
         mean_steps=facts.means[1],
-        warnings=list(run.warnings),
-        spec=shallow(msgspec.to_builtins(run.spec, str_keys=True)),
-        info=shallow(run.info),
-        provenance=shallow(run.provenance),
+        warnings=[discreet(warning) for warning in run.warnings],
+        spec=shown(msgspec.to_builtins(run.spec, str_keys=True)),
+        info=shown(run.info),
+        provenance=shown(run.provenance),
         commands=commands,
         artifacts=[artifact_document(artifact) for artifact in facts.artifacts],
         holder=None if run.holder is None else str(run.holder),
@@ -268,7 +269,7 @@ def failure_group(cause: str, count: int, first: Episode) -> FailureGroup:
         valid=failure is not None and RULES[failure.cause].valid,
         episode_id=first.id,
         task_id=first.task_id,
-        message="" if failure is None else failure.message,
+        message="" if failure is None else discreet(failure.message),
     )
 
 
@@ -280,6 +281,34 @@ def artifact_document(artifact: Artifact) -> ArtifactDocument:
         digest=artifact.digest,
         episode_id=artifact.episode_id or None,
         created_at=instant(artifact.created_at),
+    )
+
+
+def series_document(score: str, series: Series) -> RunSeries:
+    """Return the series of a run as a document; `score` is the name of the score that its primary metric reads."""
+    drawn, ends = series.histogram, [slot.at for slot in series.over_time]
+    width = ends[1] - ends[0] if len(ends) > 1 else 0.0
+    return RunSeries(
+        score=score or None,
+        histogram=HistogramDocument(
+            low=drawn.low, high=drawn.high, counts=list(drawn.counts), missing=drawn.n_missing, worst=drawn.n_worst
+        ),
+        by_position=[
+            PositionBin(first=slot.first, last=slot.last, n=slot.n, mean=slot.mean, failed=slot.failed)
+            for slot in series.by_position
+        ],
+        over_time=[
+            TimeBin(
+                at=instant(slot.at),
+                seconds=width,
+                episodes=slot.finished,
+                failed=slot.failed,
+                tokens=slot.tokens,
+                cost_usd=slot.cost_usd,
+            )
+            for slot in series.over_time
+        ],
+        sampled=series.sampled,
     )
 
 
@@ -298,7 +327,7 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "benchmark_version": run.benchmark_version,
         "benchmark_digest": run.benchmark_digest,
         "kind": run.kind,
-        "model": run.model,
+        "model": discreet(run.model),
         "agent": run.agent,
         "state": state,
         "stop_requested": run.stop_requested,
@@ -315,7 +344,7 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "duration_s": _duration(run, state),
-        "error": run.error,
+        "error": discreet(run.error),
     }
 
 

@@ -1,0 +1,78 @@
+"""Stored content as browsers may have it: never as anything that runs."""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from mesocosm.core.ports import Blob
+
+TEXT = "text/plain; charset=utf-8"
+BYTES = "application/octet-stream"
+
+_MAGIC = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+"""Images that are shown as what they are, each with what it begins with."""
+
+_TEXTS = re.compile(r"text/|application/([\w.+-]+\+)?(json|xml|javascript|x-ndjson|yaml|toml)\b|image/svg")
+_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes with the type that they are sent as, and the one that they were recorded as."""
+
+    data: bytes
+    media_type: str
+    recorded: str
+
+
+def content_of(blob: Blob) -> Content:
+    """Return the content of a blob. Images inside messages are recorded as base64 text, and are sent as images."""
+    found = _TYPE.match(blob.content_type.strip().lower())
+    recorded = found[0] if found else BYTES
+    beginnings = _MAGIC.get(recorded)
+    if beginnings is not None:
+        data = blob.data if blob.data.startswith(beginnings) else _decoded(blob.data)
+        if data.startswith(beginnings):
+            return Content(data, recorded, recorded)
+    if _TEXTS.match(recorded):
+        return Content(blob.data, TEXT, recorded)
+    return Content(blob.data, BYTES, recorded)
+
+
+def _decoded(data: bytes) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        return b""
+
+
+def window(data: bytes, first: int, count: int) -> tuple[int, int]:
+    """Return beginning and end of at most `count` bytes from about `first` on that cut no character of UTF-8 in two.
+
+    A window that would be empty is as long as one character.
+    """
+    start = _border(data, min(first, len(data)))
+    end = _border(data, min(start + count, len(data)))
+    if end == start and start < len(data):
+        end = min(start + 4, len(data))
+        while end > start + 1 and end < len(data) and _continues(data[end]):
+            end -= 1
+    return start, end
+
+
+def _border(data: bytes, place: int) -> int:
+    """Return the last beginning of a character up to `place`; four bytes that all continue are no text."""
+    for back in range(4):
+        if place - back <= 0 or place - back >= len(data) or not _continues(data[place - back]):
+            return max(place - back, 0)
+    return place
+
+
+def _continues(byte: int) -> bool:
+    return byte & 0xC0 == 0x80

@@ -1,0 +1,82 @@
+"""Figures of a run that take a look at all its episodes, kept for as long as they are true or were costly."""
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.engine.metrics import so_far
+from mesocosm.store import SqlStore
+
+MOST = 200
+"""Runs whose figures are kept."""
+
+_PATIENCE = 20.0
+"""Figures of a run that goes on stay for so many times what they cost: a twentieth of the time goes into them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Metrics, failures by cause with the first episode of each, mean reward and mean steps."""
+
+    metrics: tuple[MetricResult, ...]
+    failures: tuple[tuple[str, int, Episode], ...]
+    means: tuple[float | None, float | None]
+
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    figures: Figures
+    of: tuple[Any, ...]
+    fresh_until: float
+
+
+class FigureBook:
+    """The figures of the runs looked at latest. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._turns: dict[_Key, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def of(self, store: SqlStore, run: Run) -> Figures:
+        """Return the figures of a run; those of a long run that goes on may be some seconds old."""
+        key, state = (store.place, run.id), (run.status, run.counts, run.ended_at, run.metrics)
+        with self._lock:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            kept = self._find(key)
+            if kept is None or (kept.of != state and time.monotonic() > kept.fresh_until):
+                kept = self._keep(key, _measured(store, run, state))
+        return kept.figures
+
+    def _find(self, key: _Key) -> _Kept | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: _Key, kept: _Kept) -> _Kept:
+        with self._lock:
+            self._kept[key] = kept
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST:
+                oldest, _ = self._kept.popitem(last=False)
+                self._turns.pop(oldest, None)
+        return kept
+
+
+def _measured(store: SqlStore, run: Run, state: tuple[Any, ...]) -> _Kept:
+    start = time.monotonic()
+    metrics = run.metrics or so_far(run, store)
+    figures = Figures(metrics, store.failures(run.id), store.episode_means(run.id))
+    now = time.monotonic()
+    going = run.status in {RunStatus.PENDING, RunStatus.RUNNING}
+    return _Kept(figures, state, now + _PATIENCE * (now - start) if going else now)

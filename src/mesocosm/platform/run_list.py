@@ -1,0 +1,111 @@
+"""Lists of runs: what a query asks for, in the store's words, and its answer."""
+
+from collections.abc import Sequence
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.platform.documents.document import discreet
+from mesocosm.platform.documents.query import RunFilterQuery, RunQuery
+from mesocosm.platform.documents.run import (
+    Facet,
+    HighScore,
+    RunFacets,
+    RunPage,
+    RunSummary,
+    State,
+    run_summary,
+    state_of,
+)
+from mesocosm.store import RunFilter, SqlStore
+
+_GOING = (RunStatus.PENDING, RunStatus.RUNNING)
+_ROUNDS = 5
+"""Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
+
+_MOST_GOING = 1_000
+
+
+def run_page(store: SqlStore, query: RunQuery) -> RunPage:
+    """Return a page of runs. Raises UsageError."""
+    wanted, asked = run_filter(query), frozenset(query.state)
+    sort = query.sort.replace("state", "status")
+    if not _told_apart(asked):
+        page = store.list_runs(wanted, cursor=query.cursor, limit=query.limit, sort=sort)
+        total, exact = store.count_runs(wanted)
+        return RunPage(items=summaries(store, page.items), cursor=page.cursor, total=total, total_exact=exact)
+    found: list[Run] = []
+    cursor, rounds = query.cursor, 0
+    while True:
+        page = store.list_runs(wanted, cursor=cursor, limit=query.limit - len(found), sort=sort)
+        found += [run for run in page.items if state_of(run) in asked]
+        cursor, rounds = page.cursor, rounds + 1
+        if cursor is None or len(found) == query.limit or rounds == _ROUNDS:
+            break
+    whole = query.cursor is None and cursor is None
+    return RunPage(items=summaries(store, found), cursor=cursor, total=len(found), total_exact=whole)
+
+
+def _told_apart(asked: frozenset[State]) -> bool:
+    """Whether runs that go on and runs whose process is gone, which the store keeps alike, are not both asked for."""
+    some = asked & {"pending", "running", "interrupted"}
+    return bool(some) and len(some) < 3
+
+
+def run_filter(query: RunFilterQuery) -> RunFilter:
+    """Return what the store can tell of a filter; it does not know which runs are interrupted."""
+    asked = set(query.state)
+    statuses = {status for status in RunStatus if status.value in asked}
+    if "interrupted" in asked:
+        statuses.update(_GOING)
+    return RunFilter(
+        statuses=tuple(sorted(statuses)),
+        benchmarks=tuple(query.benchmark),
+        models=tuple(query.model),
+        agents=tuple(query.agent),
+        kinds=tuple(query.kind),
+        tags=tuple(query.tag),
+        groups=tuple(query.group),
+        text=query.q,
+    )
+
+
+def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
+    """Return runs as rows, each beside the best one of its benchmark."""
+    best = {
+        group: HighScore(run_id=first.run_id, model=discreet(first.model), value=first.score)
+        for group, first in store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs}).items()
+    }
+    return [run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in runs]
+
+
+def high_score(store: SqlStore, run: Run) -> HighScore | None:
+    """Return the best run of the benchmark of a run, with the same content."""
+    return summaries(store, [run])[0].high_score
+
+
+def facets(store: SqlStore) -> RunFacets:
+    """Return the values of all filters with their numbers of runs."""
+    found = store.run_facets()
+    return RunFacets(
+        state=_states(store, dict(found.statuses)),
+        benchmark=_facet(found.benchmarks),
+        model=_facet(found.models),
+        agent=_facet(found.agents),
+        kind=_facet(found.kinds),
+        tag=_facet(found.tags),
+    )
+
+
+def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
+    return [Facet(value=value, count=count) for value, count in values]
+
+
+def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
+    """Return the states of runs; of those that should be going on, the latest thousand are looked at."""
+    if any(counts.get(status) for status in _GOING):
+        going = store.list_runs(RunFilter(statuses=_GOING), limit=_MOST_GOING).items
+        for run in going:
+            if state_of(run) == "interrupted":
+                counts[run.status] -= 1
+                counts["interrupted"] = counts.get("interrupted", 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [Facet(value=value, count=count) for value, count in ordered if count]
