@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages beside this file: `python docs/generate.py`.
+"""Writes the generated parts of the pages beside this file, and viewer/openapi.json: `python docs/generate.py`.
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. With `--check` nothing is written, and the exit
 code is 1 when a part is not what it would be now.
@@ -21,6 +21,8 @@ from mesocosm.models.endpoint import PROVIDERS, is_loopback
 from mesocosm.models.prices import Price
 
 PAGES = Path(__file__).parent
+OPENAPI = PAGES.parent / "viewer" / "openapi.json"
+"""The description of the API, which the web app's types are made from."""
 WIDTH = 100
 """Columns of a help text."""
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -181,15 +183,28 @@ def renewed(text: str) -> str:
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match['name']]()}\n\n{match[3]}", text)
 
 
+def openapi() -> str:
+    """Return the description of the API as JSON."""
+    from mesocosm.platform.app import create_app
+
+    return json.dumps(create_app().openapi(), indent=1) + "\n"
+
+
+def outputs() -> Iterator[tuple[Path, str, str]]:
+    """Yield every file with generated content: its path, its text, and what that would be now."""
+    for page in sorted(PAGES.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        yield page, text, renewed(text)
+    yield OPENAPI, OPENAPI.read_text(encoding="utf-8") if OPENAPI.exists() else "", openapi()
+
+
 def main(arguments: list[str]) -> int:
     """Write what has changed, or with `--check` only name it; return the exit code."""
     stale = 0
-    for page in sorted(PAGES.rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        new = renewed(text)
+    for page, text, new in outputs():
         if new != text:
             stale += 1
-            print(f"{'stale' if '--check' in arguments else 'wrote'}: {page.relative_to(PAGES)}")
+            print(f"{'stale' if '--check' in arguments else 'wrote'}: {page.relative_to(PAGES.parent)}")
             if "--check" not in arguments:
                 page.write_text(new, encoding="utf-8")
     return int(stale > 0 and "--check" in arguments)

@@ -1,5 +1,7 @@
 """Answers of the API: documents as bytes, made where the route runs, and what caches may do with them."""
 
+from typing import Any
+
 from fastapi import Request, Response
 
 from mesocosm.core.ids import digest_bytes
@@ -13,6 +15,11 @@ SETTLED = "private, no-cache"
 
 FOREVER = "private, max-age=31536000, immutable"
 """For what has its digest in its name."""
+
+TAGGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "What the client has, by its `If-None-Match`, is still what there is."}
+}
+"""What routes of settled things may answer beside their document."""
 
 
 def answer(document: Document, tag: str | None = None) -> Response:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.platform.answer import FOREVER, known
+from mesocosm.platform.answer import FOREVER, TAGGED, known
 from mesocosm.platform.content import Content, content_of, window
 from mesocosm.platform.errors import error_response
 from mesocosm.platform.place import Results
@@ -32,6 +32,7 @@ router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
                 "application/octet-stream": _BINARY,
             },
         },
+        **TAGGED,
         206: {"description": "The part that the header `Range` asks for."},
     },
 )

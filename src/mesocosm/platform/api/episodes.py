@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.platform.answer import answer, known, raw, settled
+from mesocosm.platform.answer import TAGGED, answer, known, raw, settled
 from mesocosm.platform.documents.episode import (
     CallDocument,
     EpisodeDetail,
@@ -27,7 +27,7 @@ from mesocosm.store.rows import primary_score
 router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
 
-@router.get("/{episode_id}", response_model=EpisodeDetail)
+@router.get("/{episode_id}", response_model=EpisodeDetail, responses=TAGGED)
 def get_episode(episode_id: str, request: Request, store: Results) -> Response:
     """Return one episode, by its id or a unique beginning of it."""
     episode = store.episode(episode_id)
@@ -43,7 +43,7 @@ def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()
     return answer(Neighbours(previous=before, next=after))
 
 
-@router.get("/{episode_id}/events", response_model=EventPage)
+@router.get("/{episode_id}/events", response_model=EventPage, responses=TAGGED)
 def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request: Request, store: Results) -> Response:
     """Return events of an episode."""
     episode = store.episode(episode_id)
@@ -51,7 +51,7 @@ def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request:
     return known(request, tag) or raw(event_page(store, episode, query), tag)
 
 
-@router.get("/{episode_id}/steps", response_model=StepPage)
+@router.get("/{episode_id}/steps", response_model=StepPage, responses=TAGGED)
 def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: Request, store: Results) -> Response:
     """Return an outline of the steps of an episode."""
     episode = store.episode(episode_id)
@@ -59,7 +59,7 @@ def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: R
     return known(request, tag) or answer(step_page(store, episode, query.start, query.limit), tag)
 
 
-@router.get("/{episode_id}/calls/{seq}", response_model=CallDocument)
+@router.get("/{episode_id}/calls/{seq}", response_model=CallDocument, responses=TAGGED)
 def get_call(
     episode_id: str,
     seq: Annotated[int, Path(description="position of the event of the call")],

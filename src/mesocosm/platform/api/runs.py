@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.platform.answer import answer, settled
+from mesocosm.platform.answer import TAGGED, answer, settled
 from mesocosm.platform.commands import reproduction
 from mesocosm.platform.documents.episode import EpisodePage
 from mesocosm.platform.documents.query import EpisodeQuery, RunQuery
@@ -45,7 +45,7 @@ def run_facets(store: Results) -> Response:
     return answer(facets(store))
 
 
-@router.get("/{run_id}", response_model=RunDetail)
+@router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
 def get_run(run_id: str, request: Request, store: Results) -> Response:
     """Return one run, by its id or a unique beginning of it."""
     run = store.get_run(run_id)
@@ -59,7 +59,7 @@ def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], store: R
     return answer(episode_page(store, store.get_run(run_id), query))
 
 
-@router.get("/{run_id}/series", response_model=RunSeries)
+@router.get("/{run_id}/series", response_model=RunSeries, responses=TAGGED)
 def get_series(run_id: str, request: Request, store: Results) -> Response:
     """Return what the charts of a run show."""
     run = store.get_run(run_id)
