@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Metric
 from mesocosm.engine.metrics import declared_worst
-from mesocosm.stats import usable
+from mesocosm.stats import LARGEST
 
 
 @dataclass(slots=True)
@@ -30,9 +30,8 @@ class Tasks:
 
     def place(self, digest: str, cluster: str) -> int:
         """Return the number of a task; a new one gets the next."""
-        found = self.places.get(digest)
-        if found is not None:
-            return found
+        if digest in self.places:
+            return self.places[digest]
         place = self.places[digest] = len(self.digests)
         self.digests.append(digest)
         # Below zero, so that no item takes the number of a task.
@@ -65,6 +64,14 @@ class Sample:
         size = self.sizes[place] if place < len(self.sizes) else 0
         return self.sums[place] / size if size else None
 
+    def add(self, places: "array[int]", values: "array[float]", count: int) -> None:
+        """Add values to the tasks with these numbers, of `count` tasks."""
+        self.fill(count)
+        sums, sizes = self.sums, self.sizes
+        for place, value in zip(places, values, strict=True):
+            sums[place] += value
+            sizes[place] += 1
+
     def fill(self, count: int) -> None:
         """Make room for `count` tasks."""
         missing = count - len(self.sizes)
@@ -78,15 +85,17 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
 
     A failure of the agent counts as the metric's worst value and a missing one is left out, as in `metrics.measure`.
     """
-    score, place_of, missing = metric.score, tasks.place, 0
+    score, missing = metric.score, 0
+    known, place_of = tasks.places.get, tasks.place
     values, places = array("d"), array("q")
     worst_places: array[int] = array("q")
     for digest, cluster, _, name, value, _, worst in rows:
         if name != score:
             continue
-        if value is not None and usable(value):
+        if value is not None and -LARGEST <= value <= LARGEST:
+            place = known(digest)
             values.append(value)
-            places.append(place_of(digest, cluster))
+            places.append(place_of(digest, cluster) if place is None else place)
         elif worst:
             worst_places.append(place_of(digest, cluster))
         else:
@@ -100,11 +109,7 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
     if metric.aggregation == "pass_rate":
         values = array("d", (value > metric.threshold for value in values))
     sample = Sample(array("d"), array("q"), all(value in (0.0, 1.0) for value in values), assumed, missing)
-    sample.fill(len(tasks.digests))
-    sums, sizes = sample.sums, sample.sizes
-    for place, value in zip(places, values, strict=True):
-        sums[place] += value
-        sizes[place] += 1
+    sample.add(places, values, len(tasks.digests))
     return sample
 
 
