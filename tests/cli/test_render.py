@@ -7,7 +7,7 @@ import pytest
 from mesocosm.cli import progress as progress_module
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import Lines, Silent, episode_line, headline, status_line
-from mesocosm.cli.render import duration, interval, moment, money, number, table, tokens
+from mesocosm.cli.render import duration, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
@@ -16,6 +16,7 @@ from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.usage import Usage
 from mesocosm.engine.progress import Tracker
+from mesocosm.interop.record import moment
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Played

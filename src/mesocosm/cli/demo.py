@@ -29,10 +29,11 @@ def examples() -> Path:
 @click.option("--quiet", is_flag=True, help="No progress.")
 def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them."""
-    from mesocosm.cli.render import emit, interval, number, run_document, table
+    from mesocosm.cli.render import emit, interval, number, table
     from mesocosm.cli.session import INTERRUPTED, attend_quietly
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Run, RunSpec, Selection
+    from mesocosm.interop.record import run_document
 
     chosen = options()
     chosen.quiet = quiet

@@ -114,9 +114,10 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 @click.option("-o", "--output", metavar="FILE", help="File to write; standard output (-) without it.")
 def export(run_id: str, output: str | None) -> None:
     """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
-    from mesocosm.cli.render import emit, run_document
+    from mesocosm.cli.render import emit
     from mesocosm.cli.run import find_run, results
     from mesocosm.interop.files import replacing
+    from mesocosm.interop.record import run_document
     from mesocosm.interop.replay import pieces
 
     store = results()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Command, Finite, options
+from mesocosm.cli.main import Command, Finite, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -152,6 +152,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.option("--resume", is_flag=True, help="Continue an unfinished run of the same experiment, if there is one.")
 @click.option("--name", default="", metavar="TEXT", help="Name of the run, for people.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
+@view_option
 def local(**given: Any) -> int:
     """Run episodes of an environment on this machine and record them.
 
@@ -168,6 +169,7 @@ def local(**given: Any) -> int:
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
+    options().view = given["view"]
     return attend_new(spec, resume=given["resume"])
 
 

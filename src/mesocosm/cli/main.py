@@ -23,6 +23,7 @@ TREE: dict[str, tuple[str, str]] = {
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
     "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
+    "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
@@ -38,6 +39,7 @@ class Options:
     plain: bool = False
     debug: bool = False
     quiet: bool = False
+    view: bool | None = None
     base_url: str | None = None
     results_dir: str | None = None
     database_url: str | None = None
@@ -107,6 +109,12 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Spell `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
         return super().parse_args(ctx, _spread(args, self.many))
+
+
+def view_option(command: Any) -> Any:
+    """Add the option by which a command that plays is watched in the browser."""
+    what = "Open its live page in the browser; --no-view starts no viewer [on a terminal: only the link]."
+    return click.option("--view/--no-view", "view", default=None, help=what)(command)
 
 
 def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:

@@ -11,6 +11,7 @@ from mesocosm.cli.main import Options, plural
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
+from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -58,11 +59,6 @@ def duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def moment(stamp: float | None) -> str | None:
-    """Return a UNIX time as ISO 8601 with offset."""
-    return None if stamp is None else datetime.fromtimestamp(stamp, UTC).isoformat(timespec="milliseconds")
 
 
 def when(stamp: float | None) -> str:
@@ -226,81 +222,3 @@ def _missing(metrics: Sequence[MetricResult]) -> list[str]:
             line += f"; counted as worst, {metric.name} is {number(metric.pessimistic)} {bounds}".rstrip()
         lines.append(line)
     return lines
-
-
-def _config(run: Run) -> dict[str, Any]:
-    """Return what a run was started with, as the platform spells it."""
-    selection = run.spec.selection
-    return {
-        "domain_id": run.benchmark,
-        "binding_vow_version": run.benchmark_version,
-        "agent_config": {
-            "model": run.model,
-            "system_prompt": run.spec.agent.options.get("system_prompt"),
-            "techniques": techniques(run),
-            "temperature": run.spec.model.temperature,
-            "max_tokens": run.spec.model.max_tokens,
-        },
-        "seed_set": None if selection.seeds is None else list(selection.seeds),
-        "num_episodes": run.counts.planned,
-        "max_parallel": run.spec.parallel,
-        "env_id": None,
-    }
-
-
-def run_document(run: Run) -> dict[str, Any]:
-    """Return a run as JSON: the platform's field names, then everything else."""
-    import msgspec
-
-    selection = run.spec.selection
-    return {
-        "id": run.id,
-        "status": run.status,
-        "config": _config(run),
-        "created_at": moment(run.created_at),
-        "started_at": moment(run.started_at),
-        "completed_at": moment(run.ended_at),
-        "requester_id": None,
-        "team_id": None,
-        "env_id": None,
-        "scores": {metric.name: metric.value for metric in run.metrics},
-        "metrics": [msgspec.to_builtins(metric) for metric in run.metrics],
-        "counts": {
-            "planned": run.counts.planned,
-            "completed": run.counts.completed,
-            "truncated": run.counts.truncated,
-            "timeout": run.counts.timeout,
-            "failed": run.counts.failed,
-            "owed": run.counts.owed,
-        },
-        "usage": {
-            "prompt_tokens": run.usage.prompt,
-            "completion_tokens": run.usage.completion,
-            "cost_usd": run.usage.cost_usd,
-            "calls": run.usage.calls,
-        },
-        "benchmark": run.benchmark,
-        "benchmark_title": run.benchmark_title,
-        "benchmark_digest": run.benchmark_digest,
-        "model": run.model,
-        "agent": msgspec.to_builtins(run.spec.agent),
-        "kind": run.kind,
-        "name": run.name,
-        "tags": list(run.tags),
-        "attempt": run.attempt,
-        "signature": run.signature,
-        "state": state(run),
-        "error": run.error or None,
-        "warnings": list(run.warnings),
-        "trials": selection.trials,
-        "provenance": run.provenance,
-    }
-
-
-def techniques(run: Run) -> list[dict[str, Any]]:
-    """Return the techniques of a run as the platform spells them."""
-    declared: dict[str, Any] = {
-        str(item.get("technique_id")): {} for item in run.info.get("vow", {}).get("techniques", [])
-    }
-    chosen = {**declared, **run.spec.agent.options.get("techniques", {})}
-    return [{"technique_id": name, "params": params} for name, params in chosen.items() if params is not False]

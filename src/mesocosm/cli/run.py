@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Finite, Group, options, plural
+from mesocosm.cli.main import Finite, Group, options, plural, view_option
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--cursor", help="Where the page before ended.")
 def list_(**given: Any) -> None:
     """List runs, newest first."""
-    from mesocosm.cli.render import emit, interval, number, run_document, short, state, table, when
+    from mesocosm.cli.render import emit, interval, number, short, state, table, when
+    from mesocosm.interop.record import run_document
 
     store, chosen = results(), options()
     page = store.list_runs(**given)
@@ -87,8 +88,9 @@ def watch(run_id: str, every: float) -> int:
     """Follow a run that another process works on, until it ends; exit as that run would."""
     import time
 
-    from mesocosm.cli.render import GOING, abandoned, emit, print_result, run_document
+    from mesocosm.cli.render import GOING, abandoned, emit, print_result
     from mesocosm.cli.session import exit_code
+    from mesocosm.interop.record import run_document
 
     store, chosen = results(), options()
     item = find_run(store, run_id)
@@ -138,13 +140,16 @@ def stop(run_id: str) -> None:
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
 @click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def resume(run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, **budgets: Any) -> int:
+@view_option
+def resume(
+    run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, view: bool | None, **budgets: Any
+) -> int:
     """Continue a run: only episodes that are not finished are played."""
     from mesocosm.cli.session import attend_resume
     from mesocosm.core.run import Limits
     from mesocosm.engine.session import Settings
 
-    options().quiet = quiet
+    options().quiet, options().view = quiet, view
     at_once = None if parallel is None else max(parallel, 1)
     return attend_resume(run_id, Settings(retry_failed, at_once, Limits(**budgets)))
 

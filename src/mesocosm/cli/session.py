@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm.cli.attendance import Start, attend
+from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
@@ -126,7 +127,8 @@ async def _run(
 ) -> Run:
     settings = session.Settings(secrets=_secrets(chosen))
     with watcher(chosen) as observer:
-        return await session.run(spec, store, [observer, attendance], control=control, settings=settings)
+        watching = [observer, Link(chosen, store, observer), attendance]
+        return await session.run(spec, store, watching, control=control, settings=settings)
 
 
 async def _resume(
@@ -139,7 +141,8 @@ async def _resume(
 ) -> Run:
     settings = replace(settings, secrets=_secrets(chosen))
     with watcher(chosen) as observer:
-        return await session.resume(run_id, store, [observer, attendance], control=control, settings=settings)
+        watching = [observer, Link(chosen, store, observer), attendance]
+        return await session.resume(run_id, store, watching, control=control, settings=settings)
 
 
 def _without_credentials(spec: RunSpec, chosen: Options) -> None:

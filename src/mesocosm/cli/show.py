@@ -19,9 +19,10 @@ MOST_SEEDS = 12
 @click.argument("run_id")
 def show(run_id: str) -> None:
     """Show a run: numbers with intervals, what is missing, configuration, warnings."""
-    from mesocosm.cli.render import emit, failure_lines, metric_rows, remarks, run_document, state, table
+    from mesocosm.cli.render import emit, failure_lines, metric_rows, remarks, state, table
     from mesocosm.cli.run import find_run, results
     from mesocosm.engine.metrics import so_far
+    from mesocosm.interop.record import run_document
 
     store, chosen = results(), options()
     run = find_run(store, run_id)

@@ -1,0 +1,213 @@
+"""The link to the live page of a run: the viewer that is running already, or one that is started in the background.
+
+A viewer leaves `viewer.json` in the results directory while it runs. What stands there is believed only when that very
+process lives and answers.
+"""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from mesocosm.cli.main import Options
+from mesocosm.core.ports import Observer, Progress
+from mesocosm.core.run import Holder
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+NOTE = "viewer.json"
+HOST = "127.0.0.1"
+PORT = 8877
+NEARBY = 20
+"""Ports after the usual one that are tried before any other."""
+IDLE_MINUTES = 10
+ANSWER_S = 0.2
+"""Seconds that a viewer has to answer; one that is too busy for that lives."""
+OFF = "MESOCOSM_NO_VIEW"
+"""Variable that keeps runs from starting a viewer."""
+
+
+class Viewer(msgspec.Struct, frozen=True):
+    """A viewer that runs: its address, the store that it shows, and its process."""
+
+    url: str
+    store: str
+    process: Holder
+
+    def page(self, run_id: str) -> str:
+        """Return the address of the page of a run."""
+        return f"{self.url}/runs/{run_id}"
+
+
+def place_name(store: "SqlStore") -> str:
+    """Return the name of a store by which two programs know that they have the same one."""
+    return store.place if "://" in store.place else str(Path(store.place).resolve())
+
+
+def running(directory: Path, store: str) -> Viewer | None:
+    """Return the viewer of a store that left its note in a results directory, if it lives and answers."""
+    from mesocosm.store import alive
+
+    try:
+        viewer = msgspec.json.decode((directory / NOTE).read_bytes(), type=Viewer)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    if viewer.store != store or alive(viewer.process) is not True or not _answers(viewer.url):
+        return None
+    return viewer
+
+
+def _answers(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=ANSWER_S)
+    except (ValueError, http.client.HTTPException):
+        return False
+    try:
+        connection.request("GET", "/v1/health")
+        return connection.getresponse().status == 200
+    except TimeoutError:
+        return True
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+@contextmanager
+def noted(directory: Path, url: str, store: str) -> Iterator[None]:
+    """Leave a note of this process in a results directory, where there is one, until the block ends."""
+    from mesocosm.store import this_process
+
+    path, data = directory / NOTE, msgspec.json.encode(Viewer(url, store, this_process()))
+    draft = directory / f".{NOTE}.{os.getpid()}"
+    with suppress(OSError):  # a directory that cannot be written can be looked at all the same
+        draft.write_bytes(data)
+        draft.replace(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path.read_bytes() == data:
+                path.unlink()
+
+
+def start(chosen: Options, store: str) -> str:
+    """Start a viewer in the background and return its address, which works at once. Raises OSError.
+
+    It gets a socket that listens already, so nobody can take the port meanwhile, and who comes early waits.
+    """
+    directory, database = chosen.results().absolute(), chosen.database()
+    variables = {"MESOCOSM_RESULTS_DIR": str(directory)}
+    if database:
+        variables["MESOCOSM_DATABASE_URL"] = database
+    place = [] if database else ["--results-dir", str(directory)]
+    with _listening() as listening:
+        host, port = listening.getsockname()
+        handed = ["--port", str(port)]
+        if os.name == "posix":
+            handed += ["--fd", str(listening.fileno())]
+        subprocess.Popen(  # noqa: S603 - our own program, and no shell
+            [
+                sys.executable,
+                "-m",
+                "mesocosm",
+                "view",
+                "--no-open",
+                "--idle-minutes",
+                str(IDLE_MINUTES),
+                *handed,
+                *place,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **variables},
+            pass_fds=[listening.fileno()] if os.name == "posix" else [],
+            start_new_session=True,
+        )
+    return f"http://{host}:{port}"
+
+
+def _listening() -> socket.socket:
+    for port in [*range(PORT, PORT + NEARBY), 0]:
+        with suppress(OSError):
+            return socket.create_server((HOST, port), backlog=128)
+    raise OSError("no port is free")
+
+
+def wanted(chosen: Options) -> bool:
+    """Return whether a viewer is started for a run: asked for, or else where a person sits in front of it."""
+    if chosen.view is not None:
+        return chosen.view
+    return sys.stderr.isatty() and not (chosen.quiet or os.environ.get("CI") or os.environ.get(OFF))
+
+
+@dataclass
+class Link(Observer):
+    """Tells where a run can be watched, once it has begun. It never keeps the run from going on."""
+
+    chosen: Options
+    store: "SqlStore"
+    watcher: Observer
+    opens: bool = False
+
+    def run_started(self, progress: Progress) -> None:
+        """Print the link, and start what is behind it."""
+        if self.chosen.view is False or (self.chosen.quiet and not self.chosen.view):
+            return
+        name = place_name(self.store)
+        viewer = running(self.chosen.results(), name)
+        url, started = ("", False) if viewer is None else (viewer.url, False)
+        if viewer is None and wanted(self.chosen):
+            try:
+                url, started = start(self.chosen, name), True
+            except OSError as error:
+                self._say(f"no viewer could be started ({error}); mesocosm view")
+                return
+        if not url:
+            self._say("look at it in the browser: mesocosm view")
+            return
+        page = f"{url}/runs/{progress.run.id}"
+        self._say(f"watch it live: {page}")
+        if started:
+            self._say(f"(a viewer in the background; it ends when nobody looks for {IDLE_MINUTES} minutes)")
+        if self.opens or self.chosen.view:
+            open_browser(page)
+
+    def _say(self, text: str) -> None:
+        if self.chosen.quiet:
+            click.echo(text, err=True)
+        else:
+            self.watcher.notice(text)
+
+
+def open_browser(url: str) -> bool:
+    """Open a page in the person's browser, and return whether that was tried: not in CI, and not without a screen."""
+    import threading
+    import webbrowser
+
+    screen = sys.platform in {"darwin", "win32"} or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
+    )
+    if not screen or os.environ.get("CI"):
+        return False
+
+    def show() -> None:
+        with suppress(Exception):
+            webbrowser.open(url)
+
+    # Some browsers return only when they are closed.
+    threading.Thread(target=show, name="browser", daemon=True).start()
+    return True

@@ -1,0 +1,94 @@
+"""`mesocosm view`: the results directory in the browser."""
+
+import ipaddress
+import os
+import socket
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from mesocosm.cli import link
+from mesocosm.cli.main import Command, Finite, Options, options
+
+if TYPE_CHECKING:
+    from mesocosm.cli.viewing import Results
+
+DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
+
+
+@click.command(cls=Command)
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), help=f"Port to listen on, 0 for any [{DEFAULT_PORT}].")
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@click.option("--idle-minutes", type=Finite(min=0, min_open=True), hidden=True, help="End when nobody looks so long.")
+@click.option("--fd", type=int, hidden=True, help="A socket that listens already.")
+def view(host: str, port: int | None, no_open: bool, idle_minutes: float | None, fd: int | None) -> int:
+    """Open the viewer on the results directory: runs, episodes and comparisons in the browser.
+
+    It shows runs live, whichever process works on them, and ends with Ctrl-C. Only this machine can reach it, and it
+    asks for no password. Where there are no results yet, it waits for them.
+    """
+    from mesocosm.cli.viewing import Results, Viewing
+    from mesocosm.platform.server import listen, url_of
+
+    chosen = options()
+    results = Results(chosen)
+    try:
+        there = None if fd is not None or results.missing else link.running(chosen.results(), results.name)
+        if there is not None and port in {None, urlsplit(there.url).port}:
+            return _there_already(there, chosen, no_open=no_open)
+        listening = listen(host, DEFAULT_PORT if port is None else port) if fd is None else socket.socket(fileno=fd)
+        _warn(host, port, listening)
+        url = url_of(listening, host)
+        with ExitStack() as ending:
+            ready = partial(_ready, ending, results, url, chosen, no_open=no_open)
+            Viewing(results, host, idle_minutes, ready).run([listening])
+    finally:
+        results.close()
+    return 0
+
+
+def _there_already(there: link.Viewer, chosen: Options, *, no_open: bool) -> int:
+    from mesocosm.cli.render import emit
+
+    if chosen.json:
+        emit({"url": there.url, "pid": there.process.pid, "store": there.store, "started": False})
+    else:
+        click.echo(f"The viewer of these results is running already: {there.url}")
+    if not no_open:
+        link.open_browser(there.url)
+    return 0
+
+
+def _warn(host: str, port: int | None, listening: socket.socket) -> None:
+    wanted, found = DEFAULT_PORT if port is None else port, listening.getsockname()[1]
+    if wanted not in {0, found}:
+        click.echo(f"port {wanted} is taken by something else; using {found}", err=True)
+    if not _loopback(listening.getsockname()[0]):
+        click.echo(
+            f"warning: listening on {host}, and there is no login: whoever reaches this machine can see these results, "
+            "and stop, change or delete runs",
+            err=True,
+        )
+
+
+def _loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def _ready(ending: ExitStack, results: "Results", url: str, chosen: Options, *, no_open: bool) -> None:
+    """Tell where the viewer is, once it answers."""
+    from mesocosm.cli.render import emit
+
+    ending.enter_context(link.noted(chosen.results(), url, results.name))
+    if chosen.json:
+        emit({"url": url, "pid": os.getpid(), "store": results.name, "started": True})
+    else:
+        click.echo(f"Viewer of {results.name}\n  {url}\nCtrl-C ends it.")
+        if results.missing:
+            click.echo("There are no results here yet; they appear as soon as there are. `mesocosm demo` makes some.")
+    if not no_open:
+        link.open_browser(url)

@@ -1,0 +1,145 @@
+"""The server behind `mesocosm view`: results that may appear later, and an end when nobody looks."""
+
+import asyncio
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mesocosm.cli.link import place_name
+from mesocosm.cli.main import Options
+from mesocosm.cli.render import GOING, abandoned
+from mesocosm.cli.session import open_results
+from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
+from mesocosm.platform.live import Live
+from mesocosm.platform.server import Server, new_server
+from mesocosm.platform.work import Workplace, workplace
+from mesocosm.store import DATABASE_NAME, open_store
+
+SECOND = 10
+"""Ticks of the server's loop in a second."""
+
+
+class Results:
+    """The store that a viewer shows. Where there is none yet an empty one stands in, until it appears."""
+
+    def __init__(self, chosen: Options) -> None:
+        self._chosen = chosen
+        self._stand_in: tempfile.TemporaryDirectory[str] | None = None
+        try:
+            self.store = open_results(chosen, create=False)
+        except UnknownName:
+            self._stand_in = tempfile.TemporaryDirectory(prefix="mesocosm-")
+            self.store = open_store(self._stand_in.name)
+
+    @property
+    def missing(self) -> bool:
+        """Whether there are no results yet."""
+        return self._stand_in is not None
+
+    @property
+    def name(self) -> str:
+        """The name of the store that is shown or waited for."""
+        return str((self._chosen.results() / DATABASE_NAME).resolve()) if self.missing else place_name(self.store)
+
+    @property
+    def workplace(self) -> Workplace:
+        """How another process finds the store."""
+        return workplace(self.store, self._chosen.database())
+
+    def appeared(self) -> bool:
+        """Open the results if there are some now; return whether that is so."""
+        try:
+            found = open_results(self._chosen, create=False)
+        except MesocosmError:
+            return False  # not there yet, or being made at this moment
+        self.close()
+        self.store = found
+        return True
+
+    def busy(self) -> bool:
+        """Return whether a run goes on."""
+        try:
+            going = [run for status in GOING for run in self.store.list_runs(status=status).items]
+        except InfrastructureError:
+            return True
+        return any(not abandoned(run) for run in going)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+        if self._stand_in is not None:
+            self._stand_in.cleanup()
+            self._stand_in = None
+
+
+class Use:
+    """Middleware that knows when somebody used the server last; a stream that is open is use."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._open = 0
+        self._last = time.monotonic()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        counted = scope["type"] == "http"
+        self._open += counted
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._open -= counted
+            if counted:
+                self._last = time.monotonic()
+
+    @property
+    def idle(self) -> float:
+        """Seconds since the last use; 0 while there is some."""
+        return 0.0 if self._open else time.monotonic() - self._last
+
+    def refresh(self) -> None:
+        """Count this moment as use."""
+        self._last = time.monotonic()
+
+
+class Viewing(Server):
+    """A server of results that may appear later, which ends by itself when it is told to and nobody looks."""
+
+    def __init__(
+        self, results: Results, host: str, idle_minutes: float | None, ready: Callable[[], None] = lambda: None
+    ) -> None:
+        made = new_server(results.store, host=host)
+        assert isinstance(made.config.app, FastAPI)
+        super().__init__(made.config.app, made.config, ready)
+        self._results = results
+        self._idle_s = None if idle_minutes is None else idle_minutes * 60
+        self._use = Use(self._app)
+        self.config.app = self._use
+        self._app.state.live = Live(lambda: results.store)
+        self._app.state.workplace = results.workplace
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look once a second for results that have appeared, and for a reason to end; return whether to end."""
+        if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
+            self._app.state.store = self._results.store
+            self._app.state.workplace = self._results.workplace
+        if self._idle_s is not None and self._use.idle > self._idle_s:
+            if not await asyncio.to_thread(self._results.busy):
+                return True
+            self._use.refresh()
+        return await super().on_tick(counter)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order when a signal asks for it, and do not raise it again afterwards as uvicorn does."""
+        numbers = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,78 @@
+"""Metrics of runs that are still going on, computed in a thread of its own at a pace that follows what they cost."""
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from mesocosm.core.failure import MesocosmError
+from mesocosm.core.run import Run
+from mesocosm.core.score import MetricResult
+from mesocosm.engine.metrics import so_far
+from mesocosm.store import SqlStore
+
+SHARE = 0.05
+"""The part of the time that is spent on them at most: a million stored episodes take seconds each time."""
+
+Metrics = tuple[MetricResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The metrics of a run when `done` of its episodes were stored."""
+
+    done: int
+    metrics: Metrics
+
+
+class SoFar:
+    """The latest known metrics of each run that goes on. Its methods may be called from any thread."""
+
+    def __init__(self, store: SqlStore, share: float = SHARE) -> None:
+        self._store = store
+        self._share = share
+        self._known: dict[str, Measured] = {}
+        self._fresh: set[str] = set()
+        self._work: Future[None] | None = None
+        self._next = 0.0
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics so far")
+
+    def of(self, run: Run) -> Metrics:
+        """Return the metrics of `run` as they were when last computed; newer ones are asked for when it is time."""
+        with self._lock:
+            known = self._known.get(run.id)
+            outdated = run.counts.done and (known is None or known.done != run.counts.done)
+            idle = self._work is None or self._work.done()
+            if outdated and idle and time.monotonic() >= self._next:
+                self._work = self._pool.submit(self._measure, run.id)
+        return known.metrics if known else ()
+
+    def fresh(self) -> set[str]:
+        """Return the runs that were measured since the last call."""
+        with self._lock:
+            found, self._fresh = self._fresh, set()
+        return found
+
+    def forget(self, run_id: str) -> None:
+        """Drop what is known of a run that is over."""
+        with self._lock:
+            self._known.pop(run_id, None)
+
+    def close(self) -> None:
+        """Take no more work, without waiting for what is under way."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _measure(self, run_id: str) -> None:
+        start = time.monotonic()
+        try:
+            run = self._store.get_run(run_id)
+            measured = Measured(run.counts.done, so_far(run, self._store))
+        except MesocosmError:
+            measured = None  # deleted meanwhile, or the store is busy: the next look tries again
+        now = time.monotonic()
+        with self._lock:
+            self._next = now + (now - start) * (1 / self._share - 1)
+            if measured is not None:
+                self._known[run_id] = measured
+                self._fresh.add(run_id)
