@@ -55,7 +55,6 @@ export type IconName = keyof typeof SHAPES
 /** A picture beside a text (then it is silent) or instead of one (then it needs a label). */
 export function Icon({ name, label, size = 16 }: { name: IconName; label?: string; size?: number }) {
   return (
-    // biome-ignore lint/a11y/noSvgWithoutTitle: named by aria-label when it stands alone
     <svg
       width={size}
       height={size}

@@ -1,0 +1,137 @@
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { count } from '../format'
+import { Icon } from './Icon'
+import styles from './MultiSelect.module.css'
+
+/** A value to filter by, and how many there are of it. */
+export interface MultiSelectOption {
+  value: string
+  label?: string
+  count?: number
+}
+
+/** Any number of values to choose. */
+export interface MultiSelectProps {
+  label: string
+  options: readonly MultiSelectOption[]
+  selected: readonly string[]
+  onChange: (selected: string[]) => void
+}
+
+const FILTER_FROM = 9
+
+/** A filter: a button that opens a list of boxes to tick. Arrows move, space ticks, escape closes. */
+export function MultiSelect({ label, options, selected, onChange }: MultiSelectProps) {
+  const [open, setOpen] = useState(false)
+  const [typed, setTyped] = useState('')
+  const root = useRef<HTMLDivElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  const id = useId()
+  useEffect(() => {
+    if (!open) return
+    root.current?.querySelector('input')?.focus()
+    const leave = (event: PointerEvent) => {
+      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false)
+    }
+    document.addEventListener('pointerdown', leave)
+    return () => document.removeEventListener('pointerdown', leave)
+  }, [open])
+
+  const known = [...options, ...unknown(options, selected)]
+  const shown = known.filter((option) => (option.label ?? option.value).toLowerCase().includes(typed.toLowerCase()))
+  const toggle = (value: string) =>
+    onChange(selected.includes(value) ? selected.filter((one) => one !== value) : [...selected, value])
+  const press = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') {
+      setOpen(false)
+      button.current?.focus()
+    }
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault()
+      moveFocus(root.current, event.key === 'ArrowDown' ? 1 : -1)
+    }
+  }
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: closes when the focus leaves it, nothing more
+    <div
+      ref={root}
+      className={styles.root}
+      onBlur={(event) => {
+        if (event.relatedTarget && !root.current?.contains(event.relatedTarget)) setOpen(false)
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        className={styles.button}
+        aria-expanded={open}
+        aria-controls={open ? id : undefined}
+        data-set={selected.length > 0 || undefined}
+        onClick={() => setOpen(!open)}
+      >
+        {label}
+        {selected.length > 0 && (
+          <span className={styles.chosen}>{selected.length === 1 ? nameOf(known, selected[0]) : selected.length}</span>
+        )}
+        <Icon name="chevronDown" size={14} />
+      </button>
+      {open && (
+        // biome-ignore lint/a11y/noStaticElementInteractions: only hands keys of its fields on
+        <div id={id} className={styles.popover} data-end={isAtEnd(button.current) || undefined} onKeyDown={press}>
+          {known.length >= FILTER_FROM && (
+            <input
+              type="search"
+              className={styles.search}
+              aria-label={`Find ${label.toLowerCase()}`}
+              placeholder="Find…"
+              value={typed}
+              onChange={(event) => setTyped(event.target.value)}
+            />
+          )}
+          <fieldset className={styles.list}>
+            <legend className="hidden-text">{label}</legend>
+            {shown.map((option) => (
+              <label key={option.value} className={styles.option}>
+                <input
+                  type="checkbox"
+                  checked={selected.includes(option.value)}
+                  onChange={() => toggle(option.value)}
+                />
+                <span className={styles.name} title={option.label ?? option.value}>
+                  {option.label ?? option.value}
+                </span>
+                {option.count !== undefined && <span className={styles.count}>{count(option.count)}</span>}
+              </label>
+            ))}
+            {shown.length === 0 && <p className={styles.none}>Nothing to choose</p>}
+          </fieldset>
+          {selected.length > 0 && (
+            <button type="button" className={styles.clear} onClick={() => onChange([])}>
+              Clear
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Values of the address that no option offers stay visible, so that they can be taken away. */
+function unknown(options: readonly MultiSelectOption[], selected: readonly string[]): MultiSelectOption[] {
+  return selected.filter((value) => !options.some((option) => option.value === value)).map((value) => ({ value }))
+}
+
+function nameOf(options: readonly MultiSelectOption[], value: string | undefined): string {
+  return options.find((option) => option.value === value)?.label ?? value ?? ''
+}
+
+function moveFocus(root: HTMLElement | null, by: number): void {
+  const fields = [...(root?.querySelectorAll<HTMLElement>('input') ?? [])]
+  const at = fields.indexOf(document.activeElement as HTMLElement)
+  fields[Math.max(0, Math.min(fields.length - 1, at + by))]?.focus()
+}
+
+function isAtEnd(button: HTMLElement | null): boolean {
+  return button !== null && button.getBoundingClientRect().left > window.innerWidth - 288
+}

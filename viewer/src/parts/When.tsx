@@ -1,0 +1,32 @@
+import { useSyncExternalStore } from 'react'
+import { exactTime, relative } from '../format'
+
+const TICK_MS = 10_000
+const listeners = new Set<() => void>()
+let timer: ReturnType<typeof setInterval> | undefined
+let now = Date.now()
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  timer ??= setInterval(() => {
+    now = Date.now()
+    for (const one of listeners) one()
+  }, TICK_MS)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** An instant as a distance from now that stays true; in full on hover. */
+export function When({ at }: { at: string | null | undefined }) {
+  const text = useSyncExternalStore(subscribe, () => relative(at, Math.max(now, Date.now() - TICK_MS)))
+  if (!at) return <span className="muted">–</span>
+  return (
+    <time className="number" dateTime={at} title={exactTime(at)}>
+      {text}
+    </time>
+  )
+}

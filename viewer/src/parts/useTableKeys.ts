@@ -1,0 +1,45 @@
+import type { KeyboardEvent as ReactKeyboardEvent } from 'react'
+import { useShortcut } from '../keys/useShortcut'
+
+interface TableKeys {
+  active: number
+  count: number
+  /** Rows of one page. */
+  page: number
+  go: (index: number) => void
+  open?: (index: number) => void
+  toggle?: (index: number) => void
+  /** Whether `j k enter x` work wherever the focus is. */
+  shortcuts: boolean
+}
+
+/** Keys of a table: arrows, page, home and end while it has the focus, `j k enter x` on the whole page when asked for. */
+export function useTableKeys({ active, count, page, go, open, toggle, shortcuts }: TableKeys) {
+  const options = { enabled: shortcuts && count > 0, group: 'Table' }
+  useShortcut('j', 'Next row', () => go(active + 1), options)
+  useShortcut('k', 'Row before', () => go(active - 1), options)
+  useShortcut('Enter', 'Open the row', () => open?.(active), {
+    ...options,
+    enabled: options.enabled && open !== undefined,
+  })
+  useShortcut('x', 'Choose the row', () => toggle?.(active), {
+    ...options,
+    enabled: options.enabled && toggle !== undefined,
+  })
+  return (event: ReactKeyboardEvent<HTMLElement>) => {
+    if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return
+    const target = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + page,
+      PageUp: active - page,
+      Home: 0,
+      End: count - 1,
+    }[event.key]
+    if (target !== undefined) go(target)
+    else if (event.key === 'Enter' && open) open(active)
+    else if (event.key === ' ' && toggle) toggle(active)
+    else return
+    event.preventDefault()
+  }
+}
