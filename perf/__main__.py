@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import engine, resume
+from perf import engine, listing, resume
 from perf.machine import machine
 
 ALL = {
@@ -11,6 +11,7 @@ ALL = {
     "environment": engine.environment,
     "resume": resume.resume,
     "help": engine.help_,
+    "listing": listing.listing,
 }
 
 

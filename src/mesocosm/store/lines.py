@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, case, delete, func, insert, select, update
 
 from mesocosm.core.ids import digest, digest_bytes
 from mesocosm.core.run import Run
@@ -134,10 +134,11 @@ def refresh_best(connection: Connection, group: tuple[str, str], run_id: str) ->
         best = connection.scalar(select((func.max if ahead else func.min)(line.score)).where(*alike))
         run = connection.scalar(select(func.min(line.run_id)).where(*alike, line.score == best))
     this = (benchmarks.c.id == plain(group[0]), benchmarks.c.digest == plain(group[1]))
+    before = connection.scalar(select(benchmarks.c.best_score).where(*this))
     connection.execute(update(benchmarks).where(*this).values(best_run=run, best_score=best))
-    stale = or_(line.run_id == run_id, line.high_score.is_distinct_from(best))
-    new = {"high_score": best, "delta": None if best is None else line.score - best}
-    connection.execute(update(run_lines).where(*same, stale).values(new))
+    compared = update(run_lines).values(high_score=best, delta=None if best is None else line.score - best)
+    # Every line agrees with what the benchmark's row said until now.
+    connection.execute(compared.where(*same) if best != before else compared.where(line.run_id == run_id))
 
 
 def remember_deletion(connection: Connection, run_id: str) -> None:

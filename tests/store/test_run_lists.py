@@ -1,0 +1,289 @@
+"""Runs in every order and under every filter, against the same done in Python."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import Connection
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.run import Counts, Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import Usage
+from mesocosm.store import SORTS, BestRun, RunFilter, SqlStore, queries
+from mesocosm.store.order import write_cursor
+from mesocosm.store.runs import insert_run
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+
+def metric(value: float | None, *, better: bool = True) -> tuple[MetricResult, ...]:
+    return (
+        MetricResult("m", "mean", value, None, None, "t", 1, 1, 1, higher_is_better=better, primary=True),
+        MetricResult("other", "mean", 99.0, None, None, "t", 1, 1, 1),
+    )
+
+
+def insert(store: SqlStore, made: list[Run]) -> None:
+    def work(connection: Connection) -> None:
+        for run in made:
+            insert_run(store._database, connection, run)
+
+    store._database.write(work)
+
+
+@pytest.fixture
+def runs(store: SqlStore, samples: "Samples") -> list[Run]:
+    """Return sixty stored runs with ties and gaps in everything."""
+    chance = random.Random(5)
+    made = [
+        samples.run(
+            id=f"run-{chance.randrange(10**6):06}-{number}",
+            created_at=float(chance.randrange(20)),
+            name=chance.choice(["", "Zeta", "alpha", "Ärger 100%", "a_b\\c", "x" * 300 + str(number)]),
+            benchmark=f"bench-{chance.randrange(3)}",
+            benchmark_digest=f"digest-{chance.randrange(2)}",
+            kind=chance.choice(["environment", "dataset"]),
+            model=chance.choice(["small", "large", "y" * 250 + "1", "y" * 250 + "2"]),
+            agent=chance.choice(["loop", "react"]),
+            group_id=chance.choice(["", "first", "second"]),
+            attempt=chance.randrange(1, 4),
+            status=chance.choice(list(RunStatus)),
+            counts=Counts(10, completed=chance.randrange(10)),
+            metrics=chance.choice([(), metric(None), metric(0.5), metric(chance.random()), metric(1.0)]),
+            usage=Usage(
+                chance.randrange(3), chance.randrange(3), 0, 0, chance.choice([None, 0.0, 0.5, chance.random()])
+            ),
+            started_at=1.0,
+            ended_at=chance.choice([None, 2.0, 2.5]),
+            tags=tuple(chance.sample(["one", "two", "100%", "a_b", "Ü"], chance.randrange(3))),
+        )
+        for number in range(60)
+    ]
+    insert(store, made)
+    return made
+
+
+def high(run: Run, runs: list[Run]) -> float | None:
+    same = (run.benchmark, run.benchmark_digest)
+    found = [score(other) for other in runs if (other.benchmark, other.benchmark_digest) == same]
+    return max((value for value in found if value is not None), default=None)
+
+
+def score(run: Run) -> float | None:
+    return None if run.primary is None else run.primary.value
+
+
+def delta(run: Run, runs: list[Run]) -> float | None:
+    mine, best = score(run), high(run, runs)
+    return None if mine is None or best is None else mine - best
+
+
+VALUES: dict[str, Callable[[Run, list[Run]], Any]] = {
+    "created_at": lambda run, _: run.created_at,
+    "benchmark": lambda run, _: run.benchmark,
+    "agent": lambda run, _: run.agent,
+    "attempt": lambda run, _: run.attempt,
+    "name": lambda run, _: run.name.casefold()[:100],
+    "model": lambda run, _: run.model[:100],
+    "status": lambda run, _: run.status.value,
+    "score": lambda run, _: score(run),
+    "high_score": high,
+    "delta": delta,
+    "cost": lambda run, _: run.usage.cost_usd,
+    "tokens": lambda run, _: run.usage.total,
+    "duration": lambda run, _: None if run.ended_at is None else run.ended_at - 1.0,
+}
+
+
+def pages(listing: Callable[..., Any], **given: Any) -> Iterator[Run]:
+    cursor = None
+    while True:
+        page = listing(cursor=cursor, **given)
+        assert page.items or cursor is None
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+@pytest.mark.parametrize("sort", [direction + sort for sort in SORTS for direction in ("", "-")])
+@pytest.mark.parametrize("window", [1, 7, 2_000])
+def test_every_order_is_that_of_python(
+    store: SqlStore, runs: list[Run], sort: str, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "_WINDOW", window)
+    value = VALUES[sort.removeprefix("-")]
+
+    for wanted in (None, RunFilter(agents=("loop",))):
+        found = list(pages(store.list_runs, filter=wanted, sort=sort, limit=7))
+        values = [value(run, runs) for run in found]
+        present = [item for item in values if item is not None]
+        assert values == sorted(present, reverse=sort[0] == "-") + [None] * (len(values) - len(present))
+        assert Counter(run.id for run in found) == Counter(r.id for r in runs if wanted is None or r.agent == "loop")
+
+
+@pytest.mark.parametrize("sort", ["status", "-score", "cost", "-duration"])
+def test_equal_values_come_by_id(store: SqlStore, runs: list[Run], sort: str) -> None:
+    value = VALUES[sort.removeprefix("-")]
+    found = list(pages(store.list_runs, sort=sort, limit=5))
+
+    for first, second in pairwise(found):
+        if value(first, runs) == value(second, runs):
+            assert (first.id > second.id) is (sort[0] == "-")
+
+
+FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
+    (RunFilter(statuses=(RunStatus.FINISHED, RunStatus.FAILED)), lambda run: run.status in {"finished", "failed"}),
+    (RunFilter(benchmarks=("bench-0", "bench-2")), lambda run: run.benchmark != "bench-1"),
+    (RunFilter(models=("y" * 250 + "1",)), lambda run: run.model == "y" * 250 + "1"),
+    (RunFilter(kinds=("dataset",), agents=("react",)), lambda run: (run.kind, run.agent) == ("dataset", "react")),
+    (RunFilter(groups=("first", "second")), lambda run: run.group_id != ""),
+    (RunFilter(tags=("one",)), lambda run: "one" in run.tags),
+    (RunFilter(tags=("one", "two")), lambda run: {"one", "two"} <= set(run.tags)),
+    (RunFilter(tags=("100%",)), lambda run: "100%" in run.tags),
+    (RunFilter(tags=("%",)), lambda run: False),
+    (RunFilter(tags=("a_b",)), lambda run: "a_b" in run.tags),
+    (RunFilter(tags=("Ü",)), lambda run: "Ü" in run.tags),
+    (RunFilter(since=5.0, until=9.0), lambda run: 5.0 <= run.created_at < 9.0),
+    (RunFilter(text="ÄRGER"), lambda run: run.name == "Ärger 100%"),
+    (RunFilter(text="100%"), lambda run: run.name == "Ärger 100%" or "100%" in run.tags),
+    (RunFilter(text="A_B\\"), lambda run: run.name == "a_b\\c"),
+    (RunFilter(text="0_"), lambda run: False),
+    (RunFilter(text="bench-1 zeta"), lambda run: (run.benchmark, run.name) == ("bench-1", "Zeta")),
+    (RunFilter(text="nul\0l"), lambda run: False),
+    (
+        RunFilter((RunStatus.STOPPED,), ("bench-0",), agents=("loop",), text="word", since=3.0),
+        lambda r: (r.status, r.benchmark, r.agent) == ("stopped", "bench-0", "loop") and r.created_at >= 3.0,
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FITS)))
+def test_filters_leave_what_python_leaves(store: SqlStore, runs: list[Run], number: int) -> None:
+    wanted, fits = FITS[number]
+    expected = {run.id for run in runs if fits(run)}
+
+    assert {run.id for run in pages(store.list_runs, filter=wanted, limit=4)} == expected
+    assert store.count_runs(wanted) == (len(expected), True)
+
+
+@pytest.mark.usefixtures("runs")
+def test_counting_ends_where_it_was_told_to(store: SqlStore) -> None:
+    assert store.count_runs(most=60) == (60, True)
+    assert store.count_runs(most=59) == (59, False)
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("sort", ["name", "-score", "delta", "tokens"])
+def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples", sort: str) -> None:
+    before = [run.id for run in pages(store.list_runs, sort=sort, limit=50)]
+    page = store.list_runs(sort=sort, limit=20)
+    insert(store, [samples.run(name=name, benchmark=name, metrics=metric(0.4)) for name in ("", "m", "zz")])
+    rest = [run.id for run in pages(store.list_runs, sort=sort, limit=9)]
+
+    assert [run.id for run in page.items] == before[:20]
+    after, seen = page.cursor, list(before[:20])
+    while after is not None:
+        following = store.list_runs(sort=sort, limit=9, cursor=after)
+        seen += [run.id for run in following.items]
+        after = following.cursor
+    assert [run_id for run_id in seen if run_id in before] == before
+    assert set(rest) > set(before)
+
+
+@pytest.mark.parametrize("value", ["x", None, True, 2**70, "nul\0"])
+@pytest.mark.parametrize("sort", ["attempt", "name", "tokens"])
+def test_a_cursor_with_another_kind_of_place_is_refused(store: SqlStore, sort: str, value: Any) -> None:
+    if sort == "name" and value == "x":
+        value = 7
+    with pytest.raises(UsageError, match="not of this listing"):
+        store.list_runs(sort=sort, cursor=write_cursor(sort, [value, "id"]))
+
+
+def test_infinite_scores_have_a_place_too(store: SqlStore, samples: "Samples") -> None:
+    made = [samples.run(metrics=metric(value)) for value in (float("-inf"), 0.0, float("inf"))]
+    insert(store, made)
+
+    assert [run.id for run in pages(store.list_runs, sort="score", limit=1)] == [run.id for run in made]
+
+
+def test_facets_count_every_value(store: SqlStore, runs: list[Run]) -> None:
+    facets = store.run_facets()
+
+    for found, field in ((facets.statuses, "status"), (facets.agents, "agent"), (facets.kinds, "kind")):
+        expected = Counter(str(getattr(run, field)) for run in runs)
+        assert found == tuple(sorted(expected.items(), key=lambda item: (-item[1], item[0])))
+    assert dict(facets.tags) == Counter(tag for run in runs for tag in run.tags)
+    assert sum(count for _, count in facets.models) == len(runs)
+
+
+def test_the_best_run_of_each_benchmark_is_named(store: SqlStore, runs: list[Run]) -> None:
+    pairs = {(run.benchmark, run.benchmark_digest) for run in runs}
+    found = store.best_runs([*pairs, ("unknown", "x")])
+
+    expected = {}
+    for pair in pairs:
+        scored = [run for run in runs if (run.benchmark, run.benchmark_digest) == pair and score(run) is not None]
+        best = min(scored, key=lambda run: (-(score(run) or 0.0), run.id))
+        expected[pair] = BestRun(best.id, best.model, score(best) or 0.0)
+    assert found == expected
+
+
+def test_where_less_is_better_the_lowest_score_is_the_best(store: SqlStore, samples: "Samples") -> None:
+    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v, better=False)) for v in (3.0, 1.0, 2.0)])
+
+    (best,) = store.best_runs([("words", store.get_run("run-3.0").benchmark_digest)]).values()
+    assert best.run_id == "run-1.0"
+    assert [run.id for run in store.list_runs(sort="delta").items] == ["run-1.0", "run-2.0", "run-3.0"]
+
+
+def test_high_scores_follow_new_scores_and_deletions(store: SqlStore, samples: "Samples") -> None:
+    insert(store, [samples.run(id=f"run-{v}", benchmark_digest="d", metrics=metric(v)) for v in (0.2, 0.4)])
+    worse = store.get_run("run-0.2")
+    worse.metrics = metric(0.9)
+    store.save_run(worse)
+    assert store.best_runs([("words", "d")])["words", "d"].run_id == "run-0.2"
+    assert [run.id for run in store.list_runs(sort="delta").items] == ["run-0.4", "run-0.2"]
+
+    store.delete_run("run-0.2")
+    assert store.best_runs([("words", "d")])["words", "d"] == BestRun("run-0.4", "ollama/llama3.2", 0.4)
+    store.delete_run("run-0.4")
+    assert store.best_runs([("words", "d")]) == {}
+    assert store.run_facets().benchmarks == ()
+
+
+async def test_lines_follow_what_a_run_does(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store, status=RunStatus.RUNNING, name="mine")
+    await samples.write(store, run.id, [samples.entry(run.id, 0), samples.entry(run.id, 1)])
+    store.release(run.id, store.holder())
+    store.add_run(samples.run(usage=Usage(219, 0, 0, 0, 0.4)))
+
+    assert [found.usage.total for found in store.list_runs(sort="tokens").items] == [219, 220]
+    assert [found.usage.cost_usd for found in store.list_runs(sort="-cost").items] == [0.5, 0.4]
+    now = store.get_run(run.id)
+    now.status = RunStatus.STOPPED
+    store.save_run(now)
+    store.set_tags(run.id, ["new"])
+    fits = RunFilter(statuses=(RunStatus.STOPPED,), tags=("new",), text="NEW mine")
+    assert [found.id for found in store.list_runs(fits).items] == [run.id]
+
+
+def test_text_finds_tags_far_back(store: SqlStore, samples: "Samples") -> None:
+    store.add_run(samples.run(name="n" * 900, tags=("far",)))
+
+    assert store.count_runs(RunFilter(text="far")) == (1, True)
+
+
+def test_words_longer_than_an_index_takes_are_stored_and_found(store: SqlStore, samples: "Samples") -> None:
+    chance = random.Random(1)
+    long = "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(20_000))
+    run = store.add_run(samples.run(name=long, model=long, agent=long, tags=(long,)))
+
+    found = store.list_runs(RunFilter(models=(long,), tags=(long,)), sort="model").items
+    assert [item.id for item in found] == [run.id]
+    assert store.count_runs(RunFilter(models=(long[:-1],))) == (0, True)
