@@ -38,8 +38,9 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
 
     `place` are the words that name its store, `failed` tells whether it has failures that are worth another try.
     """
-    resume = None
-    if state_of(run) not in _GOING and (run.counts.owed or failed):
+    resume, state = None, state_of(run)
+    # An interrupted run that owes nothing still lacks its numbers.
+    if state not in _GOING and (run.counts.owed or failed or state == "interrupted"):
         again = ["--retry-failed"] if failed else []
         resume = _line("mesocosm", "run", "resume", run.id, *again, *place)
     return Reproduction(
