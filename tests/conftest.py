@@ -14,3 +14,5 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(prefixes) and not name.startswith(KEPT):
             monkeypatch.delenv(name)
+    # What plays on a terminal would start a viewer that outlives the test.
+    monkeypatch.setenv("MESOCOSM_NO_VIEW", "1")

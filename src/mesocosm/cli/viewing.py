@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -45,6 +46,12 @@ class Results:
     def name(self) -> str:
         """The name of the store that is shown or waited for."""
         return str((self._chosen.results() / DATABASE_NAME).resolve()) if self.missing else place_name(self.store)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the file of the results was there and is not any more."""
+        place = self.store.place
+        return not self.missing and "://" not in place and not Path(place).exists()
 
     @property
     def workplace(self) -> Workplace:
@@ -127,11 +134,20 @@ class Viewing(Server):
         if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
             self._app.state.store = self._results.store
             self._app.state.workplace = self._results.workplace
-        if self._idle_s is not None and self._use.idle > self._idle_s:
-            if not await asyncio.to_thread(self._results.busy):
-                return True
-            self._use.refresh()
+        if self._idle_s is not None and counter % SECOND == 0 and await self._is_over(self._idle_s):
+            return True
         return await super().on_tick(counter)
+
+    async def _is_over(self, idle_s: float) -> bool:
+        """Return whether nobody looks and nothing goes on, or the results are gone."""
+        if self._results.gone:
+            return True
+        if self._use.idle <= idle_s:
+            return False
+        if await asyncio.to_thread(self._results.busy):
+            self._use.refresh()
+            return False
+        return True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

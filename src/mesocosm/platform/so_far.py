@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -28,9 +29,9 @@ class Measured:
 class SoFar:
     """The latest known metrics of each run that goes on. Its methods may be called from any thread."""
 
-    def __init__(self, store: SqlStore, share: float = SHARE) -> None:
+    def __init__(self, store: SqlStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
-        self._share = share
+        self._clock = clock
         self._known: dict[str, Measured] = {}
         self._fresh: set[str] = set()
         self._work: Future[None] | None = None
@@ -44,7 +45,7 @@ class SoFar:
             known = self._known.get(run.id)
             outdated = run.counts.done and (known is None or known.done != run.counts.done)
             idle = self._work is None or self._work.done()
-            if outdated and idle and time.monotonic() >= self._next:
+            if outdated and idle and self._clock() >= self._next:
                 self._work = self._pool.submit(self._measure, run.id)
         return known.metrics if known else ()
 
@@ -64,15 +65,15 @@ class SoFar:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _measure(self, run_id: str) -> None:
-        start = time.monotonic()
+        start = self._clock()
         try:
             run = self._store.get_run(run_id)
             measured = Measured(run.counts.done, so_far(run, self._store))
         except MesocosmError:
             measured = None  # deleted meanwhile, or the store is busy: the next look tries again
-        now = time.monotonic()
+        now = self._clock()
         with self._lock:
-            self._next = now + (now - start) * (1 / self._share - 1)
+            self._next = now + (now - start) * (1 / SHARE - 1)
             if measured is not None:
                 self._known[run_id] = measured
                 self._fresh.add(run_id)
