@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format docs perf lock clean
+.PHONY: demo test check format docs perf lock clean viewer viewer-check
 
 demo: $(VENV)/.installed
 	$(BIN)/mesocosm demo --quiet
@@ -27,6 +27,15 @@ docs: $(VENV)/.installed-test
 
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
+
+viewer: viewer/node_modules/.package-lock.json
+	cd viewer && npm run --silent build
+
+viewer-check: viewer/node_modules/.package-lock.json
+	cd viewer && npm run --silent check
+
+viewer/node_modules/.package-lock.json: viewer/package-lock.json
+	cd viewer && npm ci --no-audit --no-fund
 
 lock:
 	$(BIN)/pip install --quiet uv

@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/blobs/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Blob
+         * @description Return content, whole or a window of it. Pages and drawings come as plain text: nothing in it can run.
+         */
+        get: operations["get_blob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/compare": {
         parameters: {
             query?: never;
@@ -93,7 +113,7 @@ export interface paths {
         };
         /**
          * Get Call
-         * @description Return a model call with its whole request and reply; `seq` is the position of its event.
+         * @description Return a model call with its whole request and reply.
          */
         get: operations["get_call"];
         put?: never;
@@ -164,6 +184,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Bundle
+         * @description Download runs with everything recorded of them as one bundle.
+         */
+        get: operations["export_bundle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Health
+         * @description Return that all is well, after a look into the store; else it is 503 with the reason.
+         */
+        get: operations["get_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Runs
+         * @description Follow all runs: those that changed in the last half minute, and then every change.
+         */
+        get: operations["follow_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs": {
         parameters: {
             query?: never;
@@ -200,7 +280,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Run
-         * @description Delete a run with everything recorded of it.
+         * @description Delete a run with everything recorded of it, for good.
          */
         delete: operations["delete_run"];
         options?: never;
@@ -220,6 +300,66 @@ export interface paths {
          * @description Return a page of the episodes of a run.
          */
         get: operations["list_episodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/episodes.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Episodes
+         * @description Download the episodes of a run with their scores as a table.
+         */
+        get: operations["export_episodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Replay
+         * @description Download a run as the replay JSON that showcase pages play.
+         */
+        get: operations["export_replay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Run
+         * @description Follow one run: its state, and then every change of it.
+         */
+        get: operations["follow_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -299,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Run
-         * @description Ask the process that works on a run to stop it.
+         * @description Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed.
          */
         post: operations["stop_run"];
         delete?: never;
@@ -764,6 +904,24 @@ export interface components {
             usage: components["schemas"]["UsageDocument"];
         };
         /**
+         * ErrorDocument
+         * @description What went wrong: the kind of error, what happened on which object, what to do next.
+         */
+        ErrorDocument: {
+            /** Detail */
+            detail: string;
+            /** Error */
+            error: string;
+            /**
+             * Problems
+             * @description every single thing wrong with the input
+             * @default []
+             */
+            problems: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
          * EventDocument
          * @description One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/v1/blobs/{digest}`.
          */
@@ -850,6 +1008,31 @@ export interface components {
             valid: boolean;
         };
         /**
+         * Health
+         * @description A server that answers, and the results that it answers from.
+         */
+        Health: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "sqlite" | "postgresql";
+            /** Schema Revision */
+            schema_revision: string;
+            /**
+             * Status
+             * @constant
+             */
+            status: "ok";
+            /**
+             * Store
+             * @description file or URL of the results, without a password
+             */
+            store: string;
+            /** Version */
+            version: string;
+        };
+        /**
          * HighScore
          * @description The best run of the same benchmark with the same content.
          */
@@ -876,11 +1059,6 @@ export interface components {
             missing: number;
             /** Worst */
             worst: number;
-        };
-        /** HTTPValidationError */
-        HTTPValidationError: {
-            /** Detail */
-            detail?: components["schemas"]["ValidationError"][];
         };
         JsonValue: unknown;
         /**
@@ -1057,6 +1235,16 @@ export interface components {
             resume: string | null;
             /** Show */
             show: string;
+        };
+        /**
+         * RunChange
+         * @description An event of a live stream: the runs that changed, whole, and the ids of those that are gone.
+         */
+        RunChange: {
+            /** Deleted */
+            deleted: string[];
+            /** Runs */
+            runs: components["schemas"]["RunSummary"][];
         };
         /**
          * RunDetail
@@ -1428,19 +1616,6 @@ export interface components {
             /** Total */
             total: number;
         };
-        /** ValidationError */
-        ValidationError: {
-            /** Context */
-            ctx?: Record<string, never>;
-            /** Input */
-            input?: unknown;
-            /** Location */
-            loc: (string | number)[];
-            /** Message */
-            msg: string;
-            /** Error Type */
-            type: string;
-        };
     };
     responses: never;
     parameters: never;
@@ -1463,6 +1638,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1470,15 +1663,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BenchmarkPage"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1494,6 +1678,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1503,14 +1705,68 @@ export interface operations {
                     "application/json": components["schemas"]["BenchmarkDetail"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+        };
+    };
+    get_blob: {
+        parameters: {
+            query?: {
+                /** @description at most so many, cut between characters */
+                bytes?: number | null;
+                /** @description name of the file that a browser stores it as */
+                download?: string;
+                /** @description begin at this byte */
+                from?: number;
+            };
+            header?: never;
+            path: {
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["ErrorDocument"];
                 };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The content. `X-Mesocosm-Type` is the type that it was recorded as; of a window `X-Mesocosm-From`, `X-Mesocosm-Next` (absent at the end) and `X-Mesocosm-Total` are byte positions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                    "image/*": string;
+                    "text/plain": string;
+                };
+            };
+            /** @description The part that the header `Range` asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -1528,6 +1784,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1535,15 +1809,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1559,6 +1824,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1568,14 +1851,12 @@ export interface operations {
                     "application/json": components["schemas"]["EpisodeDetail"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
+                content?: never;
             };
         };
     };
@@ -1585,12 +1866,31 @@ export interface operations {
             header?: never;
             path: {
                 episode_id: string;
+                /** @description position of the event of the call */
                 seq: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1600,14 +1900,12 @@ export interface operations {
                     "application/json": components["schemas"]["CallDocument"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
+                content?: never;
             };
         };
     };
@@ -1630,6 +1928,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1639,14 +1955,12 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
+                content?: never;
             };
         };
     };
@@ -1656,8 +1970,8 @@ export interface operations {
                 cause?: string[];
                 high?: number | null;
                 low?: number | null;
-                outcome?: "" | "scored" | "worst" | "missing";
-                /** @description words that all occur in id, task or failure */
+                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing";
+                /** @description text that occurs in task, failure or last info */
                 q?: string;
                 sort?: "index" | "-index" | "score" | "-score" | "reward" | "-reward" | "steps" | "-steps" | "tokens" | "-tokens" | "cost" | "-cost" | "duration" | "-duration" | "started_at" | "-started_at";
                 state?: ("pending" | "running" | "completed" | "truncated" | "timeout" | "failed" | "cancelled")[];
@@ -1672,6 +1986,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1679,15 +2011,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Neighbours"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1706,6 +2029,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1715,13 +2056,129 @@ export interface operations {
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    export_bundle: {
+        parameters: {
+            query: {
+                /** @description ids of runs */
+                run: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description A bundle that `mesocosm import` takes in. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    get_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    follow_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Events called `runs`, each with such a document as its data, until one side ends. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunChange"];
+                    "text/event-stream": unknown;
                 };
             };
         };
@@ -1736,7 +2193,7 @@ export interface operations {
                 kind?: string[];
                 limit?: number;
                 model?: string[];
-                /** @description words that all occur in id, name, benchmark, model, agent, tags */
+                /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
                 sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt";
                 state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
@@ -1748,6 +2205,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1755,15 +2230,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunPage"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1779,6 +2245,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1788,14 +2272,12 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
+                content?: never;
             };
         };
     };
@@ -1810,21 +2292,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
             };
         };
     };
@@ -1837,8 +2328,8 @@ export interface operations {
                 high?: number | null;
                 limit?: number;
                 low?: number | null;
-                outcome?: "" | "scored" | "worst" | "missing";
-                /** @description words that all occur in id, task or failure */
+                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing";
+                /** @description text that occurs in task, failure or last info */
                 q?: string;
                 sort?: "index" | "-index" | "score" | "-score" | "reward" | "-reward" | "steps" | "-steps" | "tokens" | "-tokens" | "cost" | "-cost" | "duration" | "-duration" | "started_at" | "-started_at";
                 state?: ("pending" | "running" | "completed" | "truncated" | "timeout" | "failed" | "cancelled")[];
@@ -1853,6 +2344,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1862,13 +2371,125 @@ export interface operations {
                     "application/json": components["schemas"]["EpisodePage"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+        };
+    };
+    export_episodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description A line for each episode. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    export_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The run as schema-1 replay JSON. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+        };
+    };
+    follow_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Events called `runs`, each with such a document as its data, until one side ends. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunChange"];
+                    "text/event-stream": unknown;
                 };
             };
         };
@@ -1884,6 +2505,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             202: {
                 headers: {
@@ -1893,20 +2532,12 @@ export interface operations {
                     "application/json": components["schemas"]["Started"];
                 };
             };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
         };
     };
     resume_run: {
         parameters: {
             query?: {
+                /** @description also repeat what infrastructure made fail */
                 retry_failed?: boolean;
             };
             header?: never;
@@ -1917,6 +2548,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             202: {
                 headers: {
@@ -1924,15 +2573,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Started"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1948,6 +2588,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1957,14 +2615,12 @@ export interface operations {
                     "application/json": components["schemas"]["RunSeries"];
                 };
             };
-            /** @description Validation Error */
-            422: {
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
+                content?: never;
             };
         };
     };
@@ -1979,6 +2635,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -1986,15 +2660,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunDetail"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -2014,6 +2679,24 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
@@ -2021,15 +2704,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunDetail"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -2043,6 +2717,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Successful Response */
             200: {
                 headers: {
