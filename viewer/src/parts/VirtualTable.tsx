@@ -19,6 +19,8 @@ export interface VirtualTableProps<Row> {
   rowKey: (row: Row) => string
   /** Pixels. */
   rowHeight?: number
+  /** Pixels; that of a row, but no more than 36, unless given. */
+  headHeight?: number
   /** A CSS length; the table is as tall as its rows up to this. */
   maxHeight?: string
   /** Like `-score`; see `Column.sort`. */
@@ -48,6 +50,7 @@ const NEAR_END = 30
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, columns, count, getRow, rowKey, rowHeight = 36, maxHeight = '70dvh', sort, onSort } = props
   const { onOpen, selected, onSelect, onMore, onRange, empty, shortcuts = false, mark } = props
+  const { headHeight = Math.min(rowHeight, 36) } = props
   const scroller = useRef<HTMLDivElement>(null)
   const id = useId()
   const { width, height } = useSize(scroller)
@@ -55,7 +58,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const [active, setActive] = useState(-1)
   const shown = fitting(columns, width - (onSelect ? BOX_WIDTH : 0))
   const grid = template(onSelect ? [{ width: BOX_WIDTH }, ...shown] : shown)
-  const body = Math.max(0, height - rowHeight)
+  const body = Math.max(0, height - headHeight)
   const { first, last, height: tall, offset } = view(count, rowHeight, top, body)
 
   useEffect(() => onRange?.(first, last), [onRange, first, last])
@@ -70,9 +73,9 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       if (!target || count === 0) return
       const next = Math.max(0, Math.min(count - 1, index))
       setActive(next)
-      target.scrollTop = reveal(next, count, rowHeight, target.scrollTop, target.clientHeight - rowHeight)
+      target.scrollTop = reveal(next, count, rowHeight, target.scrollTop, target.clientHeight - headHeight)
     },
-    [count, rowHeight],
+    [count, rowHeight, headHeight],
   )
   const toggle = (index: number) => {
     const row = getRow(index)
@@ -111,7 +114,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
         <TableHead
           columns={shown}
           grid={grid}
-          height={rowHeight}
+          height={headHeight}
           boxes={onSelect !== undefined}
           sort={sort}
           onSort={onSort}

@@ -1,0 +1,20 @@
+import { Link } from '@tanstack/react-router'
+import { count } from '../format'
+import type { Run } from './page'
+
+/** Which attempt at the same settings a run is; leads to its group when it belongs to one. */
+export function Attempts({ run }: { run: Run }) {
+  const words = `Attempt ${count(run.attempt)} at exactly these settings`
+  if (run.group_id === null) {
+    return (
+      <span className={run.attempt > 1 ? 'number' : 'number muted'} title={words}>
+        {count(run.attempt)}
+      </span>
+    )
+  }
+  return (
+    <Link to="/" search={{ group: [run.group_id] }} className="number" title={`${words}; show its group`}>
+      {count(run.attempt)}
+    </Link>
+  )
+}

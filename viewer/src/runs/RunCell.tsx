@@ -1,0 +1,71 @@
+import { Duration } from '../parts/Duration'
+import { Money } from '../parts/Money'
+import { Num } from '../parts/Num'
+import { Tokens } from '../parts/Tokens'
+import { When } from '../parts/When'
+import { Attempts } from './Attempts'
+import type { ColumnId } from './columns'
+import { Delta } from './Delta'
+import { modelWords } from './model'
+import type { Row } from './page'
+import { RunLink } from './RunLink'
+import styles from './RunList.module.css'
+import { RunScore } from './RunScore'
+import { RunState } from './RunState'
+import type { Scale } from './scale'
+import { Tags } from './Tags'
+import { TwoLines } from './TwoLines'
+
+/** Which value of which run. */
+export interface RunCellProps {
+  column: ColumnId
+  row: Row
+  scale: Scale | undefined
+  open: boolean
+  onFold: (signature: string) => void
+}
+
+/** What stands in one column of a run. */
+export function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
+  const { run } = row
+  switch (column) {
+    case 'name':
+      return <RunLink row={row} open={open} onFold={onFold} />
+    case 'benchmark':
+      return <TwoLines first={run.benchmark_title || run.benchmark} second={run.benchmark} title={version(row)} />
+    case 'model': {
+      const { name, server } = modelWords(run.model)
+      return <TwoLines first={name} second={server} title={run.model} />
+    }
+    case 'agent':
+      return <TwoLines first={run.agent} />
+    case 'state':
+      return <RunState run={run} />
+    case 'score':
+      return <RunScore run={run} scale={scale} />
+    case 'high_score':
+      return <Num value={run.high_score?.value} />
+    case 'delta':
+      return <Delta run={run} />
+    case 'cost':
+      return <Money usd={run.usage.cost_usd} />
+    case 'tokens':
+      return <Tokens value={run.usage.total} />
+    case 'duration':
+      return <Duration seconds={run.duration_s} />
+    case 'created_at':
+      return <When at={run.created_at} />
+    case 'attempt':
+      return <Attempts run={run} />
+    case 'tags':
+      return <Tags tags={run.tags} />
+    case 'kind':
+      return <TwoLines first={run.kind} />
+    case 'id':
+      return <code className={styles.id}>{run.id}</code>
+  }
+}
+
+function version({ run }: Row): string {
+  return [run.benchmark_title, run.benchmark, run.benchmark_version, run.benchmark_digest].filter(Boolean).join('\n')
+}

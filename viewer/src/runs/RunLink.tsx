@@ -1,0 +1,44 @@
+import { Link } from '@tanstack/react-router'
+import { plural } from '../format'
+import { IconButton } from '../parts/IconButton'
+import type { Row } from './page'
+import styles from './RunList.module.css'
+import { shortId } from './runName'
+import { Tags } from './Tags'
+
+/** The name of a run, which leads to its page; its tags; the attempts that are folded into it. */
+export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold: (signature: string) => void }) {
+  const { run, attempts } = row
+  const named = run.name.trim() !== ''
+  const older = plural(attempts.length, 'older attempt')
+  return (
+    <span className={styles.lines}>
+      <span className={styles.nameLine}>
+        {attempts.length > 0 && (
+          <IconButton
+            icon={open ? 'chevronDown' : 'chevronRight'}
+            size="sm"
+            label={open ? `Hide ${older}` : `Show ${older}`}
+            aria-expanded={open}
+            onClick={() => onFold(run.signature)}
+          />
+        )}
+        <Link
+          to="/runs/$runId"
+          params={{ runId: run.id }}
+          className={styles.name}
+          data-row-link
+          data-unnamed={named ? undefined : true}
+          title={named ? `${run.name}\n${run.id}` : run.id}
+        >
+          <bdi>{named ? run.name : shortId(run.id)}</bdi>
+        </Link>
+      </span>
+      {attempts.length > 0 ? (
+        <span className={styles.second}>{older}</span>
+      ) : (
+        (named || run.tags.length > 0) && <Tags tags={run.tags} otherwise={named ? shortId(run.id) : ''} />
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,92 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useCallback, useMemo, useRef, useState } from 'react'
+import { useShortcut } from '../keys/useShortcut'
+import { VirtualTable } from '../parts/VirtualTable'
+import { useNarrow } from '../run/useNarrow'
+import { useRoomBelow } from '../run/useRoomBelow'
+import { type Row, rowsOf } from './page'
+import styles from './RunList.module.css'
+import { narrowRunColumns, runColumns } from './runColumns'
+import { scalesOf } from './scale'
+import { compact, DEFAULT_SORT, nextSort, type RunsSearch, SORT_KEYS } from './search'
+import { useCompare } from './useCompare'
+import type { RunPages } from './useRunPages'
+import type { Selection } from './useSelection'
+
+/** What a list of runs needs. */
+export interface RunListProps {
+  search: RunsSearch
+  onChange: (search: RunsSearch) => void
+  pages: RunPages
+  selection: Selection
+  /** Told which rows are in view. */
+  onView: (first: number, last: number) => void
+}
+
+/** Rows that stand there while the first ones are on their way. */
+const WAITING = 12
+
+/** The runs as a table or, where that would be too narrow, as cards; moved through by keys. */
+export function RunList({ search, onChange, pages, selection, onView }: RunListProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const maxHeight = useRoomBelow(place, '22rem')
+  const narrow = useNarrow()
+  const navigate = useNavigate()
+  const compare = useCompare()
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  const onFold = useCallback((signature: string) => setOpen((before) => toggledIn(before, signature)), [])
+  const folded = search.attempts === 'folded'
+  const rows = useMemo(() => (folded ? rowsOf(pages.runs, true, open) : undefined), [folded, pages.runs, open])
+  const scales = useMemo(() => scalesOf(pages.runs), [pages.runs])
+  const columns = useMemo(
+    () => (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, open, onFold }),
+    [narrow, search.columns, scales, open, onFold],
+  )
+  useShortcut('c', 'Compare the selected runs', () => compare(selection.ids), { enabled: selection.ids.length > 1 })
+  useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })
+
+  const getRow = (index: number): Row | undefined => {
+    if (rows) return rows[index]
+    const run = pages.at(index)
+    return run && { run, attempts: [], nested: false }
+  }
+  const sort = (wanted: string) => {
+    const key = SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))
+    if (key) onChange(compact({ ...search, sort: nextSort(search.sort, key) }))
+  }
+  const length = rows ? rows.length : pages.length
+  return (
+    <div
+      ref={place}
+      className={styles.list}
+      data-run-list
+      data-stale={pages.stale || undefined}
+      aria-busy={pages.stale}
+    >
+      <VirtualTable
+        key={JSON.stringify({ ...search, columns: undefined })}
+        label="Runs"
+        columns={columns}
+        count={pages.total === undefined ? WAITING : length}
+        getRow={getRow}
+        rowKey={({ run }) => run.id}
+        rowHeight={narrow ? 132 : 52}
+        headHeight={36}
+        maxHeight={maxHeight}
+        sort={search.sort ?? DEFAULT_SORT}
+        onSort={sort}
+        onOpen={({ run }) => void navigate({ to: '/runs/$runId', params: { runId: run.id } })}
+        selected={selection.set}
+        onSelect={({ run }) => selection.toggle(run)}
+        onRange={onView}
+        shortcuts
+      />
+    </div>
+  )
+}
+
+function toggledIn(set: ReadonlySet<string>, item: string): ReadonlySet<string> {
+  const next = new Set(set)
+  if (!next.delete(item)) next.add(item)
+  return next
+}

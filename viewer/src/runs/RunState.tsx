@@ -1,0 +1,34 @@
+import { count, duration, percent } from '../format'
+import { Progress } from '../parts/Progress'
+import { Status } from '../parts/Status'
+import type { Run } from './page'
+import { countWords, doneShare, secondsLeft } from './progress'
+import styles from './RunList.module.css'
+
+/** The state of a run, and how far it is while it goes on. */
+export function RunState({ run }: { run: Run }) {
+  const { counts } = run
+  const left = secondsLeft(run)
+  const going = run.state === 'running' || run.state === 'pending'
+  return (
+    <span className={styles.lines} title={[countWords(run), run.error].filter(Boolean).join('\n')}>
+      <span className={styles.stateLine}>
+        <Status state={run.state} stopping={run.stop_requested} />
+        {going && left !== null && <span className={styles.second}>{duration(left)}</span>}
+      </span>
+      {going ? (
+        <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
+      ) : (
+        <span className={styles.second}>{outcome(run)}</span>
+      )}
+    </span>
+  )
+}
+
+function outcome(run: Run): string {
+  const { counts, error } = run
+  const failed = counts.failed > 0 ? `${count(counts.failed)} failed` : ''
+  if (run.state === 'finished') return failed
+  if (counts.done === 0) return error || 'nothing played'
+  return [`${percent(doneShare(run))} done`, failed].filter(Boolean).join(', ')
+}

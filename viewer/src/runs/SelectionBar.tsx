@@ -1,0 +1,66 @@
+import { useState } from 'react'
+import { address } from '../api/address'
+import { source } from '../api/source'
+import { plural } from '../format'
+import { Button } from '../parts/Button'
+import { IconButton } from '../parts/IconButton'
+import { DeleteDialog } from './DeleteDialog'
+import styles from './SelectionBar.module.css'
+import { TagDialog } from './TagDialog'
+import { useCompare } from './useCompare'
+import type { Selection } from './useSelection'
+
+/** What can be done with the selected runs. */
+export function SelectionBar({ selection, onChanged }: { selection: Selection; onChanged: () => void }) {
+  const [asked, setAsked] = useState<'tag' | 'delete'>()
+  const compare = useCompare()
+  const { ids, runs } = selection
+  if (ids.length === 0) return null
+  const done = () => {
+    setAsked(undefined)
+    onChanged()
+  }
+  return (
+    <section className={styles.bar} aria-label="Selected runs">
+      <strong className="number" aria-live="polite">
+        {plural(ids.length, 'run')} selected
+      </strong>
+      <span className={styles.actions}>
+        <Button
+          look="primary"
+          icon="compare"
+          disabled={ids.length < 2}
+          title={ids.length < 2 ? 'Select a second run to compare with' : 'Compare (c)'}
+          onClick={() => compare(ids)}
+        >
+          Compare
+        </Button>
+        {source.live && (
+          <>
+            <Button icon="download" onClick={() => window.location.assign(address('/v1/export', {}, { run: ids }))}>
+              Export
+            </Button>
+            <Button icon="tag" onClick={() => setAsked('tag')}>
+              Tag
+            </Button>
+            <Button icon="trash" look="danger" onClick={() => setAsked('delete')}>
+              Delete
+            </Button>
+          </>
+        )}
+      </span>
+      <IconButton icon="close" label="Select nothing (esc)" onClick={selection.clear} />
+      {asked === 'tag' && <TagDialog runs={runs} onClose={() => setAsked(undefined)} onDone={done} />}
+      {asked === 'delete' && (
+        <DeleteDialog
+          runs={runs}
+          onClose={() => setAsked(undefined)}
+          onDone={() => {
+            selection.clear()
+            done()
+          }}
+        />
+      )}
+    </section>
+  )
+}

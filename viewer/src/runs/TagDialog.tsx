@@ -1,0 +1,92 @@
+import { type FormEvent, useId, useState } from 'react'
+import { put } from '../api/client'
+import { plural } from '../format'
+import { Button } from '../parts/Button'
+import { Dialog } from '../parts/Dialog'
+import { Failure } from '../parts/Failure'
+import { useToast } from '../parts/toast'
+import styles from './Dialogs.module.css'
+import type { Run } from './page'
+import { changedTags, commonTags, readTags } from './tags'
+
+/** Runs to tag. */
+export interface TagDialogProps {
+  runs: readonly Run[]
+  onClose: () => void
+  onDone: () => void
+}
+
+/** Add tags to runs and take some away. */
+export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
+  const [typed, setTyped] = useState('')
+  const [removed, setRemoved] = useState<readonly string[]>([])
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const field = useId()
+  const toast = useToast()
+  const { all, some } = commonTags(runs)
+  const added = readTags(typed)
+  const save = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      for (const run of runs) {
+        const tags = changedTags(run.tags, added, removed)
+        await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } })
+      }
+      toast({ text: `Tags of ${plural(runs.length, 'run')} changed`, tone: 'good' })
+      onDone()
+    } catch (problem) {
+      setError(problem)
+      setBusy(false)
+    }
+  }
+  const toggle = (tag: string) =>
+    setRemoved((before) => (before.includes(tag) ? before.filter((one) => one !== tag) : [...before, tag]))
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Tags of ${plural(runs.length, 'run')}`}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            look="primary"
+            type="submit"
+            form={`${field}-form`}
+            busy={busy}
+            disabled={added.length + removed.length === 0}
+          >
+            Save
+          </Button>
+        </>
+      }
+    >
+      <form id={`${field}-form`} className={styles.body} onSubmit={save}>
+        <label htmlFor={field}>Add, with commas between</label>
+        <input
+          id={field}
+          className={styles.input}
+          value={typed}
+          placeholder="nightly, baseline"
+          onChange={(event) => setTyped(event.target.value)}
+        />
+        {all.length + some.length > 0 && (
+          <fieldset className={styles.kept}>
+            <legend>Keep</legend>
+            {[...all, ...some].map((tag) => (
+              <label key={tag}>
+                <input type="checkbox" checked={!removed.includes(tag)} onChange={() => toggle(tag)} />
+                <bdi>{tag}</bdi>
+                {some.includes(tag) && <span className="muted">some</span>}
+              </label>
+            ))}
+          </fieldset>
+        )}
+        {error !== undefined && <Failure error={error} title="Not all tags were changed" />}
+      </form>
+    </Dialog>
+  )
+}

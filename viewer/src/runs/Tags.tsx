@@ -1,0 +1,15 @@
+import styles from './RunList.module.css'
+
+/** Tags in one line, in full on hover. */
+export function Tags({ tags, otherwise = '–' }: { tags: readonly string[]; otherwise?: string }) {
+  if (tags.length === 0) return <span className={styles.second}>{otherwise}</span>
+  return (
+    <span className={styles.tags} title={tags.join('\n')}>
+      {tags.map((tag) => (
+        <bdi key={tag} className={styles.tag}>
+          {tag}
+        </bdi>
+      ))}
+    </span>
+  )
+}

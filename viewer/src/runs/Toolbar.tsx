@@ -1,0 +1,80 @@
+import { useState } from 'react'
+import { useDocument } from '../api/query'
+import { Button } from '../parts/Button'
+import { IconButton } from '../parts/IconButton'
+import { MultiSelect } from '../parts/MultiSelect'
+import { SearchField } from '../parts/SearchField'
+import { ColumnChooser } from './ColumnChooser'
+import { modelWords } from './model'
+import { compact, type RunFilter, type RunsSearch } from './search'
+import styles from './Toolbar.module.css'
+
+/** What the toolbar changes. */
+export interface ToolbarProps {
+  search: RunsSearch
+  onChange: (search: RunsSearch, replace?: boolean) => void
+}
+
+const LABELS = {
+  state: 'Status',
+  benchmark: 'Benchmark',
+  model: 'Model',
+  agent: 'Agent',
+  tag: 'Tag',
+  kind: 'Kind',
+} as const satisfies Partial<Record<RunFilter, string>>
+
+const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
+
+/** Search, filters with the number of runs behind each value, and columns. */
+export function Toolbar({ search, onChange }: ToolbarProps) {
+  const { data: facets } = useDocument('/v1/runs/facets')
+  const [shown, setShown] = useState(false)
+  const folded = search.attempts === 'folded'
+  return (
+    <div className={styles.toolbar} data-open={shown || undefined}>
+      <SearchField
+        page
+        label="Search runs"
+        placeholder="Search name, model, tag, id…"
+        value={search.q ?? ''}
+        onChange={(q) => onChange(compact({ ...search, q: q.trim() === '' ? undefined : q }), true)}
+      />
+      <span className={styles.more}>
+        <IconButton icon="filter" label="Filters" aria-expanded={shown} onClick={() => setShown(!shown)} />
+      </span>
+      <div className={styles.filters}>
+        {FACETS.map((facet) => (
+          <MultiSelect
+            key={facet}
+            label={LABELS[facet]}
+            options={(facets?.[facet] ?? []).map(({ value, count }) => ({
+              value,
+              label: facet === 'model' ? shortModel(value) : value,
+              count,
+            }))}
+            selected={search[facet] ?? []}
+            onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
+          />
+        ))}
+        <span className={styles.end}>
+          <Button
+            look="quiet"
+            icon="list"
+            aria-pressed={folded}
+            title="Show one row for all attempts at exactly the same settings"
+            onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
+          >
+            Fold attempts
+          </Button>
+          <ColumnChooser search={search} onChange={onChange} />
+        </span>
+      </div>
+    </div>
+  )
+}
+
+function shortModel(model: string): string {
+  const { name, server } = modelWords(model)
+  return server === '' ? name : `${name} at ${server}`
+}

@@ -1,0 +1,55 @@
+import type { Column } from '../parts/column'
+import { offeredColumns } from './columns'
+import type { Row } from './page'
+import { RunCard } from './RunCard'
+import { RunCell } from './RunCell'
+import { type Scale, scaleKey } from './scale'
+
+/** What the columns of the list depend on. */
+export interface RunColumnsProps {
+  /** Columns that a person chose. */
+  chosen: readonly string[] | undefined
+  scales: ReadonlyMap<string, Scale>
+  /** Signatures of which all attempts are shown. */
+  open: ReadonlySet<string>
+  onFold: (signature: string) => void
+}
+
+/** The columns of the list. */
+export function runColumns({ chosen, scales, open, onFold }: RunColumnsProps): Column<Row>[] {
+  return offeredColumns(chosen).map(({ id, title, hint, width, grow, numeric, sort, priority }) => ({
+    key: id,
+    header: title,
+    title: hint,
+    width,
+    grow,
+    align: numeric ? 'end' : 'start',
+    sort,
+    priority,
+    render: (row) => (
+      <RunCell
+        column={id}
+        row={row}
+        scale={scales.get(scaleKey(row.run))}
+        open={open.has(row.run.signature)}
+        onFold={onFold}
+      />
+    ),
+  }))
+}
+
+/** The one column of a narrow screen: everything that matters of a run below each other. */
+export function narrowRunColumns({ scales, open, onFold }: RunColumnsProps): Column<Row>[] {
+  return [
+    {
+      key: 'run',
+      header: 'Run',
+      sort: 'created_at',
+      width: 200,
+      grow: 1,
+      render: (row) => (
+        <RunCard row={row} scale={scales.get(scaleKey(row.run))} open={open.has(row.run.signature)} onFold={onFold} />
+      ),
+    },
+  ]
+}

@@ -1,0 +1,11 @@
+import type { Run } from './page'
+
+/** The beginning of an id that people can tell apart and hand to commands. */
+export function shortId(id: string): string {
+  return id.slice(0, 13)
+}
+
+/** What a run is called: its name or, when it has none, the beginning of its id. */
+export function runName(run: Pick<Run, 'id' | 'name'>): string {
+  return run.name.trim() === '' ? shortId(run.id) : run.name
+}
