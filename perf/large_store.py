@@ -18,7 +18,9 @@ from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
+from mesocosm.store.rows import episode_row, score_rows
 from mesocosm.store.runs import insert_run
+from mesocosm.store.schema import episodes, scores
 
 RUNS = 100_000
 EPISODES = 1_000_000
@@ -33,20 +35,28 @@ _chance = random.Random(20_26)
 
 
 def generate(place: str | Path) -> None:
-    """Fill an empty store: runs without episodes, a run of a million, and one whose only episode is long."""
+    """Fill an empty store: runs without episodes, a run whose only episode is long, and one of a million."""
+    store = open_store(place)
+    long = _run(RUNS - 2, id="019f0000-0000-7000-8000-000000000002", planned=1)
+    store.insert_bundle(long, _long_entries(long.id))
+    store.close()
     database = open_database(place)
     runs = (_run(number) for number in range(RUNS - 2))
     while batch := list(islice(runs, _BATCH)):
         with database.once(immediate=True) as connection:
             for run in batch:
                 insert_run(database, connection, run)
+    with database.once(immediate=True) as connection:
+        insert_run(database, connection, _run(RUNS - 1, id=LARGE, planned=EPISODES))
+    found = (_episode(number) for number in range(EPISODES))
+    while some := list(islice(found, 10 * _BATCH)):
+        with database.once(immediate=True) as connection:
+            if not database.postgres:
+                connection.exec_driver_sql("PRAGMA cache_size = -500000")
+            database.add(connection, episodes, [episode_row(episode, "accuracy") for episode in some])
+            rows = [row for episode in some for row in score_rows(episode.id, LARGE, episode.scores)]
+            database.add(connection, scores, rows)
     database.close()
-    store = open_store(place)
-    long = _run(RUNS - 2, id="019f0000-0000-7000-8000-000000000002", planned=1)
-    store.insert_bundle(long, _long_entries(long.id))
-    large = _run(RUNS - 1, id=LARGE, planned=EPISODES)
-    store.insert_bundle(large, (_entry(number) for number in range(EPISODES)))
-    store.close()
 
 
 def _run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A002
@@ -90,7 +100,7 @@ def _run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A002
     )
 
 
-def _entry(number: int) -> Entry:
+def _episode(number: int) -> Episode:
     seconds, tokens = _chance.expovariate(0.2), _chance.randrange(100, 4_000)
     status, failure, score = EpisodeStatus.COMPLETED, None, Score("accuracy", round(_chance.random(), 4))
     if number % 97 == 5:
@@ -101,7 +111,7 @@ def _entry(number: int) -> Entry:
     elif number % 50 == 3:
         status = EpisodeStatus.TRUNCATED
         score = Score("accuracy", None, worst=True) if number % 1_000 == 3 else score
-    episode = Episode(
+    return Episode(
         id=f"019f{number:08x}"[:8] + f"-{number % 65536:04x}-7000-9000-{number:012x}",
         run_id=LARGE,
         task_digest=digest({"seed": number}),
@@ -119,7 +129,6 @@ def _entry(number: int) -> Entry:
         events=0,
         scores=(score,),
     )
-    return Entry(episode)
 
 
 def _long_entries(run_id: str) -> Iterator[Entry]:

@@ -112,11 +112,11 @@ def pages(listing: Callable[..., Any], **given: Any) -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("sort", [direction + sort for sort in SORTS for direction in ("", "-")])
-@pytest.mark.parametrize("window", [1, 7, 2_000])
 def test_every_order_is_that_of_python(
-    store: SqlStore, runs: list[Run], sort: str, window: int, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, runs: list[Run], sort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "_WINDOW", window)
+    # Most that fit are found in one pass over all lines, some along the index.
+    monkeypatch.setattr(queries, "_WINDOW", 15)
     value = VALUES[sort.removeprefix("-")]
 
     for wanted in (None, RunFilter(agents=("loop",))):
