@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import engine, listing, resume
+from perf import api, engine, listing, resume
 from perf.machine import machine
 
 ALL = {
@@ -12,6 +12,7 @@ ALL = {
     "resume": resume.resume,
     "help": engine.help_,
     "listing": listing.listing,
+    "api": api.api,
 }
 
 

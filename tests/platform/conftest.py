@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -105,6 +105,16 @@ def client(store: SqlStore) -> Iterator[ApiClient]:
     """A client of the API over the recorded runs."""
     with client_of(store) as opened:
         yield opened
+
+
+OpenClient = Callable[..., ApiClient]
+
+
+@pytest.fixture
+def open_client() -> Iterator[OpenClient]:
+    """Return what opens a client over a store with other settings."""
+    with contextlib.ExitStack() as stack:
+        yield lambda store, **given: stack.enter_context(client_of(store, **given))
 
 
 @pytest.fixture

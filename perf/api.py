@@ -1,0 +1,228 @@
+"""The API over HTTP on the large store of perf.listing: p95 of lists, numbers and steps, alone and beside others.
+
+`python -m perf.api PLACE` is the server that is measured; `python -m perf api` starts it on a core of its own.
+"""
+
+import http.client
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from mesocosm.platform.server import listen, serve, url_of
+from mesocosm.store import EPISODE_SORTS, SORTS, open_store
+from perf.large_store import EPISODES, EVENTS, LARGE, LONG
+from perf.machine import ROOT, line, started
+
+LISTS_MS = 50.0
+STEP_MS = 100.0
+CLIENTS = 8
+PAGE = 200
+STEPS = EVENTS // 6
+
+RUNS_BY: dict[str, dict[str, Any]] = {
+    "all": {},
+    "finished": {"state": "finished"},
+    "running": {"state": "running"},
+    "interrupted": {"state": "interrupted"},
+    "rare model": {"model": "provider-x/rare"},
+    "benchmark and model": {"benchmark": "benchmark-007", "model": "provider-1/model-21"},
+    "two tags": {"tag": ["tag-11", "tag-12"]},
+    "rare text": {"q": "needle"},
+    "no such text": {"q": "nowhere to be found"},
+}
+EPISODES_BY: dict[str, dict[str, Any]] = {
+    "all": {},
+    "failed": {"state": "failed"},
+    "rare cause": {"cause": "environment_unreachable"},
+    "passed": {"outcome": "pass"},
+    "narrow scores": {"low": 0.5, "high": 0.5005},
+    "rare text": {"q": "seed 77777"},
+}
+
+Request = tuple[str, str]
+Answer = dict[str, Any]
+
+
+class Client:
+    """One connection that stays open, as a browser's does."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+    def get(self, path: str) -> bytes:
+        """Return the body of an answer, packed or not. Raises SystemExit for one that is no success."""
+        self._connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        answer = self._connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise SystemExit(f"{path}: {answer.status} {body[:300]!r}")
+        return body
+
+    def document(self, path: str) -> Answer:
+        """Return an answer as it was meant."""
+        self._connection.request("GET", path)
+        return msgspec.json.decode(self._connection.getresponse().read(), type=Answer)
+
+
+def api() -> None:
+    """Start a server of the large store, and measure every kind of request."""
+    given = os.environ.get("MESOCOSM_PERF_LISTING", str(ROOT / "benchmark_results" / "perf-listing"))
+    if "://" not in given and not Path(given).exists():
+        raise SystemExit(f"there is no large store at {given}; `python -m perf listing` makes it")
+    process = started(1, "perf.api", given)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        _measure(url)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _measure(url: str) -> None:
+    client = Client(url)
+    for name, budget, requests in (
+        ("lists of runs, every order and filter, 200 rows", LISTS_MS, _run_lists(client)),
+        ("facets, a run, its series", LISTS_MS, _runs(client)),
+        ("lists of episodes, every order and filter, 200 rows", LISTS_MS, _episode_lists(client)),
+        ("an episode, its neighbours", LISTS_MS, _episodes()),
+        ("200 events from any step on", STEP_MS, _events()),
+        ("200 steps of the outline", STEP_MS, _outlines()),
+        ("a search in events, one request", STEP_MS, _searches()),
+        ("a model call with all its messages", STEP_MS, _calls(client)),
+    ):
+        _report(name, budget, _timed(client, requests))
+    _together(url)
+
+
+def _timed(client: Client, requests: Iterable[Request]) -> list[tuple[float, str]]:
+    taken = []
+    for what, path in requests:
+        began = time.perf_counter()
+        client.get(path)
+        taken.append(((time.perf_counter() - began) * 1000, what))
+    return taken
+
+
+def _report(name: str, budget: float, taken: list[tuple[float, str]]) -> None:
+    times = [ms for ms, _what in taken]
+    line(f"{name}, p95 of {len(times):,}", statistics.quantiles(times, n=20)[-1], "ms", budget, above=False)
+    slowest, what = max(taken)
+    print(f"    median {statistics.median(times):.1f} ms, slowest {slowest:.1f} ms ({what})")
+
+
+def _path(base: str, **query: Any) -> str:
+    return f"{base}?{urlencode(query, doseq=True)}" if query else base
+
+
+def _pages(client: Client, what: str, base: str, pages: int, query: dict[str, Any]) -> Iterator[Request]:
+    cursor = None
+    for page in range(pages):
+        path = _path(base, limit=PAGE, **query, **({"cursor": cursor} if cursor else {}))
+        yield f"{what}, page {page + 1}", path
+        cursor = client.document(path)["cursor"] if page + 1 < pages else None
+        if cursor is None:
+            return
+
+
+def _orders(sorts: tuple[str, ...]) -> list[str]:
+    words = {"status": "state", "position": "index"}
+    return [direction + words.get(sort, sort) for sort in sorts for direction in ("", "-")]
+
+
+def _run_lists(client: Client) -> Iterator[Request]:
+    for name, wanted in RUNS_BY.items():
+        for sort in _orders(SORTS):
+            yield from _pages(client, f"{name} by {sort}", "/v1/runs", 2, {"sort": sort, **wanted})
+
+
+def _runs(client: Client) -> Iterator[Request]:
+    ids = [run["id"] for run in client.document("/v1/runs?limit=20")["items"]]
+    for run_id in ids:
+        yield "facets", "/v1/runs/facets"
+        yield "run", f"/v1/runs/{run_id}"
+        yield "series", f"/v1/runs/{run_id}/series"
+
+
+def _episode_lists(client: Client) -> Iterator[Request]:
+    base = f"/v1/runs/{LARGE}/episodes"
+    for name, wanted in EPISODES_BY.items():
+        for sort in _orders(EPISODE_SORTS):
+            yield from _pages(client, f"{name} by {sort}", base, 2, {"sort": sort, **wanted})
+    for place in range(0, EPISODES, EPISODES // 50):
+        yield f"at {place}", _path(base, at=place, limit=PAGE)
+
+
+def _episodes() -> Iterator[Request]:
+    for place in range(0, EPISODES, EPISODES // 50):
+        episode_id = f"019f{place:08x}"[:8] + f"-{place % 65536:04x}-7000-9000-{place:012x}"
+        yield f"episode {place}", f"/v1/episodes/{episode_id}"
+        yield f"neighbours of {place}", f"/v1/episodes/{episode_id}/neighbours?sort=-score&outcome=fail"
+
+
+def _events() -> Iterator[Request]:
+    for step in range(0, STEPS, STEPS // 100):
+        yield f"step {step}", f"/v1/episodes/{LONG}/events?step={step}&limit={PAGE}"
+
+
+def _outlines() -> Iterator[Request]:
+    for step in range(0, STEPS, STEPS // 100):
+        yield f"from {step}", f"/v1/episodes/{LONG}/steps?from={step}&limit={PAGE}"
+
+
+def _searches() -> Iterator[Request]:
+    for text in ("needle", "Größe", "no such"):
+        for first in range(0, EVENTS, EVENTS // 20):
+            yield f"{text!r} from {first}", _path(f"/v1/episodes/{LONG}/events", **{"from": first, "q": text})
+
+
+def _calls(client: Client) -> Iterator[Request]:
+    for first in range(0, EVENTS, EVENTS // 50):
+        path = f"/v1/episodes/{LONG}/events?kind=model_call&limit=1&from={first}"
+        for event in client.document(path)["items"]:
+            yield f"call {event['seq']}", f"/v1/episodes/{LONG}/calls/{event['seq']}"
+
+
+def _together(url: str) -> None:
+    """Measure several clients at once, each with requests of another kind."""
+    kinds: list[Callable[[], Iterable[Request]]] = [
+        lambda: _run_lists(Client(url)),
+        lambda: _episode_lists(Client(url)),
+        _events,
+        _searches,
+    ]
+    taken: list[list[tuple[float, str]]] = [[] for _ in range(CLIENTS)]
+
+    def work(place: int) -> None:
+        requests = list(kinds[place % len(kinds)]())[:60]
+        taken[place] = _timed(Client(url), requests)
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    medians = [statistics.median(ms for ms, _what in some) for some in taken]
+    every = [item for some in taken for item in some]
+    _report(f"the same with {CLIENTS} clients at once", CLIENTS * LISTS_MS, every)
+    print(f"    medians of the clients: {', '.join(f'{ms:.0f}' for ms in medians)} ms")
+
+
+def main() -> None:
+    """Serve a large store until the process is ended."""
+    listening = listen(port=0)
+    store = open_store(sys.argv[1])
+    serve(store, listening, ready=lambda: print(url_of(listening), flush=True))
+    store.close()
+
+
+if __name__ == "__main__":
+    main()
