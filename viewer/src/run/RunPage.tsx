@@ -1,6 +1,22 @@
-import { Page } from '../parts/Page'
+/** The Run page: how good, how far, what went wrong, and every episode. */
 
-/** The Run page. */
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Failure } from '../parts/Failure'
+import { Page } from '../parts/Page'
+import { RunSkeleton } from './RunSkeleton'
+import { RunView } from './RunView'
+import { useRun } from './useRun'
+
 export function RunPage() {
-  return <Page title="Run" />
+  const { runId } = useParams({ from: '/runs/$runId' })
+  const [expecting, setExpecting] = useState('')
+  const { data: run, error, refetch } = useRun(runId, expecting === runId)
+  if (run !== undefined) return <RunView key={run.id} run={run} onStarted={() => setExpecting(runId)} />
+  if (error === null) return <RunSkeleton />
+  return (
+    <Page title="Run">
+      <Failure error={error} title="This run could not be read" onRetry={() => void refetch()} />
+    </Page>
+  )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { episodeFilter, isFiltered, isPlanOrder, nextSort, readRunSearch } from './search'
+import { episodeFilter, isFiltered, isPlanOrder, readRunSearch, sorted, toggled } from './search'
 
 describe('readRunSearch', () => {
   it('reads everything that a page writes', () => {
@@ -62,21 +62,17 @@ describe('filters', () => {
   })
 })
 
-describe('nextSort', () => {
-  it('begins with the largest of what is looked for by size, then turns round', () => {
-    expect(nextSort(undefined, 'tokens')).toBe('-tokens')
-    expect(nextSort('-tokens', 'tokens')).toBe('tokens')
-    expect(nextSort('tokens', 'tokens')).toBe('-tokens')
+describe('sorted', () => {
+  it('writes no default order', () => {
+    expect(sorted({ sort: '-score', q: 'x' }, 'index')).toEqual({ q: 'x' })
+    expect(sorted({}, '-tokens')).toEqual({ sort: '-tokens' })
   })
+})
 
-  it('begins with the worst score', () => {
-    expect(nextSort(undefined, 'score')).toBe('score')
-    expect(nextSort('score', 'score')).toBe('-score')
-  })
-
-  it('turns the plan round and back to the default', () => {
-    expect(nextSort(undefined, 'index')).toBe('-index')
-    expect(nextSort('-index', 'index')).toBe(undefined)
-    expect(nextSort('-score', 'index')).toBe(undefined)
+describe('toggled', () => {
+  it('sets a value beside others and takes it away again', () => {
+    const both = toggled({ cause: ['refused'] }, 'cause', 'model_timeout')
+    expect(both).toEqual({ cause: ['refused', 'model_timeout'] })
+    expect(toggled(toggled(both, 'cause', 'refused'), 'cause', 'model_timeout')).toEqual({})
   })
 })

@@ -91,13 +91,16 @@ export function unfiltered(search: RunSearch): RunSearch {
   return compact({ tab: search.tab, sort: search.sort })
 }
 
-/** The order after a click on a column: biggest first where that is what people look for, then the other way round. */
-export function nextSort(current: EpisodeSort | undefined, key: SortKey): EpisodeSort | undefined {
-  const first: EpisodeSort = key === 'index' || key === 'score' || key === 'reward' ? key : `-${key}`
-  const second: EpisodeSort = first === key ? `-${key}` : key
-  const next = current === first ? second : first
-  if ((current ?? 'index') === 'index' && key === 'index') return '-index'
-  return next === 'index' ? undefined : next
+/** The search in another order; a word that nothing is sorted by means the order of the plan. */
+export function sorted(search: RunSearch, sort: string): RunSearch {
+  return readRunSearch({ ...search, sort })
+}
+
+/** The search with one value of a filter set or, when it was set, without it. */
+export function toggled(search: RunSearch, filter: 'cause' | 'state', value: string): RunSearch {
+  const values: readonly string[] = search[filter] ?? []
+  const next = values.includes(value) ? values.filter((item) => item !== value) : [...values, value]
+  return readRunSearch({ ...search, [filter]: next })
 }
 
 function readSort(value: unknown): EpisodeSort | undefined {

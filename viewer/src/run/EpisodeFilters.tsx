@@ -1,0 +1,104 @@
+/** What the episode table is filtered by. */
+
+import type { Schema } from '../api/paths'
+import { count, interval, measure, plural } from '../format'
+import { Button } from '../parts/Button'
+import { MultiSelect } from '../parts/MultiSelect'
+import { SearchField } from '../parts/SearchField'
+import { Select } from '../parts/Select'
+import { causeTitle, troubles } from './cause'
+import styles from './EpisodeFilters.module.css'
+import { compact, EPISODE_STATES, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
+
+interface EpisodeFiltersProps {
+  run: Schema<'RunDetail'>
+  search: RunSearch
+  onSearch: (search: RunSearch, replace?: boolean) => void
+  total: { count: number | null; exact: boolean }
+}
+
+const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
+  { value: 'any', label: 'Any score' },
+  { value: 'scored', label: 'With a score' },
+  { value: 'worst', label: 'Counted as worst' },
+  { value: 'missing', label: 'Score missing' },
+]
+
+export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersProps) {
+  const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
+  const { counts } = run
+  const amounts: Partial<Record<string, number>> = { ...counts, pending: counts.owed }
+  const causes = troubles(run.failures, run.primary).map(({ cause, count: some }) => ({
+    value: cause,
+    label: causeTitle(cause),
+    count: some,
+  }))
+  return (
+    <div className={styles.filters}>
+      <SearchField
+        page
+        label="Search episodes"
+        placeholder="Task, id, failure…"
+        value={search.q ?? ''}
+        onChange={(q) => onSearch(compact({ ...search, q }), true)}
+      />
+      <MultiSelect
+        label="State"
+        options={EPISODE_STATES.map((value) => ({ value, count: amounts[value] })).filter(
+          ({ count: some }) => some !== 0,
+        )}
+        selected={search.state ?? []}
+        onChange={(state) => set(readRunSearch({ state }))}
+      />
+      {(causes.length > 0 || search.cause) && (
+        <MultiSelect
+          label="Cause"
+          options={causes}
+          selected={search.cause ?? []}
+          onChange={(cause) => set({ cause })}
+        />
+      )}
+      <Select
+        label="Score"
+        hideLabel
+        options={OUTCOMES}
+        value={search.outcome ?? 'any'}
+        onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
+      />
+      {(search.low !== undefined || search.high !== undefined) && (
+        <Button
+          icon="close"
+          look="quiet"
+          onClick={() => set({ low: undefined, high: undefined })}
+          title="Remove this filter"
+        >
+          {rangeWords(search)}
+        </Button>
+      )}
+      {search.task !== undefined && (
+        <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} title="Remove this filter">
+          one task
+        </Button>
+      )}
+      {isFiltered(search) && (
+        <Button look="quiet" onClick={() => onSearch(unfiltered(search))}>
+          Clear filters
+        </Button>
+      )}
+      <p className={styles.total} role="status">
+        {totalWords(total, isFiltered(search), counts.planned)}
+      </p>
+    </div>
+  )
+}
+
+function rangeWords({ low, high }: RunSearch): string {
+  if (low !== undefined && high !== undefined) return `score in ${interval(low, high)}`
+  return low !== undefined ? `score ≥ ${measure(low)}` : `score ≤ ${measure(high)}`
+}
+
+function totalWords({ count: some, exact }: EpisodeFiltersProps['total'], filtered: boolean, planned: number): string {
+  if (!filtered) return plural(planned, 'episode')
+  if (some === null) return `of ${count(planned)}`
+  return `${exact ? '' : 'at least '}${count(some)} of ${count(planned)}`
+}

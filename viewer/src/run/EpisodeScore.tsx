@@ -1,0 +1,34 @@
+/** The primary score of an episode; without a value, whether it counts as worst or is missing, and why. */
+
+import type { Schema } from '../api/paths'
+import { MISSING } from '../format'
+import { Num } from '../parts/Num'
+import { causeTitle } from './cause'
+import styles from './EpisodeTable.module.css'
+import type { Episode } from './plan'
+
+export function EpisodeScore({ episode, name }: { episode: Episode; name: string }) {
+  if (episode.score !== null) return <Num value={episode.score} />
+  const score = primaryScore(episode.scores, name)
+  if (score?.worst) {
+    const why = `Counts as the worst value. ${score.explanation}`
+    return (
+      <span className={styles.worst} title={why.slice(0, 1_000)}>
+        worst
+      </span>
+    )
+  }
+  if (score?.missing) {
+    const why = `Left out: ${causeTitle(score.missing)}. ${score.explanation}`
+    return (
+      <span className={styles.missing} title={why.slice(0, 1_000)}>
+        missing
+      </span>
+    )
+  }
+  return <span className="muted">{MISSING}</span>
+}
+
+function primaryScore(scores: readonly Schema<'ScoreDocument'>[], name: string) {
+  return scores.find((score) => score.name === name) ?? scores[0]
+}

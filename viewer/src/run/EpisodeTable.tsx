@@ -1,0 +1,82 @@
+/** The episodes of a run, however many: rows are drawn and read only where one looks. */
+
+import { useNavigate } from '@tanstack/react-router'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import type { Schema } from '../api/paths'
+import { Failure } from '../parts/Failure'
+import { VirtualTable } from '../parts/VirtualTable'
+import styles from './EpisodeTable.module.css'
+import { episodeColumns, narrowEpisodeColumns } from './episodeColumns'
+import { NoEpisodes } from './NoEpisodes'
+import type { Row } from './plan'
+import { episodeFilter, type RunSearch, sorted } from './search'
+import { useEpisodes } from './useEpisodes'
+import { useNarrow } from './useNarrow'
+import { useRoomBelow } from './useRoomBelow'
+
+interface EpisodeTableProps {
+  run: Schema<'RunDetail'>
+  search: RunSearch
+  onSearch: (search: RunSearch) => void
+  /** Told how many episodes the table has; null while that is unknown. */
+  onTotal: (total: number | null, exact: boolean) => void
+}
+
+export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTableProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const maxHeight = useRoomBelow(place, '24rem')
+  const narrow = useNarrow()
+  const navigate = useNavigate()
+  const [sight, setSight] = useState({ first: 0, last: 40 })
+  const look = useCallback((first: number, last: number) => setSight({ first, last }), [])
+  const rows = useEpisodes(run.id, run.counts.planned, search, sight.first, sight.last)
+  useEffect(() => onTotal(rows.total, rows.totalExact), [onTotal, rows.total, rows.totalExact])
+
+  const filter = useMemo(() => episodeFilter(search), [search])
+  const score = run.primary?.name ?? ''
+  const trials = selectedTrials(run) > 1
+  const columns = useMemo(
+    () => (narrow ? narrowEpisodeColumns : episodeColumns)({ score, filter, trials }),
+    [narrow, score, filter, trials],
+  )
+  const open = (row: Row) => {
+    if (row.kind !== 'episode') return
+    void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: filter })
+  }
+  return (
+    <div
+      ref={place}
+      className={styles.table}
+      data-stale={rows.stale || undefined}
+      aria-busy={rows.waiting || rows.stale}
+    >
+      {rows.error !== null && (
+        <Failure error={rows.error} title="The episodes could not be read" onRetry={rows.retry} />
+      )}
+      {(rows.error === null || rows.count > 0) && (
+        <VirtualTable
+          key={JSON.stringify(filter)}
+          label="Episodes"
+          columns={columns}
+          count={rows.waiting ? Math.min(12, run.counts.planned) : rows.count}
+          getRow={rows.rowAt}
+          rowKey={(row) => String(row.index)}
+          rowHeight={narrow ? 56 : 34}
+          maxHeight={maxHeight}
+          sort={search.sort ?? 'index'}
+          onSort={(sort) => onSearch(sorted(search, sort))}
+          onOpen={open}
+          onRange={look}
+          empty={<NoEpisodes run={run} search={search} onSearch={onSearch} />}
+          shortcuts
+        />
+      )}
+    </div>
+  )
+}
+
+function selectedTrials(run: Schema<'RunDetail'>): number {
+  const { selection } = run.spec
+  const trials = typeof selection === 'object' && selection !== null && 'trials' in selection ? selection.trials : 1
+  return typeof trials === 'number' ? trials : 1
+}

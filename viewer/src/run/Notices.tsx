@@ -1,0 +1,67 @@
+/** What a reader must know before trusting the numbers: the error that ended a run, and warnings. */
+
+import { useState } from 'react'
+import type { Schema } from '../api/paths'
+import { plural } from '../format'
+import { Button } from '../parts/Button'
+import { Command } from '../parts/Command'
+import { Icon } from '../parts/Icon'
+import styles from './Notices.module.css'
+
+export function Notices({ run }: { run: Schema<'RunDetail'> }) {
+  const { state, error, warnings, counts, commands } = run
+  const broken = state === 'interrupted' || state === 'stopped' || state === 'failed'
+  return (
+    <>
+      {broken && (
+        <div className={styles.notice} data-tone={state === 'failed' ? 'bad' : 'warn'}>
+          <Icon name={state === 'failed' ? 'error' : 'warning'} />
+          <div className={styles.words}>
+            <p>{ending(state, counts.owed)}</p>
+            {error !== '' && <LongText text={error} />}
+            {commands.resume !== null && counts.owed > 0 && <Command>{commands.resume}</Command>}
+          </div>
+        </div>
+      )}
+      {warnings.length > 0 && (
+        <details className={styles.notice} data-tone="warn">
+          <summary>
+            <Icon name="warning" /> {warnings.length === 1 ? warnings[0] : plural(warnings.length, 'warning')}
+          </summary>
+          {warnings.length > 1 && (
+            <ul>
+              {warnings.map((warning) => (
+                <li key={warning}>{warning}</li>
+              ))}
+            </ul>
+          )}
+        </details>
+      )}
+    </>
+  )
+}
+
+function ending(state: string, owed: number): string {
+  const rest = owed > 0 ? ` ${plural(owed, 'episode')} ${owed === 1 ? 'is' : 'are'} owed.` : ''
+  if (state === 'interrupted') return `The process that played this run is gone.${rest}`
+  if (state === 'stopped') return `This run was stopped before its end.${rest}`
+  return `This run failed.${rest}`
+}
+
+/** Two lines of a text, all of it on request. */
+function LongText({ text }: { text: string }) {
+  const [all, setAll] = useState(false)
+  const long = text.length > 200 || text.includes('\n')
+  return (
+    <>
+      <p className={styles.error} data-short={(long && !all) || undefined}>
+        {text}
+      </p>
+      {long && (
+        <Button look="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? 'Less' : 'All of it'}
+        </Button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,109 @@
+/** What can be done to a run; hidden where no server could do it. */
+
+import { useState } from 'react'
+import { address } from '../api/address'
+import type { Schema } from '../api/paths'
+import { source } from '../api/source'
+import { count, plural } from '../format'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu, type MenuItem } from '../parts/Menu'
+import { runName } from '../runs/runName'
+import { isGoing } from './headline'
+import { TagDialog } from './TagDialog'
+import { useRunActions } from './useRunActions'
+
+interface RunActionsProps {
+  run: Schema<'RunDetail'>
+  /** Another process has taken up work: the page should listen. */
+  onStarted: () => void
+}
+
+export function RunActions({ run, onStarted }: RunActionsProps) {
+  const [asked, setAsked] = useState<'tags' | 'delete'>()
+  const actions = useRunActions(run.id, onStarted)
+  if (!source.live) return null
+  const going = isGoing(run)
+  const { failed, owed } = run.counts
+  const more: MenuItem[] = [
+    { label: 'Tags…', icon: 'tag', onChoose: () => setAsked('tags') },
+    {
+      label: 'Rescore',
+      icon: 'refresh',
+      note: 'Grade the recorded episodes again',
+      disabled: going,
+      onChoose: () => actions.rescore.run(),
+    },
+    {
+      label: 'Play failed ones again',
+      icon: 'play',
+      note: plural(failed, 'failed episode'),
+      disabled: going || failed === 0,
+      onChoose: () => actions.resume.run(true),
+    },
+    { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
+  ]
+  return (
+    <>
+      {going && (
+        <Button icon="stop" busy={actions.stop.busy} disabled={run.stop_requested} onClick={() => actions.stop.run()}>
+          {run.stop_requested ? 'Stopping…' : 'Stop'}
+        </Button>
+      )}
+      {!going && owed > 0 && (
+        <Button icon="play" look="primary" busy={actions.resume.busy} onClick={() => actions.resume.run(false)}>
+          Resume
+        </Button>
+      )}
+      <Menu label="Download" icon="download" items={downloads(run.id)} />
+      <Menu label="More" icon="menu" small items={more} />
+      <TagDialog
+        open={asked === 'tags'}
+        tags={run.tags}
+        onSave={(tags) => {
+          setAsked(undefined)
+          actions.tag.run(tags)
+        }}
+        onClose={() => setAsked(undefined)}
+      />
+      <ConfirmDialog
+        open={asked === 'delete'}
+        title="Delete this run?"
+        confirm="Delete"
+        danger
+        busy={actions.remove.busy}
+        onConfirm={() => actions.remove.run()}
+        onClose={() => setAsked(undefined)}
+      >
+        <p>
+          <bdi>{runName(run)}</bdi> and everything recorded of its {count(run.counts.done)} episodes are deleted. This
+          cannot be undone.
+        </p>
+      </ConfirmDialog>
+    </>
+  )
+}
+
+function downloads(runId: string): MenuItem[] {
+  const params = { run_id: runId }
+  return [
+    {
+      label: 'Replay JSON',
+      icon: 'file',
+      note: 'For showcase pages and mesocosm import',
+      href: address('/v1/runs/{run_id}/export', params),
+    },
+    {
+      label: 'Bundle',
+      icon: 'file',
+      note: 'Everything recorded, for another store',
+      href: address('/v1/export', {}, { run: [runId] }),
+    },
+    {
+      label: 'CSV of episodes',
+      icon: 'file',
+      note: 'One line for each episode',
+      href: address('/v1/runs/{run_id}/episodes.csv', params),
+    },
+  ]
+}

@@ -1,0 +1,80 @@
+/** What a run has done and spent, in one line of figures. */
+
+import { useEffect, useState } from 'react'
+import type { Schema } from '../api/paths'
+import { compact, count, duration, exact, measure, money } from '../format'
+import { Progress } from '../parts/Progress'
+import { isGoing } from './headline'
+import { pace, remember, type Sighting } from './pace'
+import styles from './RunFigures.module.css'
+
+interface Figure {
+  label: string
+  value: string
+  title?: string
+}
+
+export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
+  const { counts } = run
+  const figures = useFigures(run)
+  return (
+    <div className={styles.figures}>
+      <div className={styles.progress}>
+        <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
+        <p className={styles.words}>
+          <strong>
+            {count(counts.done)} of {count(counts.planned)}
+          </strong>{' '}
+          done · <span data-some={counts.failed > 0 || undefined}>{count(counts.failed)} failed</span> ·{' '}
+          {count(counts.owed)} owed
+        </p>
+      </div>
+      <dl className={styles.list}>
+        {figures.map(({ label, value, title }) => (
+          <div key={label} title={title}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  )
+}
+
+function useFigures(run: Schema<'RunDetail'>): Figure[] {
+  const { usage, counts } = run
+  const going = isGoing(run)
+  const [seen, setSeen] = useState<Sighting[]>([])
+  useEffect(() => {
+    setSeen((before) => (going ? remember(before, { at: Date.now(), done: counts.done }) : []))
+  }, [going, counts.done])
+  const { perSecond, secondsLeft } = pace(seen, { done: counts.done, owed: counts.owed, duration: run.duration_s })
+  const figures: Figure[] = [
+    { label: going ? 'Going for' : 'Took', value: duration(run.duration_s), title: exact(run.duration_s, 's') },
+    { label: 'Rate', value: rate(perSecond), title: exact(perSecond, 'episodes a second') },
+    { label: 'Tokens', value: compact(usage.total), title: tokenWords(usage) },
+    {
+      label: 'Cost',
+      value: money(usage.cost_usd),
+      title: usage.cost_usd === null ? 'a price is unknown' : exact(usage.cost_usd, 'US dollars'),
+    },
+    { label: 'Mean reward', value: measure(run.mean_reward), title: exact(run.mean_reward) },
+    { label: 'Mean steps', value: measure(run.mean_steps), title: exact(run.mean_steps) },
+  ]
+  if (going) figures.splice(1, 0, { label: 'Time left', value: secondsLeft === null ? '…' : duration(secondsLeft) })
+  return figures
+}
+
+/** Episodes a second, a minute or an hour: whichever gives a number above 1. */
+export function rate(perSecond: number | null): string {
+  if (perSecond === null) return '–'
+  if (perSecond >= 1) return `${measure(perSecond)}/s`
+  return perSecond * 60 >= 1 ? `${measure(perSecond * 60)}/min` : `${measure(perSecond * 3600)}/h`
+}
+
+function tokenWords(usage: Schema<'UsageDocument'>): string {
+  const parts = [`${count(usage.prompt)} in`, `${count(usage.completion)} out`]
+  if (usage.cached > 0) parts.push(`${count(usage.cached)} cached`)
+  if (usage.reasoning > 0) parts.push(`${count(usage.reasoning)} reasoning`)
+  return `${parts.join(', ')}; ${count(usage.calls)} calls`
+}

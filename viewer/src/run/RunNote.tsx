@@ -1,0 +1,35 @@
+/** The line below a run's name: what was run, by whom, when, and what it is called in commands. */
+
+import { Link } from '@tanstack/react-router'
+import type { Schema } from '../api/paths'
+import { CopyButton } from '../parts/CopyButton'
+import { When } from '../parts/When'
+import { modelWords } from '../runs/model'
+import { shortId } from '../runs/runName'
+import styles from './RunNote.module.css'
+
+export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
+  const { name, server } = modelWords(run.model)
+  return (
+    <span className={styles.note}>
+      <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: run.benchmark }}>
+        <bdi>{run.benchmark_title || run.benchmark}</bdi>
+      </Link>
+      <span title={run.model}>
+        <bdi className={styles.strong}>{name}</bdi>
+        {server !== '' && <bdi> at {server}</bdi>}
+      </span>
+      <span>
+        agent <bdi>{run.agent}</bdi>
+      </span>
+      <span>
+        began <When at={run.started_at ?? run.created_at} />
+      </span>
+      <span title={`Signature ${run.signature}: equal signatures are the same experiment`}>attempt {run.attempt}</span>
+      <span className={styles.id} title={run.id}>
+        <code>{shortId(run.id)}</code>
+        <CopyButton text={run.id} label="Copy the id of the run" />
+      </span>
+    </span>
+  )
+}

@@ -1,0 +1,89 @@
+/** A run on its page. */
+
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useCallback, useState } from 'react'
+import type { Schema } from '../api/paths'
+import { Page } from '../parts/Page'
+import { Status } from '../parts/Status'
+import { Tabs } from '../parts/Tabs'
+import { runName } from '../runs/runName'
+import { Tags } from '../runs/Tags'
+import { Configuration } from './Configuration'
+import { EpisodeFilters } from './EpisodeFilters'
+import { EpisodeTable } from './EpisodeTable'
+import { Notices } from './Notices'
+import { RunActions } from './RunActions'
+import { RunFigures } from './RunFigures'
+import { RunNote } from './RunNote'
+import styles from './RunView.module.css'
+import { ScorePanel } from './ScorePanel'
+import { type RunSearch, readRunSearch, type Tab, toggled } from './search'
+import { TroublePanel } from './TroublePanel'
+
+const TABS: { id: Tab; label: string }[] = [
+  { id: 'episodes', label: 'Episodes' },
+  { id: 'charts', label: 'Charts and metrics' },
+  { id: 'configuration', label: 'Configuration' },
+]
+
+export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () => void }) {
+  const search = useSearch({ from: '/runs/$runId' })
+  const navigate = useNavigate({ from: '/runs/$runId' })
+  const change = useCallback(
+    (next: RunSearch, replace = false) => void navigate({ search: next, replace, resetScroll: false }),
+    [navigate],
+  )
+  const chooseCause = (cause: string) => change({ ...toggled(search, 'cause', cause), tab: undefined })
+  return (
+    <Page
+      title={runName(run)}
+      heading={<bdi>{run.name.trim() || `${run.benchmark_title || run.benchmark}`}</bdi>}
+      trail={<Link to="/">Runs</Link>}
+      aside={
+        <>
+          <Status state={run.state} stopping={run.stop_requested} />
+          <Tags tags={run.tags} otherwise="" />
+        </>
+      }
+      actions={<RunActions run={run} onStarted={onStarted} />}
+      note={<RunNote run={run} />}
+    >
+      <Notices run={run} />
+      <RunFigures run={run} />
+      <div className={styles.summary}>
+        <ScorePanel run={run} />
+        <TroublePanel run={run} chosen={search.cause ?? []} onChoose={chooseCause} />
+      </div>
+      <Tabs
+        label="Parts of the run"
+        tabs={TABS}
+        selected={search.tab ?? 'episodes'}
+        onSelect={(tab) => change(readRunSearch({ ...search, tab }))}
+      >
+        <Content run={run} search={search} onSearch={change} />
+      </Tabs>
+    </Page>
+  )
+}
+
+interface ContentProps {
+  run: Schema<'RunDetail'>
+  search: RunSearch
+  onSearch: (search: RunSearch, replace?: boolean) => void
+}
+
+function Content({ run, search, onSearch }: ContentProps) {
+  if (search.tab === 'configuration') return <Configuration run={run} />
+  return <Episodes run={run} search={search} onSearch={onSearch} />
+}
+
+function Episodes({ run, search, onSearch }: ContentProps) {
+  const [total, setTotal] = useState<{ count: number | null; exact: boolean }>({ count: null, exact: false })
+  const tell = useCallback((count: number | null, exact: boolean) => setTotal({ count, exact }), [])
+  return (
+    <div className={styles.episodes}>
+      <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total} />
+      <EpisodeTable run={run} search={search} onSearch={onSearch} onTotal={tell} />
+    </div>
+  )
+}

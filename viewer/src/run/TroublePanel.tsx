@@ -1,0 +1,96 @@
+/** What went wrong, by cause: a click filters the episodes, the example leads to the first one. */
+
+import { useState } from 'react'
+import type { Schema } from '../api/paths'
+import { count, plural } from '../format'
+import { Button } from '../parts/Button'
+import { Icon } from '../parts/Icon'
+import { Panel } from '../parts/Panel'
+import { causeMeaning, causeTitle, type Trouble, troubles } from './cause'
+import { EpisodeLink } from './EpisodeLink'
+import { isGoing } from './headline'
+import styles from './TroublePanel.module.css'
+
+interface TroublePanelProps {
+  run: Schema<'RunDetail'>
+  /** Causes that the table is filtered by. */
+  chosen: readonly string[]
+  onChoose: (cause: string) => void
+}
+
+const SHOWN = 4
+
+export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
+  const [all, setAll] = useState(false)
+  const found = troubles(run.failures, run.primary)
+  const total = found.reduce((sum, { count: some }) => sum + some, 0)
+  const shown = all ? found : found.slice(0, SHOWN)
+  return (
+    <Panel
+      title="What went wrong"
+      note={total > 0 ? `${count(total)} of ${plural(run.counts.done, 'episode')}` : undefined}
+    >
+      {found.length === 0 && <Nothing run={run} />}
+      <ul className={styles.list}>
+        {shown.map((trouble) => (
+          <TroubleRow
+            key={trouble.cause}
+            trouble={trouble}
+            chosen={chosen.includes(trouble.cause)}
+            onChoose={onChoose}
+          />
+        ))}
+      </ul>
+      {found.length > SHOWN && (
+        <Button look="quiet" onClick={() => setAll(!all)} aria-expanded={all}>
+          {all ? 'Fewer causes' : plural(found.length - SHOWN, 'more cause', 'more causes')}
+        </Button>
+      )}
+    </Panel>
+  )
+}
+
+function Nothing({ run }: { run: Schema<'RunDetail'> }) {
+  if (run.counts.done === 0) return <p className="muted">Nothing was played {isGoing(run) ? 'yet' : 'in this run'}.</p>
+  return (
+    <p className={styles.fine}>
+      <Icon name="check" /> Nothing{isGoing(run) ? ' so far' : ''}: every episode ended in the ordinary way.
+    </p>
+  )
+}
+
+interface TroubleRowProps {
+  trouble: Trouble
+  chosen: boolean
+  onChoose: (cause: string) => void
+}
+
+function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, onChoose }: TroubleRowProps) {
+  return (
+    <li className={styles.trouble}>
+      <button
+        type="button"
+        className={styles.cause}
+        aria-pressed={chosen}
+        onClick={() => onChoose(cause)}
+        title={`${causeMeaning(cause)} Click to show only these episodes.`.trim()}
+      >
+        <span className={styles.count}>{count(some)}</span>
+        <span className={styles.title}>{causeTitle(cause)}</span>
+        <span className={styles.effect} data-effect={effect}>
+          {effect === 'worst' ? 'counts as worst' : 'left out'}
+        </span>
+      </button>
+      {example === undefined ? (
+        <p className={styles.example}>{causeMeaning(cause)}</p>
+      ) : (
+        <p className={styles.example} title={example.message.slice(0, 1_000)}>
+          <EpisodeLink id={example.episode} filter={{ cause: [cause] }}>
+            {example.task}
+          </EpisodeLink>{' '}
+          {example.message.slice(0, 400)}
+        </p>
+      )}
+    </li>
+  )
+}

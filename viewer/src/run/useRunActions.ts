@@ -1,0 +1,65 @@
+/** What can be done to a run. Each action tells how it went and brings the page up to date. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { del, post, put } from '../api/client'
+import { useToast } from '../parts/toast'
+import { runQuery } from './useRun'
+
+/** Something to do: `run` does it, `busy` while that goes on. */
+export interface Action<Input = void> {
+  run: (input: Input) => void
+  busy: boolean
+}
+
+/** The actions of one run; `onStarted` is called when another process has taken up work on it. */
+export function useRunActions(runId: string, onStarted: () => void) {
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const params = { run_id: runId }
+  const fresh = () => client.invalidateQueries({ queryKey: runQuery(runId).queryKey })
+  const started = () => {
+    onStarted()
+    return fresh()
+  }
+  return {
+    stop: useAction(
+      () => post('/v1/runs/{run_id}/stop', { params }),
+      'Stopping: what is being played ends first.',
+      fresh,
+    ),
+    resume: useAction(
+      (retryFailed: boolean) => post('/v1/runs/{run_id}/resume', { params, query: { retry_failed: retryFailed } }),
+      'Resumed in a process of its own.',
+      started,
+    ),
+    rescore: useAction(
+      () => post('/v1/runs/{run_id}/rescore', { params }),
+      'Scoring the recorded episodes again.',
+      started,
+    ),
+    tag: useAction((tags: string[]) => put('/v1/runs/{run_id}/tags', { params, body: { tags } }), 'Tags saved.', fresh),
+    remove: useAction(
+      () => del('/v1/runs/{run_id}', { params }),
+      'The run is deleted.',
+      () => navigate({ to: '/' }),
+    ),
+  }
+}
+
+function useAction<Input = void>(
+  act: (input: Input) => Promise<unknown>,
+  done: string,
+  then: () => Promise<unknown>,
+): Action<Input> {
+  const toast = useToast()
+  const { mutate, isPending } = useMutation({
+    mutationFn: act,
+    onSuccess: async () => {
+      toast({ text: done, tone: 'good' })
+      await then()
+    },
+    onError: (error) => toast({ text: error.message, tone: 'bad' }),
+  })
+  return { run: mutate, busy: isPending }
+}
