@@ -15,6 +15,9 @@ MOST = 500
 LONGEST = 2_000
 """Characters of a text that is shown as a value; of a longer one its beginning."""
 
+DEPTH = 8
+"""Levels of a nested setting that are compared one by one; what lies deeper is one value."""
+
 _MANY = 20
 _PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from"})
 
@@ -78,9 +81,9 @@ def _fields(record: msgspec.Struct) -> dict[str, Any]:
     return msgspec.structs.asdict(record)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+def _flat(name: str, value: Any, depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and depth:
         for key, item in value.items():
-            yield from _flat(f"{name}.{key}", item)
+            yield from _flat(f"{name}.{key}", item, depth - 1)
     else:
         yield name, list(value) if isinstance(value, tuple) else value

@@ -1,17 +1,29 @@
-"""Where runs stand: tasks of a run with an episode of each."""
+"""Where runs stand: what was played of some tasks, and the lines of a benchmark's runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import Any, NamedTuple, Self, cast
 
-from sqlalchemy import Connection, select
+import msgspec
+from sqlalchemy import Connection, func, select
 
 from mesocosm.core.episode import FINISHED
+from mesocosm.core.run import Run
+from mesocosm.core.score import MetricResult
 from mesocosm.store.part import Part
-from mesocosm.store.schema import episodes
+from mesocosm.store.rows import SUMMARY, run_from
+from mesocosm.store.schema import benchmarks, episodes, run_lines, runs
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
+_FEW = 5
+"""Benchmarks up to which their lines are looked up one by one."""
+
+_metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
+
+LATEST = 2_000
+"""Changes that a census remembers: a line is noticed however late it was written, unless so many came after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +32,73 @@ class Played:
 
     task_id: str
     episode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One content of a benchmark, by its digest. Times are UNIX seconds."""
+
+    id: str
+    digest: str
+    version: str
+    title: str
+    kind: str
+    first_run_at: float
+
+
+class RunLine(NamedTuple):
+    """What a leaderboard needs to know of each run, as listings hold it: long names are shortened.
+
+    `score` is the value of the primary metric, None without one.
+    """
+
+    run_id: str
+    digest: str
+    model: str
+    agent: str
+    status: str
+    created_at: float
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run with its primary metric, as a history shows it; `planned` are its episodes."""
+
+    run_id: str
+    model: str
+    agent: str
+    created_at: float
+    digest: str
+    planned: int
+    metric: MetricResult | None
+
+
+# RunLine._make checks lengths in Python, which counts for a hundred thousand of them.
+_line = cast("Callable[[Iterable[Any]], RunLine]", partial(tuple.__new__, RunLine))
+
+
+class Change(NamedTuple):
+    """A run of a benchmark (as listings name it) and when it was written last."""
+
+    benchmark: str
+    run_id: str
+    changed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many runs each benchmark has, as listings name it, and the latest `LATEST` changes of lines."""
+
+    runs: dict[str, int]
+    latest: frozenset[Change]
+
+    def changed(self, before: "Census") -> set[str] | None:
+        """Return the benchmarks whose lines may differ from those at an earlier census; None: any may."""
+        if len(self.latest) >= LATEST and not self.latest & before.latest:
+            return None
+        counted = {name for name, _ in self.runs.items() ^ before.runs.items()}
+        return counted | {change.benchmark for change in self.latest - before.latest}
 
 
 class Standings(Part):
@@ -42,6 +121,77 @@ class Standings(Part):
                 wanted = select(*columns).where(*finished, some).order_by(episodes.c.task_digest, episodes.c.trial)
                 for digest, task_id, episode_id in connection.execute(wanted):
                     found.setdefault(digest, Played(task_id, episode_id))
+            return found
+
+        return self._database.read(work)
+
+    def contents(self) -> tuple[Content, ...]:
+        """Return all contents of all benchmarks, by id, the newest first."""
+        names = ("id", "digest", "version", "title", "kind", "first_run_at")
+        newest = (benchmarks.c.id, benchmarks.c.first_run_at.desc(), benchmarks.c.digest)
+        wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
+        return self._database.read(lambda connection: tuple(Content(*row) for row in connection.execute(wanted)))
+
+    def census(self) -> Census:
+        """Return the numbers of runs and the latest changes; 100,000 runs take some 10 ms."""
+        line = run_lines.c
+        numbers = select(line.benchmark, func.count()).group_by(line.benchmark)
+        newest = (line.changed_at.desc(), line.run_id.desc())
+        latest = select(line.benchmark, line.run_id, line.changed_at).order_by(*newest).limit(LATEST)
+
+        def work(connection: Connection) -> Census:
+            counted = {str(name): int(count) for name, count in connection.execute(numbers)}
+            return Census(counted, frozenset(map(Change._make, connection.execute(latest))))
+
+        return self._database.read(work)
+
+    def lines(self, benchmarks: Collection[str]) -> dict[str, list[RunLine]]:
+        """Return the lines of all runs of some benchmarks, as listings name these, in no order.
+
+        10,000 lines take some 30 ms; of many benchmarks all lines are read in one pass, 100,000 in some 250 ms.
+        """
+        line = run_lines.c
+        columns = (line.run_id, line.benchmark_digest, line.model, line.agent, line.status, line.created_at, line.score)
+        wanted = select(line.benchmark, *columns)
+        if len(benchmarks) <= _FEW:
+            wanted = wanted.where(line.benchmark.in_(benchmarks))
+
+        def work(connection: Connection) -> dict[str, list[RunLine]]:
+            found: dict[str, list[RunLine]] = {name: [] for name in benchmarks}
+            for name, *facts in connection.execute(wanted):
+                if name in found:
+                    found[name].append(_line(facts))
+            return found
+
+        return self._database.read(work)
+
+    def runs(self, ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
+        """Return runs by id, `whole` ones with their `info` and `provenance`; those that are gone are left out."""
+        listed = list(ids)
+        columns = runs.c if whole else SUMMARY
+
+        def work(connection: Connection) -> dict[str, Run]:
+            found: dict[str, Run] = {}
+            for start in range(0, len(listed), _BATCH):
+                wanted = select(*columns).where(runs.c.id.in_(listed[start : start + _BATCH]))
+                found |= {row["id"]: run_from(row) for row in connection.execute(wanted).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def measured(self, ids: Iterable[str]) -> dict[str, Measured]:
+        """Return the measured scores of runs by id; those that are gone are left out. 1,000 take some 15 ms."""
+        listed = list(ids)
+        columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics")
+
+        def work(connection: Connection) -> dict[str, Measured]:
+            found: dict[str, Measured] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = runs.c.id.in_(listed[start : start + _BATCH])
+                for row in connection.execute(select(*(runs.c[name] for name in columns)).where(some)):
+                    run_id, model, agent, created_at, digest, planned, text = row
+                    primary = next((metric for metric in _metrics.decode(text) if metric.primary), None)
+                    found[run_id] = Measured(run_id, model, agent, created_at, digest, planned, primary)
             return found
 
         return self._database.read(work)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mesocosm.engine import comparison
 from mesocosm.engine.pair import Contrast
-from mesocosm.platform.documents.document import Document, Json
+from mesocosm.platform.documents.document import Document, Json, shown
 from mesocosm.platform.documents.metric import MetricDocument, metric_document
 from mesocosm.platform.documents.run import HighScore, RunSummary, run_summary
 from mesocosm.store.standings import Played
@@ -112,7 +112,7 @@ def comparison_document(
     """Return a comparison as a document; `best` holds the best run of a benchmark by its id and digest."""
     return Comparison(
         runs=[run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in found.runs],
-        differences=[Difference(field=item.field, values=list(item.values)) for item in found.differences],
+        differences=[Difference(field=item.field, values=list(map(shown, item.values))) for item in found.differences],
         benchmarks=[_benchmark(group, played) for group in found.groups],
     )
 

@@ -1,0 +1,184 @@
+"""Where the runs of each benchmark stand, computed anew only for benchmarks whose runs have changed."""
+
+import heapq
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from weakref import WeakKeyDictionary
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.engine.leaderboard import Standing, leaderboard
+from mesocosm.store import SqlStore
+from mesocosm.store.lines import key
+from mesocosm.store.standings import Census, Content, Measured, RunLine, Standings
+
+READINGS = 1_000
+"""Runs of a history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A content of a benchmark that runs are stored of, and their number."""
+
+    content: Content
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """The latest finished and scored run of a model with an agent, and how many of these there are."""
+
+    run_id: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark by its runs: the newest content first, the contestants of that content, runs of all contents.
+
+    `latest` is the newest run of the newest content with all that is known of it, `best` the first on the leaderboard
+    with its number of runs, `history` the ids of the latest finished runs, oldest first.
+    """
+
+    versions: tuple[Version, ...]
+    runs: int
+    models: int
+    last_run_at: float
+    latest: Run
+    contestants: tuple[Contestant, ...]
+    best: tuple[Standing, int] | None
+    floor: float | None
+    ceiling: float | None
+    history: tuple[str, ...]
+
+
+class Overview:
+    """The benchmarks of one store. Its methods may be called from any thread."""
+
+    def __init__(self, store: SqlStore) -> None:
+        # Not the store itself, which lives as long as it is used elsewhere.
+        self._standings = Standings.of(store)
+        self._known: dict[str, Benchmark] = {}
+        self._census = Census({}, frozenset())
+        self._lock = threading.Lock()
+
+    def benchmarks(self) -> tuple[tuple[Content, ...], ...]:
+        """Return the contents of each benchmark that runs are stored of, by title and id, the newest content first."""
+        with self._lock:
+            self._refresh()
+            counted = self._census.runs
+        found = (tuple(contents) for _, contents in groupby(self._standings.contents(), attrgetter("id")))
+        present = (contents for contents in found if key(contents[0].id) in counted)
+        return tuple(sorted(present, key=lambda contents: place(contents[0])))
+
+    def of(self, wanted: Sequence[Sequence[Content]]) -> list[Benchmark]:
+        """Return some of the `benchmarks` by their contents; those whose runs are gone by now are left out."""
+        with self._lock:
+            known, census = self._known, self._census
+        missing = {contents[0].id: contents for contents in wanted if contents[0].id not in known}
+        lines = self._standings.lines([key(name) for name in missing]) if missing else {}
+        computed = {name: self._computed(contents, lines[key(name)]) for name, contents in missing.items()}
+        found = known | {name: benchmark for name, benchmark in computed.items() if benchmark is not None}
+        with self._lock:
+            # What was read may be older than a census that came meanwhile.
+            if self._census is census:
+                self._known = self._known | found
+        return [found[contents[0].id] for contents in wanted if contents[0].id in found]
+
+    def board(self, benchmark: Benchmark) -> tuple[tuple[Standing, int], ...]:
+        """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
+        numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
+        found = self._standings.runs(numbers)
+        return tuple((standing, numbers[standing.run.id]) for standing in leaderboard(tuple(found.values())))
+
+    def history(self, benchmark: Benchmark) -> Iterator[Measured]:
+        """Yield the latest finished runs of any content, oldest first."""
+        found = self._standings.measured(benchmark.history)
+        return (found[run_id] for run_id in benchmark.history if run_id in found)
+
+    def _refresh(self) -> None:
+        census = self._standings.census()
+        if census == self._census:
+            return
+        changed = census.changed(self._census)
+        self._known = {
+            name: known for name, known in self._known.items() if changed is not None and key(name) not in changed
+        }
+        self._census = census
+
+    def _computed(self, contents: Sequence[Content], lines: Sequence[RunLine]) -> Benchmark | None:
+        versions = _versions(contents, lines)
+        if not versions:
+            return None
+        digest = key(versions[0].content.digest)
+        current = [line for line in lines if line.digest == digest]
+        contestants = _contestants(current)
+        runs = self._standings.runs(contestant.run_id for contestant in contestants)
+        board = leaderboard(tuple(runs.values()))
+        first = next((standing for standing in board if not standing.reference), None)
+        numbers = {contestant.run_id: contestant.runs for contestant in contestants}
+        finished = heapq.nlargest(READINGS, (line for line in lines if line.status == RunStatus.FINISHED), key=_age)
+        latest = self._standings.runs([max(current, key=_age).run_id], whole=True)
+        if not latest:
+            return None
+        return Benchmark(
+            versions=versions,
+            runs=len(lines),
+            models=len({line.model for line in lines}),
+            last_run_at=max(line.created_at for line in lines),
+            latest=next(iter(latest.values())),
+            contestants=contestants,
+            best=None if first is None else (first, numbers[first.run.id]),
+            floor=_value(board, "floor"),
+            ceiling=_value(board, "ceiling"),
+            history=tuple(line.run_id for line in reversed(finished)),
+        )
+
+
+def place(content: Content) -> tuple[str, str]:
+    """Return what benchmarks are sorted by."""
+    return content.title.casefold(), content.id
+
+
+_overviews: WeakKeyDictionary[SqlStore, Overview] = WeakKeyDictionary()
+_overviews_lock = threading.Lock()
+
+
+def overview_of(store: SqlStore) -> Overview:
+    """Return the overview of a store, the same one as long as the store lives."""
+    with _overviews_lock:
+        found = _overviews.get(store)
+        if found is None:
+            found = _overviews[store] = Overview(store)
+        return found
+
+
+def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Version, ...]:
+    numbers: dict[str, int] = {}
+    for line in lines:
+        numbers[line.digest] = numbers.get(line.digest, 0) + 1
+    counted = ((content, numbers.get(key(content.digest), 0)) for content in contents)
+    return tuple(Version(content, number) for content, number in counted if number)
+
+
+def _contestants(lines: Iterable[RunLine]) -> tuple[Contestant, ...]:
+    latest: dict[tuple[str, str], RunLine] = {}
+    numbers: dict[tuple[str, str], int] = {}
+    for line in lines:
+        if line.status != RunStatus.FINISHED or line.score is None:
+            continue
+        who = (line.model, line.agent)
+        numbers[who] = numbers.get(who, 0) + 1
+        if who not in latest or _age(line) > _age(latest[who]):
+            latest[who] = line
+    return tuple(Contestant(line.run_id, numbers[who]) for who, line in latest.items())
+
+
+def _age(line: RunLine) -> tuple[float, str]:
+    return line.created_at, line.run_id
+
+
+def _value(board: Iterable[Standing], kind: str) -> float | None:
+    return next((standing.metric.value for standing in board if standing.reference == kind), None)
