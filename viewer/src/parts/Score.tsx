@@ -1,5 +1,5 @@
 import type { Schema } from '../api/paths'
-import { count, exact, interval, measure } from '../format'
+import { compact, count, exact, interval, measure } from '../format'
 import { Icon } from './Icon'
 import { IntervalBar } from './IntervalBar'
 import styles from './Score.module.css'
@@ -7,34 +7,55 @@ import styles from './Score.module.css'
 /** A metric of a run and how much of it to show. */
 export interface ScoreProps {
   metric: Schema<'MetricDocument'> | null | undefined
-  /** `line`: value, interval and n in one line; `value`: the value and whether anything is missing; `bar`: value and bar. */
-  show?: 'line' | 'value' | 'bar'
+  /**
+   * `line`: value, interval and n in one line; `value`: the value and whether anything is missing; `bar`: value and bar;
+   * `stack`: value and interval above bar and n.
+   */
+  show?: 'line' | 'value' | 'bar' | 'stack'
   scale?: readonly [number, number]
 }
 
 /** A score as `value [low, high] n=scored/planned`, with a mark when values are missing. */
 export function Score({ metric, show = 'line', scale }: ScoreProps) {
   if (!metric) return <span className="muted">–</span>
-  const missing = metric.n_planned - metric.n_scored
-  return (
+  // Bars of several rows are only comparable when what is beside them is always equally wide.
+  const amount = show === 'stack' && metric.n_planned >= 10_000 ? compact : count
+  const bar = <IntervalBar value={metric.value} low={metric.low} high={metric.high} scale={scale} label={metric.name} />
+  const range = <span className={styles.range}>{interval(metric.low, metric.high)}</span>
+  const n = (
+    <span className={styles.n}>
+      n={amount(metric.n_scored)}/{amount(metric.n_planned)}
+    </span>
+  )
+  const first = (
     <span className={styles.score} title={inFull(metric)}>
       <span className={styles.value}>{measure(metric.value)}</span>
-      {show === 'bar' && (
-        <IntervalBar value={metric.value} low={metric.low} high={metric.high} scale={scale} label={metric.name} />
-      )}
-      {show === 'line' && (
-        <>
-          <span className={styles.range}>{interval(metric.low, metric.high)}</span>
-          <span className={styles.n}>
-            n={count(metric.n_scored)}/{count(metric.n_planned)}
-          </span>
-        </>
-      )}
-      {missing > 0 && (
-        <span className={styles.missing}>
-          <Icon name="warning" size={13} label={`${count(missing)} of ${count(metric.n_planned)} without a value`} />
-        </span>
-      )}
+      {show === 'bar' && bar}
+      {(show === 'line' || show === 'stack') && range}
+      {show === 'line' && n}
+      <Missing metric={metric} />
+    </span>
+  )
+  if (show !== 'stack') return first
+  return (
+    <span className={styles.stack} title={inFull(metric)}>
+      {first}
+      <span className={styles.score}>
+        {bar}
+        {n}
+      </span>
+    </span>
+  )
+}
+
+function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
+  const missing = metric.n_planned - metric.n_scored
+  if (missing <= 0) return null
+  const causes = Object.entries(metric.missing).map(([cause, n]) => `${cause.replaceAll('_', ' ')} ${count(n)}`)
+  const words = [`${count(missing)} of ${count(metric.n_planned)} without a value`, ...causes].join(', ')
+  return (
+    <span className={styles.missing} title={words}>
+      <Icon name="warning" size={13} label={words} />
     </span>
   )
 }

@@ -5,6 +5,8 @@ import styles from './VirtualTable.module.css'
 interface TableHeadProps<Row> {
   columns: readonly Column<Row>[]
   grid: string
+  /** Pixels that the columns need at least. */
+  least: number
   height: number
   boxes: boolean
   sort?: string
@@ -14,9 +16,9 @@ interface TableHeadProps<Row> {
 const ICONS = { ascending: 'arrowUp', descending: 'arrowDown', none: 'blank' } as const
 
 /** The row of headers of a virtual table; those that sort are buttons. */
-export function TableHead<Row>({ columns, grid, height, boxes, sort, onSort }: TableHeadProps<Row>) {
+export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSort }: TableHeadProps<Row>) {
   return (
-    <div role="rowgroup" className={styles.head}>
+    <div role="rowgroup" className={styles.head} style={{ minWidth: least }}>
       <div role="row" aria-rowindex={1} className={styles.headRow} style={{ gridTemplateColumns: grid, height }}>
         {boxes && (
           <div role="columnheader" className={styles.headCell}>

@@ -57,7 +57,9 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const [top, setTop] = useState(0)
   const [active, setActive] = useState(-1)
   const shown = fitting(columns, width - (onSelect ? BOX_WIDTH : 0))
-  const grid = template(onSelect ? [{ width: BOX_WIDTH }, ...shown] : shown)
+  const tracks = onSelect ? [{ width: BOX_WIDTH }, ...shown] : shown
+  const grid = template(tracks)
+  const least = tracks.reduce((sum, track) => sum + track.width, 0)
   const body = Math.max(0, height - headHeight)
   const { first, last, height: tall, offset } = view(count, rowHeight, top, body)
 
@@ -114,12 +116,13 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
         <TableHead
           columns={shown}
           grid={grid}
+          least={least}
           height={headHeight}
           boxes={onSelect !== undefined}
           sort={sort}
           onSort={onSort}
         />
-        <div role="rowgroup" className={styles.body} style={{ height: tall }}>
+        <div role="rowgroup" className={styles.body} style={{ height: tall, minWidth: least }}>
           {Array.from({ length: last - first + 1 }, (_none, at) => {
             const index = first + at
             const row = getRow(index)

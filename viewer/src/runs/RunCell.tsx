@@ -32,7 +32,13 @@ export function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
     case 'name':
       return <RunLink row={row} open={open} onFold={onFold} />
     case 'benchmark':
-      return <TwoLines first={run.benchmark_title || run.benchmark} second={run.benchmark} title={version(row)} />
+      return (
+        <TwoLines
+          first={run.benchmark_title || run.benchmark}
+          second={sameWords(run.benchmark_title, run.benchmark) ? '' : run.benchmark}
+          title={version(row)}
+        />
+      )
     case 'model': {
       const { name, server } = modelWords(run.model)
       return <TwoLines first={name} second={server} title={run.model} />
@@ -68,4 +74,10 @@ export function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
 
 function version({ run }: Row): string {
   return [run.benchmark_title, run.benchmark, run.benchmark_version, run.benchmark_digest].filter(Boolean).join('\n')
+}
+
+/** Whether a title says no more than the id: `Grid world` and `grid-world`. */
+function sameWords(title: string, id: string): boolean {
+  const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+  return plain(title) === plain(id)
 }

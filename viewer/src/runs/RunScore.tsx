@@ -1,4 +1,3 @@
-import { IntervalBar } from '../parts/IntervalBar'
 import { Score } from '../parts/Score'
 import type { Run } from './page'
 import styles from './RunList.module.css'
@@ -8,12 +7,7 @@ import type { Scale } from './scale'
 export function RunScore({ run, scale }: { run: Run; scale: Scale | undefined }) {
   const { primary } = run
   if (primary === null || primary.n_scored === 0) return <span className={styles.second}>{whyNone(run)}</span>
-  return (
-    <span className={styles.lines}>
-      <Score metric={primary} />
-      <IntervalBar value={primary.value} low={primary.low} high={primary.high} scale={scale} label={primary.name} />
-    </span>
-  )
+  return <Score metric={primary} show="stack" scale={scale} />
 }
 
 function whyNone(run: Run): string {

@@ -36,12 +36,12 @@ export interface ColumnFacts {
 
 /** All columns in the order in which they stand. */
 export const COLUMNS: readonly ColumnFacts[] = [
-  column('name', 'Run', 'Name, or the beginning of the id', 140, { sort: 'name', grow: 2, priority: 1 }),
+  column('name', 'Run', 'Name, or the beginning of the id', 156, { sort: 'name', grow: 2, priority: 1 }),
   column('benchmark', 'Benchmark', 'What was played', 124, { sort: 'benchmark', grow: 2, priority: 4 }),
-  column('model', 'Model', 'Who played', 140, { sort: 'model', grow: 3, priority: 2 }),
-  column('agent', 'Agent', 'What drove the model', 66, { sort: 'agent', grow: 0.5, priority: 12 }),
-  column('state', 'Status', 'How far it is', 122, { sort: 'state', priority: 3 }),
-  column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 216, {
+  column('model', 'Model', 'Who played', 164, { sort: 'model', grow: 3, priority: 2 }),
+  column('agent', 'Agent', 'What drove the model', 84, { sort: 'agent', priority: 12 }),
+  column('state', 'Status', 'How far it is', 126, { sort: 'state', priority: 3 }),
+  column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 214, {
     sort: 'score',
     grow: 1,
     priority: 1,
@@ -57,13 +57,13 @@ export const COLUMNS: readonly ColumnFacts[] = [
     priority: 8,
   }),
   column('cost', 'Cost', 'US dollars', 70, { sort: 'cost', numeric: true, priority: 6 }),
-  column('tokens', 'Tokens', 'Read and written by the model', 70, { sort: 'tokens', numeric: true, priority: 10 }),
+  column('tokens', 'Tokens', 'Read and written by the model', 72, { sort: 'tokens', numeric: true, priority: 10 }),
   column('duration', 'Duration', 'From start to end, or until now', 78, {
     sort: 'duration',
     numeric: true,
     priority: 7,
   }),
-  column('created_at', 'Started', 'When the run was started', 92, { sort: 'created_at', numeric: true, priority: 5 }),
+  column('created_at', 'Started', 'When the run was started', 112, { sort: 'created_at', numeric: true, priority: 5 }),
   column('attempt', 'Attempt', 'Runs of exactly the same settings, counted', 72, {
     sort: 'attempt',
     numeric: true,
