@@ -115,12 +115,12 @@ def build(sources: Path, built: Path) -> None:
 
 
 def run(command: tuple[str, ...], directory: Path, environment: dict[str, str], complaint: str) -> None:
-    """Run a command without a word; raise with the end of what it said when it fails."""
+    """Run a command without a word; raise with the beginning of what it said when it fails."""
     done = subprocess.run(  # noqa: S603 - fixed commands on our own sources
         command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[:12])
         raise BuildFailed(f"{complaint}, or set {SKIP}=1 to go without the web app.\n{said}")
 
 

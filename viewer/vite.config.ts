@@ -8,7 +8,7 @@ export default defineConfig({
   build: {
     outDir: '../src/mesocosm/viewer',
     emptyOutDir: true,
-    target: 'es2023',
+    target: ['chrome123', 'firefox127', 'safari17.5'],
     // The polyfill would be an inline script, which the content security policy forbids.
     modulePreload: { polyfill: false },
     // Everything is a file of its own: a data address in a style sheet would need a wider policy.

@@ -1,0 +1,112 @@
+import { scaleLinear } from 'd3-scale'
+import { measure } from '../format'
+import styles from './Charts.module.css'
+import { Frame } from './Frame'
+import { useReadout } from './useReadout'
+import { XAxis } from './XAxis'
+import { YAxis } from './YAxis'
+
+/** A point of the plane. */
+export interface ScatterPoint {
+  x: number
+  y: number
+  label: string
+  tone?: 'better' | 'worse'
+  /** How many things stand at this place; a larger dot. */
+  weight?: number
+}
+
+/** Points of two measurements. */
+export interface ScatterProps {
+  title: string
+  points: readonly ScatterPoint[]
+  labelX: string
+  labelY: string
+  domain?: readonly [number, number]
+  /** A line where both are equal. */
+  diagonal?: boolean
+  height?: number
+  onChoose?: (index: number) => void
+}
+
+const MOST = 2_000
+const LEFT = 48
+const BOTTOM = 36
+const REACH = 24
+
+/** A scatter plot with the same scale on both sides when `domain` is given; at most 2,000 points are drawn. */
+export function Scatter(props: ScatterProps) {
+  const { title, labelX, labelY, domain, diagonal = false, height = 320, onChoose } = props
+  const points = props.points.slice(0, MOST)
+  const { at, point, step, leave } = useReadout(points.length)
+  const heaviest = Math.max(1, ...points.map((one) => one.weight ?? 1))
+  const radius = (one: ScatterPoint) => 3.5 + 9 * Math.sqrt(((one.weight ?? 1) - 1) / heaviest)
+  const [left, right] = domain ?? endsOf(points.map((one) => one.x))
+  const y = scaleLinear(domain ?? endsOf(points.map((one) => one.y)), [height - BOTTOM, 8])
+  const shown = at === undefined ? undefined : points[at]
+  const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${measure(one.x)}, ${labelY} ${measure(one.y)}`
+  return (
+    <Frame
+      title={title}
+      summary={`${title}: ${points.length} points of ${labelX} and ${labelY}`}
+      height={height}
+      readout={shown && said(shown)}
+      table={{ head: ['What', labelX, labelY], rows: points.map((one) => [one.label, measure(one.x), measure(one.y)]) }}
+      onStep={step}
+      onLeave={leave}
+      onEnter={onChoose && (() => at !== undefined && onChoose(at))}
+    >
+      {(width) => {
+        const x = scaleLinear([left, right], [LEFT, width - 12])
+        const nearest = (px: number, py: number) => {
+          const far = points.map((one) => Math.hypot(x(one.x) - px, y(one.y) - py))
+          const best = far.indexOf(Math.min(...far))
+          return (far[best] ?? Infinity) <= REACH ? best : undefined
+        }
+        return (
+          <g
+            onPointerMove={(event) => {
+              const box = event.currentTarget.ownerSVGElement?.getBoundingClientRect()
+              if (box) point(nearest(event.clientX - box.left, event.clientY - box.top))
+            }}
+            onClick={() => at !== undefined && onChoose?.(at)}
+          >
+            <rect className={styles.touch} width={width} height={height} />
+            <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={measure} />
+            {diagonal && domain && (
+              <line
+                x1={x(domain[0])}
+                y1={y(domain[0])}
+                x2={x(domain[1])}
+                y2={y(domain[1])}
+                className={styles.reference}
+              />
+            )}
+            {points.map((one, index) => (
+              <circle
+                // biome-ignore lint/suspicious/noArrayIndexKey: two points may have the same label
+                key={`${one.label} ${index}`}
+                cx={x(one.x)}
+                cy={y(one.y)}
+                r={radius(one)}
+                className={styles.point}
+                data-tone={one.tone}
+              />
+            ))}
+            {shown && <circle cx={x(shown.x)} cy={y(shown.y)} r={radius(shown) + 1} className={styles.point} data-at />}
+            <XAxis scale={x} y={height - BOTTOM} form={measure} label={labelX} />
+            <text transform={`translate(11 ${(height - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
+              {labelY}
+            </text>
+          </g>
+        )
+      }}
+    </Frame>
+  )
+}
+
+function endsOf(values: readonly number[]): [number, number] {
+  if (values.length === 0) return [0, 1]
+  const [least, greatest] = [Math.min(...values), Math.max(...values)]
+  return least === greatest ? [least - 0.5, greatest + 0.5] : [least, greatest]
+}

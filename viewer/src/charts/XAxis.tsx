@@ -1,0 +1,47 @@
+import styles from './Axis.module.css'
+
+/** A scale as the axes need it: where ticks are and where a value stands. */
+export interface Scale<Value> {
+  (value: Value): number
+  ticks(count?: number): Value[]
+  range(): number[]
+}
+
+/** Ticks and words at the bottom. */
+export function XAxis<Value extends number | Date>({
+  scale,
+  y,
+  form,
+  label,
+}: {
+  scale: Scale<Value>
+  y: number
+  form: (value: Value) => string
+  label?: string
+}) {
+  const [from = 0, to = 0] = scale.range()
+  return (
+    <g transform={`translate(0 ${y})`}>
+      <line x1={from} x2={to} className={styles.axis} />
+      {scale.ticks(Math.max(2, Math.floor((to - from) / 80))).map((tick) => (
+        <g key={Number(tick)} transform={`translate(${scale(tick)} 0)`}>
+          <line y2={4} className={styles.axis} />
+          <text y={15} textAnchor={anchor(scale(tick), from, to)}>
+            {form(tick)}
+          </text>
+        </g>
+      ))}
+      {label && (
+        <text x={(from + to) / 2} y={29} textAnchor="middle">
+          {label}
+        </text>
+      )}
+    </g>
+  )
+}
+
+/** Words at the ends grow inwards so that nothing is cut off. */
+function anchor(at: number, from: number, to: number): 'start' | 'middle' | 'end' {
+  if (at < from + 12) return 'start'
+  return at > to - 12 ? 'end' : 'middle'
+}
