@@ -13,10 +13,12 @@ export interface ScoreProps {
    */
   show?: 'line' | 'value' | 'bar' | 'stack'
   scale?: readonly [number, number]
+  /** More values are still to come, so that none is missing yet. */
+  going?: boolean
 }
 
 /** A score as `value [low, high] n=scored/planned`, with a mark when values are missing. */
-export function Score({ metric, show = 'line', scale }: ScoreProps) {
+export function Score({ metric, show = 'line', scale, going = false }: ScoreProps) {
   if (!metric) return <span className="muted">–</span>
   // Bars of several rows are only comparable when what is beside them is always equally wide.
   const amount = show === 'stack' && metric.n_planned >= 10_000 ? compact : count
@@ -33,7 +35,7 @@ export function Score({ metric, show = 'line', scale }: ScoreProps) {
       {show === 'bar' && bar}
       {(show === 'line' || show === 'stack') && range}
       {show === 'line' && n}
-      <Missing metric={metric} />
+      {!going && <Missing metric={metric} />}
     </span>
   )
   if (show !== 'stack') return first

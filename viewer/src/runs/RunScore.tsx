@@ -7,7 +7,7 @@ import type { Scale } from './scale'
 export function RunScore({ run, scale }: { run: Run; scale: Scale | undefined }) {
   const { primary } = run
   if (primary === null || primary.n_scored === 0) return <span className={styles.second}>{whyNone(run)}</span>
-  return <Score metric={primary} show="stack" scale={scale} />
+  return <Score metric={primary} show="stack" scale={scale} going={run.state === 'running'} />
 }
 
 function whyNone(run: Run): string {

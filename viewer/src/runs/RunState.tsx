@@ -1,8 +1,8 @@
-import { count, duration, percent } from '../format'
+import { count, percent } from '../format'
 import { Progress } from '../parts/Progress'
 import { Status } from '../parts/Status'
 import type { Run } from './page'
-import { countWords, doneShare, secondsLeft } from './progress'
+import { countWords, doneShare, leftWords, secondsLeft } from './progress'
 import styles from './RunList.module.css'
 
 /** The state of a run, and how far it is while it goes on. */
@@ -14,7 +14,7 @@ export function RunState({ run }: { run: Run }) {
     <span className={styles.lines} title={[countWords(run), run.error].filter(Boolean).join('\n')}>
       <span className={styles.stateLine}>
         <Status state={run.state} stopping={run.stop_requested} />
-        {going && left !== null && <span className={styles.second}>{duration(left)}</span>}
+        {going && left !== null && <span className={styles.second}>{leftWords(left)}</span>}
       </span>
       {going ? (
         <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />

@@ -41,7 +41,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column('model', 'Model', 'Who played', 164, { sort: 'model', grow: 3, priority: 2 }),
   column('agent', 'Agent', 'What drove the model', 84, { sort: 'agent', priority: 12 }),
   column('state', 'Status', 'How far it is', 126, { sort: 'state', priority: 3 }),
-  column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 214, {
+  column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 224, {
     sort: 'score',
     grow: 1,
     priority: 1,

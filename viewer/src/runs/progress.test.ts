@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countWords, doneShare, secondsLeft } from './progress'
+import { countWords, doneShare, leftWords, secondsLeft } from './progress'
 import { runFixture } from './runFixture'
 
 const counts = { planned: 0, completed: 0, truncated: 0, timeout: 0, failed: 0, done: 0, owed: 0 }
@@ -14,6 +14,15 @@ describe('progress', () => {
     expect(secondsLeft(runFixture())).toBe(60)
     expect(secondsLeft(runFixture({ state: 'stopped' }))).toBeNull()
     expect(secondsLeft(runFixture({ counts: { ...counts, planned: 9, owed: 9 } }))).toBeNull()
+  })
+
+  it.each([
+    [0.2, '~1 s'],
+    [59.6, '~1m'],
+    [1_025, '~17m'],
+    [7_300, '~2h'],
+  ])('%d seconds are left: %s', (seconds, words) => {
+    expect(leftWords(seconds)).toBe(words)
   })
 
   it('is told with what went wrong', () => {

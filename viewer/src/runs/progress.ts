@@ -26,3 +26,8 @@ export function countWords(run: Going): string {
   if (left !== null) parts.push(`about ${duration(left)} left`)
   return parts.join(', ')
 }
+
+/** The time that is left, roughly: ~8 s, ~17m, ~2h. */
+export function leftWords(seconds: number): string {
+  return seconds < 59.5 ? `~${Math.ceil(seconds)} s` : `~${duration(Math.max(seconds, 60)).split(' ')[0]}`
+}
