@@ -116,10 +116,11 @@ def _histogram(rows: Sequence[_Row]) -> Histogram:
     if low == high:
         return Histogram(low, high, (len(values),), missing, worst)
     counts = [0] * BINS
-    # Half of the largest numbers there are still have a difference.
-    width = high / 2 - low / 2
+    # The difference of the largest numbers there are is none, that of their halves is.
+    scale = 1.0 if math.isfinite(high - low) else 0.5
+    width = high * scale - low * scale
     for value in values:
-        counts[min(int((value / 2 - low / 2) / width * BINS), BINS - 1)] += 1
+        counts[min(int((value * scale - low * scale) / width * BINS), BINS - 1)] += 1
     return Histogram(low, high, tuple(counts), missing, worst)
 
 
