@@ -65,7 +65,8 @@ async def _packed(start: Message, message: Message) -> Message:
     headers = MutableHeaders(raw=start["headers"])
     headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(small))
-    headers.add_vary_header("Accept-Encoding")
+    if "accept-encoding" not in headers.get("vary", "").casefold():
+        headers.add_vary_header("Accept-Encoding")
     return {**message, "body": small}
 
 

@@ -5,9 +5,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse
 
-from mesocosm.platform.answer import FOREVER
+from mesocosm.core.ids import digest_bytes
+from mesocosm.platform.answer import FOREVER, SETTLED, known
 from mesocosm.platform.errors import error_response
 
 FRAME_POLICY = (
@@ -70,14 +70,14 @@ def page(path: str, request: Request) -> Response:
     """Return a file of the build, or the one page for every address of the app."""
     root: Path = request.app.state.viewer
     found = _file(root, path)
-    if found is not None and found.name != "index.html":
-        return _asset(found, request, hashed=path.startswith("assets/"))
+    if found is not None:
+        return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
     if path.startswith("assets/") or "." in path.rpartition("/")[2]:
         return error_response(404, "unknown", f"there is no file {path[:200]!r}")
-    index = root / "index.html"
-    if not index.is_file():
+    index = _file(root, "index.html")
+    if index is None:
         return Response(MISSING, headers={"Cache-Control": "no-store"}, media_type="text/html")
-    return FileResponse(index, headers={"Cache-Control": "no-cache"}, media_type="text/html")
+    return _sent(index, request, SETTLED)
 
 
 def _file(root: Path, path: str) -> Path | None:
@@ -92,12 +92,19 @@ def _file(root: Path, path: str) -> Path | None:
     return found if inside else None
 
 
-def _asset(found: Path, request: Request, *, hashed: bool) -> Response:
+def _sent(found: Path, request: Request, keeping: str) -> Response:
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
-    headers = {"Cache-Control": FOREVER if hashed else "no-cache", "Vary": "Accept-Encoding"}
+    headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding"}
     accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
     for name, suffix in _ENCODINGS:
         packed = found.with_name(found.name + suffix)
         if name in accepted and packed.is_file():
-            return FileResponse(packed, headers={**headers, "Content-Encoding": name}, media_type=kind)
-    return FileResponse(found, headers=headers, media_type=kind)
+            headers["Content-Encoding"], found = name, packed
+            break
+    data = found.read_bytes()
+    headers["ETag"] = f'W/"{digest_bytes(data)}"'
+    same = known(request, headers["ETag"])
+    if same is not None:
+        same.headers["Cache-Control"] = keeping
+        return same
+    return Response(data, headers=headers, media_type=kind)
