@@ -1,6 +1,33 @@
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useCallback } from 'react'
+import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
+import { EpisodeHead } from './EpisodeHead'
+import { EpisodeView } from './EpisodeView'
+import type { EpisodeSearch } from './search'
+import { useEpisode } from './useEpisode'
 
-/** The Episode page. */
+/** One episode: how it went, why it failed, every event of it, and a player. */
 export function EpisodePage() {
-  return <Page title="Episode" />
+  const { episodeId } = useParams({ from: '/episodes/$episodeId' })
+  const search: EpisodeSearch = useSearch({ from: '/episodes/$episodeId' })
+  const navigate = useNavigate({ from: '/episodes/$episodeId' })
+  const change = useCallback(
+    (part: Partial<EpisodeSearch>, replace = true) =>
+      void navigate({ search: (now) => ({ ...now, ...part }), replace, resetScroll: false }),
+    [navigate],
+  )
+  const { data: episode, error, refetch, isPlaceholderData } = useEpisode(episodeId)
+  if (!episode) {
+    return (
+      <Page title="Episode">
+        {error && <Failure error={error} title="The episode could not be read" onRetry={() => void refetch()} />}
+      </Page>
+    )
+  }
+  return (
+    <EpisodeHead episode={episode} search={search} loading={isPlaceholderData}>
+      <EpisodeView key={episode.id} episode={episode} search={search} change={change} />
+    </EpisodeHead>
+  )
 }

@@ -1,0 +1,97 @@
+import type { Schema } from '../api/paths'
+import { count, exact, measure } from '../format'
+import { Duration } from '../parts/Duration'
+import { Icon } from '../parts/Icon'
+import { Money } from '../parts/Money'
+import { Num } from '../parts/Num'
+import { Tokens } from '../parts/Tokens'
+import { When } from '../parts/When'
+import { explain } from '../renderers/causes'
+import { Marked } from '../renderers/Marked'
+import { Fact } from './Fact'
+import styles from './head.module.css'
+
+const MOST_SCORES = 6
+
+/** The numbers of an episode on one line: scores first. */
+export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
+  const { usage } = episode
+  const scores = episode.scores.slice(0, MOST_SCORES)
+  return (
+    <>
+      <dl className={styles.facts}>
+        {scores.map((score) => (
+          <ScoreFact key={score.name} score={score} />
+        ))}
+        {!scores.length && (
+          <Fact label="score">
+            <span className="muted" title="not scored yet, or the benchmark has no score for it">
+              –
+            </span>
+          </Fact>
+        )}
+        {episode.total_reward !== null && (
+          <Fact label="reward">
+            <Num value={episode.total_reward} />
+          </Fact>
+        )}
+        <Fact label="steps">
+          <Num value={episode.steps} form={count} />
+        </Fact>
+        {usage.total > 0 && (
+          <Fact label="tokens">
+            <Tokens value={usage.total} />
+          </Fact>
+        )}
+        {usage.total > 0 && (
+          <Fact label="cost">
+            <Money usd={usage.cost_usd} />
+          </Fact>
+        )}
+        <Fact label="duration">
+          <Duration seconds={episode.duration_s} />
+        </Fact>
+        {episode.retries > 0 && (
+          <Fact label="retries">
+            <Num value={episode.retries} form={count} />
+          </Fact>
+        )}
+        <Fact label="seed">
+          <span className={styles.seed}>{episode.seed ?? '–'}</span>
+        </Fact>
+        <Fact label="trial">{episode.trial + 1}</Fact>
+        <Fact label="started">
+          <When at={episode.started_at} />
+        </Fact>
+      </dl>
+      {scores
+        .filter((score) => score.explanation)
+        .map((score) => (
+          <p key={score.name} className={styles.explanation}>
+            <span className="muted">{score.name}:</span> <Marked text={score.explanation.slice(0, 1_000)} />
+          </p>
+        ))}
+    </>
+  )
+}
+
+function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
+  const label = score.name.replaceAll('_', ' ')
+  if (score.missing !== null) {
+    return (
+      <Fact label={label}>
+        <span className={styles.missing} title={explain(score.missing).title}>
+          <Icon name="dash" size={13} /> missing
+        </span>
+      </Fact>
+    )
+  }
+  return (
+    <Fact label={label}>
+      <span className={styles.score} title={exact(score.value)}>
+        {measure(score.value)}
+        {score.worst && <span className={styles.worst}> worst: its own failure</span>}
+      </span>
+    </Fact>
+  )
+}

@@ -1,0 +1,45 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { Schema } from '../api/paths'
+import { Page } from '../parts/Page'
+import { Status } from '../parts/Status'
+import { Marked } from '../renderers/Marked'
+import { brief, plain } from '../renderers/marks'
+import { EpisodeFacts } from './EpisodeFacts'
+import { NeighbourLinks } from './NeighbourLinks'
+import { type EpisodeSearch, listQuery } from './search'
+
+export interface EpisodeHeadProps {
+  episode: Schema<'EpisodeDetail'>
+  search: EpisodeSearch
+  /** Whether another episode is being read while this one is still shown. */
+  loading: boolean
+  children: ReactNode
+}
+
+/** The top of the page: which episode of which run, its state and numbers, the way to its neighbours. */
+export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadProps) {
+  const run = episode.run
+  const runName = run.name || run.benchmark_title || run.benchmark
+  return (
+    <Page
+      title={`${brief(episode.task_id, 60)} · ${brief(runName, 40)}`}
+      heading={<Marked text={plain(episode.task_id)} />}
+      trail={
+        <nav aria-label="Where this episode belongs">
+          <Link to="/runs/$runId" params={{ runId: run.id }} search={listQuery(search) as object}>
+            <Marked text={brief(runName, 80)} />
+          </Link>{' '}
+          <Marked text={brief(run.model, 80)} />, episode {episode.index + 1} of {run.counts.planned}
+        </nav>
+      }
+      aside={<Status state={episode.state} />}
+      actions={<NeighbourLinks episodeId={episode.id} search={search} />}
+    >
+      <div aria-busy={loading}>
+        <EpisodeFacts episode={episode} />
+      </div>
+      {children}
+    </Page>
+  )
+}

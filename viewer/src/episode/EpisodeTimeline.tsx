@@ -1,0 +1,134 @@
+import { type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react'
+import type { Schema } from '../api/paths'
+import { count } from '../format'
+import { Empty } from '../parts/Empty'
+import { Skeleton } from '../parts/Skeleton'
+import { EventRow } from './EventRow'
+import type { EventDocument } from './events'
+import { firstOfStep } from './locate'
+import styles from './page.module.css'
+import type { EpisodeSearch } from './search'
+import { Timeline, type TimelineHandle } from './Timeline'
+import timelineStyles from './timeline.module.css'
+import { isOpen } from './useEpisode'
+import { useEvents } from './useEvents'
+import { useFiltered } from './useFiltered'
+
+export interface EpisodeTimelineHandle {
+  goToStep: (step: number) => void
+  goToEvent: (seq: number) => void
+}
+
+export interface EpisodeTimelineProps {
+  ref?: Ref<EpisodeTimelineHandle>
+  episode: Schema<'EpisodeDetail'>
+  search: EpisodeSearch
+  /** Position of an event to mark. */
+  marked?: number
+  onStep: (step: number) => void
+  onCall: (seq: number) => void
+}
+
+const BELOW_TOOLBAR = 116
+const NO_KINDS: readonly string[] = []
+
+/** The events of an episode, all of them or those of some kinds. */
+export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }: EpisodeTimelineProps) {
+  const timeline = useRef<TimelineHandle>(null)
+  const kinds = search.kind ?? NO_KINDS
+  const filtered = useFiltered(episode.id, kinds, episode.events)
+  const filtering = kinds.length > 0
+  const [range, setRange] = useState({ first: 0, end: 60 })
+  const [start, setStart] = useState<number | null>(null)
+  const total = filtering ? filtered.items.length : episode.events
+  // Events before the first row are looked at for what changed since the last observation.
+  const all = useEvents(episode.id, filtering ? 0 : total, Math.max(range.first - 60, 0), range.end)
+  const eventAt = useCallback(
+    (place: number): EventDocument | undefined => (filtering ? filtered.items[place] : all(place)),
+    [filtering, filtered.items, all],
+  )
+
+  const goToEvent = (seq: number) => {
+    const row = filtering ? filtered.items.findIndex((event) => event.seq >= seq) : seq
+    if (row >= 0) timeline.current?.goTo(row)
+  }
+  const goToStep = async (step: number) => {
+    const seq = await firstOfStep(episode.id, step)
+    goToEvent(seq ?? Math.max(episode.events - 1, 0))
+  }
+  useImperativeHandle(ref, () => ({ goToEvent, goToStep: (step) => void goToStep(step) }))
+
+  const first = useRef(search.step)
+  useEffect(() => {
+    if (!first.current) return
+    void firstOfStep(episode.id, first.current).then((seq) => setStart(seq))
+    first.current = undefined
+  }, [episode.id])
+
+  const { more } = filtered
+  useEffect(() => {
+    if (filtering && range.end >= total - 40) more()
+  }, [filtering, range.end, total, more])
+
+  const onRange = useCallback((from: number, end: number) => setRange({ first: from, end }), [])
+  const onCurrent = (row: number) => {
+    const event = eventAt(row)
+    if (event) onStep(event.step)
+  }
+  const renderRow = (row: number) => {
+    const event = eventAt(row)
+    if (!event) return <Placeholder key={row} row={row} />
+    const last = row > 0 ? eventAt(row - 1) : undefined
+    return (
+      <EventRow
+        key={row}
+        row={row}
+        event={event}
+        eventAt={eventAt}
+        opens={row === 0 || (last !== undefined && last.step !== event.step)}
+        highlight={search.q ?? ''}
+        marked={event.seq === marked}
+        episode={episode}
+        onCall={onCall}
+      />
+    )
+  }
+  return (
+    <section className={styles.timeline} aria-label="Timeline">
+      {total === 0 && !filtered.loading && <Nothing filtering={filtering} open={isOpen(episode.state)} />}
+      <Timeline
+        ref={timeline}
+        count={total}
+        top={BELOW_TOOLBAR}
+        start={start}
+        label="Events"
+        renderRow={renderRow}
+        onRange={onRange}
+        onCurrent={onCurrent}
+      />
+      {filtering && !filtered.done && (
+        <p className={styles.notice}>
+          Searched {count(filtered.searched)} of {count(episode.events)} events.
+        </p>
+      )}
+      {!filtering && isOpen(episode.state) && <p className={styles.notice}>It goes on; new events appear here.</p>}
+    </section>
+  )
+}
+
+function Nothing({ filtering, open }: { filtering: boolean; open: boolean }) {
+  if (filtering) return <Empty title="No events of these kinds">Take a kind away from the filter to see others.</Empty>
+  if (open) return <Empty title="Nothing has happened yet">Events appear here as the episode is played.</Empty>
+  return <Empty title="This episode has no events">It was not played, or its record is gone.</Empty>
+}
+
+function Placeholder({ row }: { row: number }) {
+  return (
+    <div data-row={row} className={timelineStyles.row}>
+      <div className={timelineStyles.skeleton} aria-hidden="true">
+        <Skeleton width="30%" />
+        <Skeleton width={`${50 + ((row * 13) % 40)}%`} />
+      </div>
+    </div>
+  )
+}

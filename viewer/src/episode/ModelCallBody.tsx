@@ -1,0 +1,60 @@
+import { Badge } from '../parts/Badge'
+import { Button } from '../parts/Button'
+import { Duration } from '../parts/Duration'
+import { Money } from '../parts/Money'
+import { Tokens } from '../parts/Tokens'
+import { Marked } from '../renderers/Marked'
+import { TextView } from '../renderers/TextView'
+import { ToolCallView } from '../renderers/ToolCallView'
+import { toolCallOf } from '../renderers/talk'
+import { type EventDocument, numberIn, payloadOf, spent, textIn } from './events'
+import { Reasoning } from './Reasoning'
+import styles from './timeline.module.css'
+
+export interface ModelCallBodyProps {
+  event: EventDocument
+  highlight: string
+  onOpen: () => void
+}
+
+/** A model's reply with what it took, and a way to the whole exchange. */
+export function ModelCallBody({ event, highlight, onOpen }: ModelCallBodyProps) {
+  const payload = payloadOf(event)
+  const { prompt, completion, cost } = spent(event)
+  const text = textIn(payload, 'text')
+  const reasoning = textIn(payload, 'reasoning')
+  const calls = Array.isArray(payload.tool_calls)
+    ? payload.tool_calls.map(toolCallOf).filter((call) => call !== null)
+    : []
+  const finish = textIn(payload, 'finish_reason')
+  const retries = numberIn(payload, 'retries') ?? 0
+  return (
+    <>
+      {reasoning && <Reasoning text={reasoning} highlight={highlight} />}
+      {text && <TextView text={text} highlight={highlight} />}
+      {calls.map((call, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
+        <ToolCallView key={index} call={call} highlight={highlight} />
+      ))}
+      {!text && !reasoning && !calls.length && <p className={styles.since}>an empty reply</p>}
+      <p className={styles.facts}>
+        <span>
+          <Marked text={textIn(payload, 'model')} />
+        </span>
+        {(prompt > 0 || completion > 0) && (
+          <span title="tokens read and written">
+            <Tokens value={prompt} /> → <Tokens value={completion} /> tokens
+          </span>
+        )}
+        <Duration seconds={numberIn(payload, 'latency_s')} />
+        {cost !== null && cost > 0 && <Money usd={cost} />}
+        {payload.cached === true && <Badge tone="idle">cached</Badge>}
+        {retries > 0 && <Badge tone="warn">{retries === 1 ? '1 retry' : `${retries} retries`}</Badge>}
+        {finish && finish !== 'stop' && <Badge tone={finish === 'length' ? 'warn' : 'idle'}>{finish}</Badge>}
+        <Button look="quiet" className={styles.small} onClick={onOpen}>
+          Request and reply
+        </Button>
+      </p>
+    </>
+  )
+}

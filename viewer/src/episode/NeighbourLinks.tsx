@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { Query } from '../api/paths'
+import { documentQuery } from '../api/query'
+import { useShortcut } from '../keys/useShortcut'
+import { IconButton } from '../parts/IconButton'
+import styles from './head.module.css'
+import { type EpisodeSearch, listOf, listQuery } from './search'
+
+export interface NeighbourLinksProps {
+  episodeId: string
+  search: EpisodeSearch
+}
+
+/** To the episodes before and after this one in the list that the reader came from. */
+export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
+  const navigate = useNavigate()
+  const query = listQuery(search) as Query<'/v1/episodes/{episode_id}/neighbours', 'get'>
+  const { data } = useQuery({
+    ...documentQuery('/v1/episodes/{episode_id}/neighbours', { params: { episode_id: episodeId }, query }),
+    retry: false,
+  })
+  const filtered = Object.keys(listOf(search)).some((name) => name !== 'sort')
+  const go = (to: string | null | undefined) => {
+    if (!to) return
+    const { view, kind, q } = search
+    void navigate({
+      to: '/episodes/$episodeId',
+      params: { episodeId: to },
+      search: { ...listOf(search), view, kind, q },
+    })
+  }
+  useShortcut('[', 'Previous episode', () => go(data?.previous), { group: 'Episode' })
+  useShortcut(']', 'Next episode', () => go(data?.next), { group: 'Episode' })
+  const which = filtered ? ' of the filtered list' : ''
+  return (
+    <span className={styles.neighbours}>
+      {filtered && <span className={styles.filtered}>filtered list</span>}
+      <IconButton
+        icon="chevronLeft"
+        label={`Previous episode${which} ([)`}
+        disabled={!data?.previous}
+        onClick={() => go(data?.previous)}
+      />
+      <IconButton
+        icon="chevronRight"
+        label={`Next episode${which} (])`}
+        disabled={!data?.next}
+        onClick={() => go(data?.next)}
+      />
+    </span>
+  )
+}

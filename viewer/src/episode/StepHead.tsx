@@ -1,0 +1,33 @@
+import { useRouter } from '@tanstack/react-router'
+import { duration, exactTime } from '../format'
+import { CopyButton } from '../parts/CopyButton'
+import styles from './timeline.module.css'
+
+export interface StepHeadProps {
+  episodeId: string
+  step: number
+  /** UNIX time of its first event. */
+  at: number
+  start: string | null
+}
+
+/** Where a step begins: its number, when it was, a link to it. */
+export function StepHead({ episodeId, step, at, start }: StepHeadProps) {
+  const router = useRouter()
+  const place = router.buildLocation({ to: '/episodes/$episodeId', params: { episodeId }, search: { step } })
+  const since = start ? at - Date.parse(start) / 1000 : null
+  return (
+    <h2 className={styles.step}>
+      <span>{step === 0 ? 'Before the first action' : `Step ${step}`}</span>
+      {since !== null && (
+        <span className={styles.since} title={exactTime(new Date(at * 1000).toISOString())}>
+          {duration(Math.max(since, 0))}
+        </span>
+      )}
+      <CopyButton
+        text={new URL(router.history.createHref(place.href), window.location.href).href}
+        label="Copy the link to this step"
+      />
+    </h2>
+  )
+}

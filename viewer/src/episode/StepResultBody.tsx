@@ -1,0 +1,32 @@
+import { signed } from '../format'
+import { Badge } from '../parts/Badge'
+import { Num } from '../parts/Num'
+import { TextView } from '../renderers/TextView'
+import { type EventDocument, numberIn, payloadOf, textIn } from './events'
+import { FieldList } from './FieldList'
+import styles from './timeline.module.css'
+
+/** What came of an action: reward, whether it is over, what else the environment told. */
+export function StepResultBody({ event, highlight }: { event: EventDocument; highlight: string }) {
+  const payload = payloadOf(event)
+  const reward = numberIn(payload, 'reward')
+  const info = payload.info
+  const prompt = textIn(payload, 'system_prompt')
+  return (
+    <>
+      <p className={styles.facts}>
+        {reward !== null && (
+          <span className={styles.reward} data-sign={Math.sign(reward)}>
+            reward <Num value={reward} form={signed} />
+          </span>
+        )}
+        {payload.terminated === true && <Badge tone="good">ended</Badge>}
+        {payload.truncated === true && <Badge tone="warn">cut off</Badge>}
+      </p>
+      {info !== null && typeof info === 'object' && Object.keys(info).length > 0 && (
+        <FieldList fields={info as Record<string, unknown>} highlight={highlight} />
+      )}
+      {prompt && <TextView text={prompt} highlight={highlight} lines={4} />}
+    </>
+  )
+}

@@ -1,0 +1,92 @@
+import { count, percent } from '../format'
+import { Button } from '../parts/Button'
+import { IconButton } from '../parts/IconButton'
+import { MultiSelect } from '../parts/MultiSelect'
+import { SearchField } from '../parts/SearchField'
+import { kindName } from './labels'
+import styles from './page.module.css'
+import { type EpisodeSearch, KINDS, type Kind } from './search'
+import type { Hits } from './useHits'
+
+export interface ToolbarProps {
+  search: EpisodeSearch
+  change: (part: Partial<EpisodeSearch>) => void
+  step: number
+  lastStep: number
+  toStep: (step: number) => void
+  hits: Hits
+  hitAt: number
+  toHit: (at: number) => void
+}
+
+/** What stays in sight while one reads: which step, which view, what is looked for. */
+export function Toolbar({ search, change, step, lastStep, toStep, hits, hitAt, toHit }: ToolbarProps) {
+  const replay = search.view === 'replay'
+  return (
+    <div className={styles.toolbar} data-toolbar>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form */}
+      <div className={styles.switch} role="group" aria-label="View">
+        <Button look="quiet" aria-pressed={!replay} onClick={() => change({ view: undefined, step })}>
+          Timeline
+        </Button>
+        <Button look="quiet" icon="play" aria-pressed={replay} onClick={() => change({ view: 'replay', step })}>
+          Replay
+        </Button>
+      </div>
+      <span className={styles.place}>
+        <IconButton icon="chevronUp" label="Previous step (k)" disabled={step <= 0} onClick={() => toStep(step - 1)} />
+        <span className="number">
+          Step {count(step)} <span className="muted">of {count(lastStep)}</span>
+        </span>
+        <IconButton
+          icon="chevronDown"
+          label="Next step (j)"
+          disabled={step >= lastStep}
+          onClick={() => toStep(step + 1)}
+        />
+      </span>
+      {!replay && (
+        <>
+          <SearchField
+            label="Search in this episode"
+            placeholder="Search inside…"
+            value={search.q ?? ''}
+            onChange={(q) => change({ q: q || undefined })}
+            page
+          />
+          {search.q && (
+            <span className={styles.hits} role="status">
+              <span className="number">{told(hits, hitAt)}</span>
+              <IconButton
+                icon="arrowUp"
+                label="Previous hit (p)"
+                disabled={!hits.items.length}
+                onClick={() => toHit(hitAt - 1)}
+              />
+              <IconButton
+                icon="arrowDown"
+                label="Next hit (n)"
+                disabled={!hits.items.length}
+                onClick={() => toHit(hitAt + 1)}
+              />
+            </span>
+          )}
+          <MultiSelect
+            label="Kinds"
+            options={KINDS.map((kind) => ({ value: kind, label: kindName(kind) }))}
+            selected={search.kind ?? []}
+            onChange={(kind) => change({ kind: kind.length ? (kind as Kind[]) : undefined })}
+          />
+        </>
+      )}
+    </div>
+  )
+}
+
+function told(hits: Hits, at: number): string {
+  if (hits.error) return 'search failed'
+  const found = `${count(hits.items.length)}${hits.many ? '+' : ''}`
+  if (!hits.done) return `${found} so far, ${percent(hits.total ? hits.searched / hits.total : 0)} searched`
+  if (!hits.items.length) return 'not found'
+  return at >= 0 ? `${at + 1} of ${found}` : `${found} found`
+}

@@ -1,0 +1,32 @@
+/** Where in an episode something is. */
+import { get } from '../api/client'
+
+/** Return the position of the first event of a step, or of the next one that has events; null after the last. */
+export async function firstOfStep(episodeId: string, step: number): Promise<number | null> {
+  const page = await get('/v1/episodes/{episode_id}/events', {
+    params: { episode_id: episodeId },
+    query: { step, limit: 1 },
+  })
+  return page.items[0]?.seq ?? null
+}
+
+/** Return the position of the event that says why the episode failed; null when it has none. */
+export async function errorIn(episodeId: string, total: number): Promise<number | null> {
+  // It is nearly always among the last events, and looking there is quick in an episode of any length.
+  const near = Math.max(total - 200, 0)
+  return (await firstError(episodeId, near)) ?? (near > 0 ? await firstError(episodeId, 0) : null)
+}
+
+async function firstError(episodeId: string, start: number): Promise<number | null> {
+  let from: number | null = start
+  while (from !== null) {
+    const page: { items: { seq: number }[]; next: number | null } = await get('/v1/episodes/{episode_id}/events', {
+      params: { episode_id: episodeId },
+      query: { from, limit: 1, kind: ['error'] },
+    })
+    const found = page.items[0]
+    if (found) return found.seq
+    from = page.next
+  }
+  return null
+}

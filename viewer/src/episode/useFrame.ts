@@ -1,0 +1,40 @@
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo } from 'react'
+import { documentQuery } from '../api/query'
+import { FRAME_KINDS, type Frame, frameOf } from './frame'
+
+const AHEAD = 3
+
+/** Read one move of an episode, and the next ones before they are asked for. */
+export function useFrame(
+  episodeId: string,
+  step: number,
+  last: number,
+  total: number,
+): { frame: Frame | null; ready: boolean } {
+  const cache = useQueryClient()
+  const { data, isPlaceholderData } = useQuery({
+    ...frameQuery(episodeId, step, total),
+    enabled: episodeId !== '',
+    placeholderData: keepPreviousData,
+  })
+  useEffect(() => {
+    for (let next = step + 1; next <= Math.min(step + AHEAD, last); next++) {
+      void cache.prefetchQuery(frameQuery(episodeId, next, total))
+    }
+  }, [cache, episodeId, step, last, total])
+  const frame = useMemo(
+    () => (data && !isPlaceholderData ? frameOf(data.items, step) : null),
+    [data, isPlaceholderData, step],
+  )
+  return { frame, ready: frame !== null }
+}
+
+function frameQuery(episodeId: string, step: number, total: number) {
+  // A finished frame never changes; the last one of an episode that goes on may.
+  const query = documentQuery('/v1/episodes/{episode_id}/events', {
+    params: { episode_id: episodeId },
+    query: { step: Math.max(step - 1, 0), limit: 60, kind: [...FRAME_KINDS] },
+  })
+  return { ...query, queryKey: [...query.queryKey, total], staleTime: Number.POSITIVE_INFINITY, gcTime: 60_000 }
+}

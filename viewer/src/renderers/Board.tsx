@@ -1,0 +1,60 @@
+import { useMemo } from 'react'
+import styles from './board.module.css'
+import { changes, type Grid, toneOf } from './grid'
+import { Marked } from './Marked'
+
+export interface BoardProps {
+  grid: Grid
+  /** The board one step before; cells that differ are marked. */
+  before?: Grid | null
+  large?: boolean
+}
+
+const WORDS = { empty: styles.empty, solid: styles.solid, sign: styles.sign }
+
+/** A board of square cells. */
+export function Board({ grid, before, large = false }: BoardProps) {
+  const changed = useMemo(() => changes(before, grid), [before, grid])
+  const width = grid[0]?.length ?? 0
+  const widest = Math.max(...grid.flat().map((cell) => [...cell].length), 1)
+  const size = cellSize(Math.max(width, large ? grid.length : 0), widest, large)
+  const told = `Board of ${grid.length} × ${width} cells${changed.size ? `, ${changed.size} changed` : ''}`
+  return (
+    <div className={styles.scroll}>
+      <table className={styles.board} style={{ fontSize: size }} aria-label={told} dir="ltr">
+        <tbody>
+          {grid.map((row, y) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place
+            <tr key={y}>
+              {row.map((cell, x) => {
+                const isChanged = changed.has(y * width + x)
+                const classes = [styles.cell, WORDS[toneOf(cell)], isChanged ? styles.changed : '']
+                return (
+                  <td
+                    // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place
+                    key={x}
+                    className={classes.join(' ')}
+                    title={isChanged ? changeOf(before, y, x, cell) : undefined}
+                  >
+                    {cell.trim() ? <Marked text={cell} /> : '\u00a0'}
+                  </td>
+                )
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function cellSize(across: number, widest: number, large: boolean): string {
+  const room = (large ? 34 : 24) / Math.max(across, 1)
+  const most = widest > 3 ? 0.8 : large ? 1.5 : 0.95
+  return `${Math.max(Math.min(room * 0.55, most), 0.5)}rem`
+}
+
+function changeOf(before: Grid | null | undefined, y: number, x: number, cell: string): string {
+  const old = before?.[y]?.[x] ?? ''
+  return `row ${y + 1}, column ${x + 1}: ${old.trim() || 'empty'} → ${cell.trim() || 'empty'}`
+}

@@ -1,0 +1,33 @@
+import { useState } from 'react'
+import { plural } from '../format'
+import { TalkView } from './TalkView'
+import type { Talk } from './talk'
+import styles from './talk.module.css'
+import textStyles from './text.module.css'
+
+const SHOWN = 20
+
+export interface ChatViewProps {
+  talks: Talk[]
+  highlight?: string
+  open?: boolean
+}
+
+/** A conversation; of a long one the last messages, the earlier ones when asked. */
+export function ChatView({ talks, highlight, open }: ChatViewProps) {
+  const [shown, setShown] = useState(SHOWN)
+  const first = Math.max(talks.length - shown, 0)
+  return (
+    <div className={styles.list}>
+      {first > 0 && (
+        <button type="button" className={textStyles.quiet} onClick={() => setShown(shown * 3)}>
+          Show {plural(Math.min(first, shown * 2), 'earlier message')} of {talks.length}
+        </button>
+      )}
+      {talks.slice(first).map((talk, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a message is its place
+        <TalkView key={first + index} talk={talk} highlight={highlight} open={open} />
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,55 @@
+import { useMemo, useState } from 'react'
+import { referenceOf, VIEW_NAMES, type View, viewsOf } from './content'
+import { Guarded } from './Guarded'
+import styles from './layout.module.css'
+import { Referred } from './Referred'
+import { RENDERERS } from './registry'
+
+export interface ContentViewProps {
+  data: unknown
+  /** Media type as recorded; empty where none was. */
+  type: string
+  /** The content of the same kind one step before, to show what changed. */
+  before?: unknown
+  highlight?: string
+  /** In the player: as big as it gets. */
+  large?: boolean
+}
+
+/** Any recorded content in the form that shows it best, with the other forms one click away. */
+export function ContentView(props: ContentViewProps) {
+  const { data, type } = props
+  const reference = useMemo(() => referenceOf(data), [data])
+  if (reference) return <Referred {...props} reference={reference} />
+  return <Direct key={type} {...props} />
+}
+
+function Direct(props: ContentViewProps) {
+  const { data, type } = props
+  const views = useMemo(() => viewsOf({ data, type }), [data, type])
+  const [chosen, setChosen] = useState<View | null>(null)
+  const view = chosen && views.includes(chosen) ? chosen : (views[0] ?? 'text')
+  return (
+    <div className={styles.content}>
+      <Guarded key={view} data={data}>
+        {RENDERERS[view](props) ?? RENDERERS.text(props)}
+      </Guarded>
+      {views.length > 1 && !props.large && (
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form
+        <div className={styles.views} role="group" aria-label="Shown as">
+          {views.map((one) => (
+            <button
+              key={one}
+              type="button"
+              className={styles.view}
+              aria-pressed={one === view}
+              onClick={() => setChosen(one)}
+            >
+              {VIEW_NAMES[one]}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}

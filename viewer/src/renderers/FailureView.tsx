@@ -1,0 +1,68 @@
+import type { ReactNode } from 'react'
+import type { Schema } from '../api/paths'
+import { explain, verdict } from './causes'
+import styles from './failure.module.css'
+import { Marked } from './Marked'
+import { TextView } from './TextView'
+
+export interface FailureViewProps {
+  failure: Partial<Schema<'FailureDocument'>> & { cause: string; message: string }
+  /** What can be done about it: links, buttons. */
+  children?: ReactNode
+  highlight?: string
+}
+
+/** Why something failed: in plain words first, then what was said, then the evidence. */
+export function FailureView({ failure, children, highlight }: FailureViewProps) {
+  const { title, meaning } = explain(failure.cause)
+  return (
+    <section className={styles.failure} aria-label="Failure">
+      <p className={styles.title}>
+        <span className={styles.sign} aria-hidden="true">
+          ✕
+        </span>
+        {title}
+        <code className={styles.cause}>{failure.cause}</code>
+      </p>
+      <div className={styles.message}>
+        <TextView text={failure.message} highlight={highlight} lines={6} />
+      </div>
+      <p className={styles.meaning}>
+        {meaning} {failure.valid !== undefined && verdict(failure.valid)}
+      </p>
+      {children && <div className={styles.actions}>{children}</div>}
+      {failure.detail && <Evidence title="What the other side said" text={failure.detail} highlight={highlight} open />}
+      {failure.stderr && (
+        <Evidence
+          title="Last lines of its error output"
+          text={failure.stderr}
+          highlight={highlight}
+          open={!failure.detail}
+        />
+      )}
+    </section>
+  )
+}
+
+function Evidence({
+  title,
+  text,
+  highlight,
+  open,
+}: {
+  title: string
+  text: string
+  highlight?: string
+  open: boolean
+}) {
+  return (
+    <details className={styles.evidence} open={open}>
+      <summary>
+        <Marked text={title} />
+      </summary>
+      <div className={styles.output}>
+        <TextView text={text} mono highlight={highlight} lines={12} />
+      </div>
+    </details>
+  )
+}

@@ -1,0 +1,94 @@
+import { type KeyboardEvent, useId, useMemo, useState } from 'react'
+import { JsonRow } from './JsonRow'
+import styles from './json.module.css'
+import { firstOpen, openFor, treeRows } from './tree'
+import { useWindow } from './useWindow'
+
+const ROW_HEIGHT = 22
+const SHOWN_IN_FLOW = 200
+
+export interface JsonTreeProps {
+  value: unknown
+  highlight?: string
+  label?: string
+}
+
+/** JSON as a tree that opens and closes; rows are laid out only where they are seen. */
+export function JsonTree({ value, highlight = '', label = 'JSON' }: JsonTreeProps) {
+  const start = useMemo(() => new Set([...firstOpen(value), ...openFor(value, highlight)]), [value, highlight])
+  const [changed, setChanged] = useState<{ start: Set<string>; flipped: Set<string> } | null>(null)
+  const flipped = changed?.start === start ? changed.flipped : null
+  const open = useMemo(() => (flipped ? flippedOf(start, flipped) : start), [start, flipped])
+  const rows = useMemo(() => treeRows(value, open), [value, open])
+  const [active, setActive] = useState(0)
+  const name = useId()
+  const windowed = rows.length > SHOWN_IN_FLOW
+  const { box, first, end, before, after, scrollTo } = useWindow<HTMLDivElement>(rows.length, ROW_HEIGHT)
+  const at = Math.min(active, rows.length - 1)
+
+  const flip = (id: string) => setChanged({ start, flipped: flippedOf(flipped ?? new Set(), new Set([id])) })
+  const go = (row: number) => {
+    const next = Math.max(0, Math.min(row, rows.length - 1))
+    setActive(next)
+    if (windowed && (next <= first + 12 || next >= end - 14)) scrollTo(next)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const row = rows[at]
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return
+    const moves: [key: string, move: () => void][] = [
+      ['ArrowDown', () => go(at + 1)],
+      ['ArrowUp', () => go(at - 1)],
+      ['Home', () => go(0)],
+      ['End', () => go(rows.length - 1)],
+      ['ArrowRight', () => (row.kind !== 'value' && !row.open ? flip(row.id) : go(at + 1))],
+      [
+        'ArrowLeft',
+        () => (row.open ? flip(row.id) : go(rows.findLastIndex((one, n) => n < at && one.depth < row.depth))),
+      ],
+      ['Enter', () => row.kind !== 'value' && flip(row.id)],
+    ]
+    const move = moves.find(([key]) => key === event.key)?.[1]
+    if (!move) return
+    event.preventDefault()
+    event.stopPropagation()
+    move()
+  }
+
+  const shown = windowed ? rows.slice(first, end) : rows
+  const offset = windowed ? first : 0
+  return (
+    <div
+      ref={box}
+      className={windowed ? `${styles.tree} ${styles.windowed}` : styles.tree}
+      role="tree"
+      aria-label={label}
+      aria-activedescendant={`${name}-${at}`}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      dir="ltr"
+    >
+      {windowed && <div style={{ height: before }} />}
+      {shown.map((row, index) => (
+        <JsonRow
+          key={row.id}
+          id={`${name}-${offset + index}`}
+          row={row}
+          active={offset + index === at}
+          highlight={highlight}
+          onFlip={() => flip(row.id)}
+          onChoose={() => setActive(offset + index)}
+        />
+      ))}
+      {windowed && <div style={{ height: after }} />}
+    </div>
+  )
+}
+
+/** The places that are in one of both sets. */
+function flippedOf(a: ReadonlySet<string>, b: ReadonlySet<string>): Set<string> {
+  const found = new Set(a)
+  for (const place of b) {
+    if (!found.delete(place)) found.add(place)
+  }
+  return found
+}

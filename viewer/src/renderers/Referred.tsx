@@ -1,0 +1,39 @@
+import { bytes } from '../format'
+import { ContentView, type ContentViewProps } from './ContentView'
+import type { Reference } from './content'
+import styles from './layout.module.css'
+import textStyles from './text.module.css'
+import { useBlob } from './useBlob'
+
+const WHOLE = 24 * 1024 * 1024
+
+export interface ReferredProps extends Omit<ContentViewProps, 'data'> {
+  reference: Reference
+}
+
+/** Content that was recorded by reference: its beginning is read at once, the rest when asked. */
+export function Referred({ reference, type, ...rest }: ReferredProps) {
+  // Half a picture or half a page says nothing.
+  const whole = /^(image\/|text\/html|application\/xhtml)/.test(type) && reference.bytes < WHOLE
+  const blob = useBlob(reference.digest, reference.bytes, whole)
+  if (blob.error && !blob.text) return <p className={styles.problem}>{blob.error}</p>
+  if (blob.loading && (!blob.text || whole)) return <p className={styles.note}>Reading {bytes(reference.bytes)} …</p>
+  return (
+    <div className={styles.content}>
+      <ContentView {...rest} data={blob.text} type={blob.complete ? type : 'text/plain'} />
+      {!blob.complete && (
+        <div className={textStyles.tools}>
+          <span className={styles.note}>
+            {bytes(blob.read)} of {bytes(reference.bytes)} read{blob.error ? `; ${blob.error}` : ''}
+          </span>
+          <button type="button" className={textStyles.quiet} disabled={blob.loading} onClick={() => blob.more()}>
+            {blob.loading ? 'Reading …' : 'Read more'}
+          </button>
+          <button type="button" className={textStyles.quiet} disabled={blob.loading} onClick={() => blob.more(true)}>
+            Read all {bytes(reference.bytes)}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}

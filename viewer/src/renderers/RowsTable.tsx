@@ -1,0 +1,65 @@
+import { useState } from 'react'
+import { count } from '../format'
+import { Marked } from './Marked'
+import { brief } from './marks'
+import type { Rows } from './rows'
+import styles from './rows.module.css'
+
+const PAGE = 100
+
+/** Rows with named columns; long tables are shown a hundred rows at a time. */
+export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: string }) {
+  const [shown, setShown] = useState(PAGE)
+  const numeric = rows.columns.map((_, column) => rows.rows.slice(0, 50).every((row) => isNumber(row[column])))
+  return (
+    <div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
+      <section className={styles.scroll} tabIndex={0} aria-label={`Table of ${count(rows.rows.length)} rows`}>
+        <table className={styles.table}>
+          <thead>
+            <tr>
+              {rows.columns.map((name, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: columns may share a name
+                <th key={column} scope="col" className={numeric[column] ? styles.number : undefined}>
+                  <Marked text={name} highlight={highlight} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.rows.slice(0, shown).map((row, line) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
+              <tr key={line}>
+                {row.map((cell, column) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place
+                  <td key={column} className={numeric[column] ? styles.number : undefined}>
+                    {cellText(cell) === null ? (
+                      <span className={styles.nothing}>–</span>
+                    ) : (
+                      <Marked text={cellText(cell) ?? ''} highlight={highlight} />
+                    )}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {shown < rows.rows.length && (
+        <button type="button" className={styles.quiet} onClick={() => setShown(shown * 4)}>
+          Show more of {count(rows.rows.length)}
+          {rows.more ? '+' : ''} rows
+        </button>
+      )}
+    </div>
+  )
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || value == null || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value))
+}
+
+function cellText(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  return brief(typeof value === 'string' ? value : JSON.stringify(value), 300)
+}

@@ -1,0 +1,68 @@
+import { useMemo, useState } from 'react'
+import { bytes, count } from '../format'
+import { AnsiText } from './AnsiText'
+import { hasColours } from './ansi'
+import { LongText } from './LongText'
+import { countLines, head } from './lines'
+import { Marked } from './Marked'
+import styles from './text.module.css'
+
+export interface TextViewProps {
+  text: string
+  /** Fixed-width letters without wrapping, for maps and code. */
+  mono?: boolean
+  highlight?: string
+  /** Show all of it at once, as far as it fits. */
+  open?: boolean
+  /** Lines that are shown before it is folded. */
+  lines?: number
+}
+
+const SHOWN_IN_FLOW = 20_000
+
+/** Text as it was written: folded when long, in a window of its own when very long. */
+export function TextView({ text, mono = false, highlight = '', open = false, lines = 16 }: TextViewProps) {
+  const [unfolded, setUnfolded] = useState(open)
+  const [colours, setColours] = useState(true)
+  const inColour = useMemo(() => hasColours(text), [text])
+  const beginning = useMemo(() => head(text, lines, 100 * lines), [text, lines])
+  const long = beginning.length < text.trimEnd().length
+  const total = useMemo(() => (long ? countLines(text) : 0), [long, text])
+  if (text === '') return <p className={styles.empty}>empty text</p>
+  const shown = unfolded || !long ? text : beginning
+  const className = mono ? `${styles.text} ${styles.mono}` : styles.text
+  return (
+    <div className={styles.box}>
+      {shown.length > SHOWN_IN_FLOW ? (
+        <LongText text={shown} highlight={highlight} />
+      ) : (
+        <pre className={className} dir={mono ? 'ltr' : 'auto'}>
+          {inColour && colours ? (
+            <AnsiText text={shown} highlight={highlight} />
+          ) : (
+            <Marked text={shown} highlight={highlight} />
+          )}
+        </pre>
+      )}
+      {(long || inColour) && (
+        <div className={styles.tools}>
+          {long && (
+            <button
+              type="button"
+              className={styles.quiet}
+              onClick={() => setUnfolded(!unfolded)}
+              aria-expanded={unfolded}
+            >
+              {unfolded ? 'Show less' : `Show all ${total > 1 ? `${count(total)} lines, ` : ''}${bytes(text.length)}`}
+            </button>
+          )}
+          {inColour && (
+            <button type="button" className={styles.quiet} onClick={() => setColours(!colours)} aria-pressed={colours}>
+              {colours ? 'Show colour codes' : 'Show colours'}
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,95 @@
+/** What a piece of recorded content can be shown as, best way first. */
+
+import { isUnified } from './diff'
+import { blocksOf, framedGrid, gridOf } from './grid'
+import { pictureOf } from './picture'
+import { rowsOf, rowsOfText } from './rows'
+import { chatOf, toolCallOf } from './talk'
+
+export interface Content {
+  data: unknown
+  /** Media type as recorded; empty where none was. */
+  type: string
+}
+
+export type View = 'image' | 'board' | 'table' | 'markdown' | 'html' | 'diff' | 'chat' | 'tool' | 'json' | 'text'
+
+export const VIEW_NAMES: Record<View, string> = {
+  image: 'Image',
+  board: 'Board',
+  table: 'Table',
+  markdown: 'Markdown',
+  html: 'Page',
+  diff: 'Diff',
+  chat: 'Messages',
+  tool: 'Tool call',
+  json: 'JSON',
+  text: 'Text',
+}
+
+export interface Reference {
+  digest: string
+  bytes: number
+}
+
+/** Return where large content lies that was recorded by reference; null for content that is there itself. */
+export function referenceOf(data: unknown): Reference | null {
+  if (data === null || typeof data !== 'object' || Array.isArray(data)) return null
+  const { $blob: digest, bytes } = data as { $blob?: unknown; bytes?: unknown }
+  if (typeof digest !== 'string' || typeof bytes !== 'number' || Object.keys(data).length !== 2) return null
+  return /^[a-zA-Z0-9:_-]{8,200}$/.test(digest) ? { digest, bytes } : null
+}
+
+/** Return the ways to show the content, best first; the last one always works. */
+export function viewsOf({ data, type }: Content): View[] {
+  const media = type.split(';')[0]?.trim().toLowerCase() ?? ''
+  return typeof data === 'string' ? viewsOfText(data, media) : viewsOfData(data, media)
+}
+
+function viewsOfText(text: string, media: string): View[] {
+  if (media.startsWith('image/')) return ['image', 'text']
+  if (media === 'text/html' || media === 'application/xhtml+xml') return ['html', 'text']
+  if (media === 'text/markdown' || media === 'text/x-markdown') return ['markdown', 'text']
+  if (media === 'text/csv' && rowsOfText(text.slice(0, 4_000))) return ['table', 'text']
+  if (media === 'text/tab-separated-values' && rowsOfText(text.slice(0, 4_000), '\t')) return ['table', 'text']
+  if (/^text\/x-(diff|patch)$/.test(media) || isUnified(text)) return ['diff', 'text']
+  if (pictureOf(text.slice(0, 200)).kind === 'raster' && text.startsWith('data:image/')) return ['image', 'text']
+  if (blocksOf(text)) return ['board', 'text']
+  if (parsedJson(text) !== undefined) return ['json', 'text']
+  if (looksLikeMarkdown(text)) return ['text', 'markdown']
+  return ['text']
+}
+
+function viewsOfData(data: unknown, media: string): View[] {
+  if (data === null || typeof data !== 'object') return ['json']
+  if (media.startsWith('image/') && pictureOf(data, media).kind !== 'none') return ['image', 'json']
+  if (gridOf(data) || framedGrid(data)) return ['board', 'json']
+  if (toolCallOf(data)) return ['tool', 'json']
+  if (chatOf(data)) return ['chat', 'json']
+  if (rowsOf(data)) return ['table', 'json']
+  return ['json']
+}
+
+/** Return the value of text that is a JSON object or list; undefined for any other text. */
+export function parsedJson(text: string): unknown {
+  const start = text.trimStart()[0]
+  if ((start !== '{' && start !== '[') || text.length > 2_000_000) return undefined
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** Return whether text uses the signs of Markdown often enough that showing it as such helps. */
+export function looksLikeMarkdown(text: string): boolean {
+  const start = text.slice(0, 20_000)
+  return /^#{1,6} \S|^```|\*\*[^*\n]+\*\*|^\|.*\|\s*\n\|[\s:|-]+\||^[-*] \S.*\n[-*] \S|^\d+\. \S.*\n\d+\. \S/m.test(
+    start,
+  )
+}
+
+/** Return content as text to copy or to search: strings as they are, everything else as indented JSON. */
+export function textOf(data: unknown): string {
+  return typeof data === 'string' ? data : (JSON.stringify(data, null, 2) ?? 'null')
+}
