@@ -105,6 +105,10 @@ describe('an instant', () => {
 })
 
 describe('the other forms', () => {
+  it('writes ticks with as few digits as say them', () => {
+    expect([0, 0.2, -0.05, 0.30000000000000004, 12_000].map(format.tick)).toEqual(['0', '0.2', '−0.05', '0.3', '12.0k'])
+  })
+
   it('writes sizes in bytes', () => {
     expect([900, 12_345, 4_560_000, 2e9].map(format.bytes)).toEqual(['900 B', '12.3 kB', '4.56 MB', '2.00 GB'])
   })

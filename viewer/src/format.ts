@@ -31,6 +31,12 @@ export function measure(value: number | null | undefined): string {
   })
 }
 
+/** A value at a tick of an axis: as few digits as say it. */
+export function tick(value: number): string {
+  if (Math.abs(value) >= 1000) return compact(value)
+  return withMinus(value, (size) => String(Number(size.toPrecision(6))))
+}
+
 /** A difference, always with its sign: +0.031, −0.020, 0.000. */
 export function signed(value: number | null | undefined): string {
   if (value == null) return MISSING

@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale'
 import { area, line } from 'd3-shape'
-import { compact, measure } from '../format'
+import { compact, measure, tick } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
 import { useReadout } from './useReadout'
@@ -87,7 +87,7 @@ export function BinnedLine(props: BinnedLineProps) {
             onClick={() => at !== undefined && onChoose?.(at)}
           >
             <rect className={styles.touch} width={width} height={height} />
-            <YAxis scale={y} x={LEFT} width={width - 8 - LEFT} form={form} />
+            <YAxis scale={y} x={LEFT} width={width - 8 - LEFT} form={form === measure ? tick : form} />
             <path d={band([...bins]) ?? undefined} className={styles.area} />
             <path d={through([...bins]) ?? undefined} className={styles.line} />
             {alone(bins).map((one) => (

@@ -1,5 +1,5 @@
 import { scaleLinear } from 'd3-scale'
-import { interval, measure, signed } from '../format'
+import { interval, measure, signed, tick } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
 import { useReadout } from './useReadout'
@@ -96,7 +96,7 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
                 </text>
               </g>
             ))}
-            <XAxis scale={x} y={height - 26} form={(tick) => (differences ? signed(tick) : measure(tick))} />
+            <XAxis scale={x} y={height - 26} form={(at) => (differences && at > 0 ? `+${tick(at)}` : tick(at))} />
           </>
         )
       }}

@@ -51,7 +51,6 @@ export function Frame(props: FrameProps) {
         ref={box}
         role="group"
         aria-label={`${title}. ${onStep ? 'Arrow keys read the values.' : ''}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read the values
         tabIndex={onStep ? 0 : undefined}
         className={styles.box}
         style={{ height }}

@@ -1,5 +1,5 @@
 import { scaleLinear } from 'd3-scale'
-import { compact, count, measure, plural } from '../format'
+import { compact, count, measure, plural, tick } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
 import { useReadout } from './useReadout'
@@ -70,14 +70,10 @@ export function Histogram(props: HistogramProps) {
                 />
               </g>
             ))}
-            <XAxis scale={x} y={height - 22} form={tickText} />
+            <XAxis scale={x} y={height - 22} form={tick} />
           </>
         )
       }}
     </Frame>
   )
-}
-
-function tickText(value: number): string {
-  return String(Number(value.toPrecision(6)))
 }

@@ -1,5 +1,5 @@
 import { scaleLinear } from 'd3-scale'
-import { measure } from '../format'
+import { measure, tick } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
 import { useReadout } from './useReadout'
@@ -72,7 +72,7 @@ export function Scatter(props: ScatterProps) {
             onClick={() => at !== undefined && onChoose?.(at)}
           >
             <rect className={styles.touch} width={width} height={height} />
-            <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={measure} />
+            <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={tick} />
             {diagonal && domain && (
               <line
                 x1={x(domain[0])}
@@ -94,7 +94,7 @@ export function Scatter(props: ScatterProps) {
               />
             ))}
             {shown && <circle cx={x(shown.x)} cy={y(shown.y)} r={radius(shown) + 1} className={styles.point} data-at />}
-            <XAxis scale={x} y={height - BOTTOM} form={measure} label={labelX} />
+            <XAxis scale={x} y={height - BOTTOM} form={tick} label={labelX} />
             <text transform={`translate(11 ${(height - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
               {labelY}
             </text>

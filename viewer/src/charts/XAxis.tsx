@@ -23,7 +23,7 @@ export function XAxis<Value extends number | Date>({
   return (
     <g transform={`translate(0 ${y})`}>
       <line x1={from} x2={to} className={styles.axis} />
-      {scale.ticks(Math.max(2, Math.floor((to - from) / 80))).map((tick) => (
+      {scale.ticks(Math.max(1, Math.floor((to - from) / 64))).map((tick) => (
         <g key={Number(tick)} transform={`translate(${scale(tick)} 0)`}>
           <line y2={4} className={styles.axis} />
           <text y={15} textAnchor={anchor(scale(tick), from, to)}>
