@@ -8,7 +8,9 @@ import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { runName } from '../runs/runName'
 import { Tags } from '../runs/Tags'
+import { Charts } from './Charts'
 import { Configuration } from './Configuration'
+import { DistributionPanel } from './DistributionPanel'
 import { EpisodeFilters } from './EpisodeFilters'
 import { EpisodeTable } from './EpisodeTable'
 import { Notices } from './Notices'
@@ -53,6 +55,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       <div className={styles.summary}>
         <ScorePanel run={run} />
         <TroublePanel run={run} chosen={search.cause ?? []} onChoose={chooseCause} />
+        <DistributionPanel run={run} search={search} onSearch={change} />
       </div>
       <Tabs
         label="Parts of the run"
@@ -73,6 +76,7 @@ interface ContentProps {
 }
 
 function Content({ run, search, onSearch }: ContentProps) {
+  if (search.tab === 'charts') return <Charts run={run} />
   if (search.tab === 'configuration') return <Configuration run={run} />
   return <Episodes run={run} search={search} onSearch={onSearch} />
 }

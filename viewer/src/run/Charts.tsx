@@ -1,0 +1,77 @@
+/** The metrics of a run and its charts. */
+
+import { useQuery } from '@tanstack/react-query'
+import type { Schema } from '../api/paths'
+import { BinnedLine } from '../charts/BinnedLine'
+import { TimeBars } from '../charts/TimeBars'
+import { measure, money } from '../format'
+import { Failure } from '../parts/Failure'
+import { Panel } from '../parts/Panel'
+import { Skeleton } from '../parts/Skeleton'
+import styles from './Charts.module.css'
+import { MetricsTable } from './MetricsTable'
+import { joinedBins, timeLayers } from './series'
+import { seriesQuery } from './useRun'
+
+export function Charts({ run }: { run: Schema<'RunDetail'> }) {
+  const { data, error, refetch } = useQuery(seriesQuery(run.id))
+  return (
+    <div className={styles.charts}>
+      <Panel title="Metrics" flush>
+        <MetricsTable metrics={run.metrics} />
+      </Panel>
+      {error !== null && data === undefined && (
+        <Failure error={error} title="The charts could not be read" onRetry={() => void refetch()} />
+      )}
+      {error === null && data === undefined && <Skeleton height="16rem" />}
+      {data !== undefined && <SeriesCharts run={run} series={data} />}
+    </div>
+  )
+}
+
+function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeries'> }) {
+  const { at, seconds, ordinary, failed, tokens, cost } = timeLayers(series.over_time)
+  if (at.length === 0) return <p className="muted">The charts appear with the first finished episode.</p>
+  const name = series.score ?? run.primary?.name ?? 'score'
+  const value = run.primary?.value
+  return (
+    <div className={styles.grid}>
+      <Panel>
+        <BinnedLine
+          title={`${name} over the plan, failed episodes left out`}
+          bins={joinedBins(series.by_position)}
+          domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
+          reference={value == null ? undefined : { value, label: `run: ${measure(value)}` }}
+        />
+      </Panel>
+      <Panel>
+        <TimeBars
+          title="Episodes over time"
+          at={at}
+          seconds={seconds}
+          layers={[
+            { label: 'ordinary', colour: 'var(--series-1)', values: ordinary },
+            { label: 'failed', colour: 'var(--bad)', values: failed },
+          ]}
+        />
+      </Panel>
+      <Panel>
+        <TimeBars
+          title="Tokens over time"
+          at={at}
+          seconds={seconds}
+          layers={[{ label: 'tokens', colour: 'var(--series-3)', values: tokens }]}
+        />
+      </Panel>
+      <Panel>
+        <TimeBars
+          title={cost.includes(null) ? 'Cost over time, where a price is known' : 'Cost over time'}
+          at={at}
+          seconds={seconds}
+          form={money}
+          layers={[{ label: 'US dollars', colour: 'var(--series-5)', values: cost }]}
+        />
+      </Panel>
+    </div>
+  )
+}

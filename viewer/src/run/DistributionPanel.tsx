@@ -1,0 +1,71 @@
+/** How the primary score is spread over the episodes; a click shows those of one bar. */
+
+import { useQuery } from '@tanstack/react-query'
+import type { Schema } from '../api/paths'
+import { Histogram } from '../charts/Histogram'
+import { Failure } from '../parts/Failure'
+import { Panel } from '../parts/Panel'
+import { Skeleton } from '../parts/Skeleton'
+import { isGoing } from './headline'
+import { OutcomeBars } from './OutcomeBars'
+import { compact, type RunSearch } from './search'
+import { isPassFail, type OutcomeBar, outcomeBars } from './series'
+import { seriesQuery } from './useRun'
+
+interface DistributionPanelProps {
+  run: Schema<'RunDetail'>
+  search: RunSearch
+  onSearch: (search: RunSearch) => void
+}
+
+export function DistributionPanel({ run, search, onSearch }: DistributionPanelProps) {
+  const { data, error, refetch } = useQuery(seriesQuery(run.id))
+  return (
+    <Panel title="Distribution" note={sampleWords(data)}>
+      {error !== null && data === undefined && <Failure error={error} onRetry={() => void refetch()} />}
+      {error === null && data === undefined && <Skeleton height="9rem" />}
+      {data !== undefined && <Distribution run={run} histogram={data.histogram} search={search} onSearch={onSearch} />}
+    </Panel>
+  )
+}
+
+function Distribution({
+  run,
+  histogram,
+  search,
+  onSearch,
+}: DistributionPanelProps & { histogram: Schema<'HistogramDocument'> | null }) {
+  if (histogram === null) {
+    return <p className="muted">No episode has a score{isGoing(run) ? ' yet' : ''}.</p>
+  }
+  const show = (filter: OutcomeBar['filter']) =>
+    onSearch(compact({ ...search, tab: undefined, low: undefined, high: undefined, outcome: undefined, ...filter }))
+  const isChosen = ({ filter }: OutcomeBar) =>
+    filter.low === search.low && filter.high === search.high && filter.outcome === search.outcome
+  const { counts, worst, missing } = histogram
+  const total = counts.reduce((sum, some) => sum + some, worst + missing)
+  return (
+    <>
+      {!isPassFail(histogram) && counts.some((some) => some > 0) && (
+        <Histogram
+          title={run.primary?.name ?? 'score'}
+          low={histogram.low}
+          high={histogram.high}
+          counts={counts}
+          height={110}
+          onChoose={(low, high) => show({ low, high })}
+        />
+      )}
+      <OutcomeBars
+        bars={outcomeBars(histogram)}
+        total={total}
+        isChosen={isChosen}
+        onChoose={(bar) => show(isChosen(bar) ? {} : bar.filter)}
+      />
+    </>
+  )
+}
+
+function sampleWords(series: Schema<'RunSeries'> | undefined): string | undefined {
+  return series?.sampled == null ? undefined : `of a sample of ${series.sampled.toLocaleString('en')} episodes`
+}

@@ -1,0 +1,77 @@
+/** Every metric of a run, with its interval, both readings and what is missing. */
+
+import type { Schema } from '../api/paths'
+import { count, interval, measure } from '../format'
+import { Icon } from '../parts/Icon'
+import { Num } from '../parts/Num'
+import { causeTitle } from './cause'
+import { aggregationWords, methodWords, readingsDiffer } from './headline'
+import styles from './MetricsTable.module.css'
+
+export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
+    <section className={styles.scroll} aria-label="Metrics" tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">Metric</th>
+            <th scope="col">What it is</th>
+            <th scope="col" className={styles.number}>
+              Value
+            </th>
+            <th scope="col">Interval</th>
+            <th scope="col" className={styles.number}>
+              n
+            </th>
+            <th scope="col" className={styles.number} title="With everything missing counted as the worst value">
+              Missing as worst
+            </th>
+            <th scope="col">Missing</th>
+          </tr>
+        </thead>
+        <tbody>
+          {metrics.map((metric) => (
+            <MetricRow key={metric.name} metric={metric} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
+  const missing = Object.entries(metric.missing).filter(([, some]) => some > 0)
+  return (
+    <tr data-primary={metric.primary || undefined}>
+      <th scope="row">
+        {metric.name} {metric.primary && <Icon name="star" size={13} label="primary metric" />}
+      </th>
+      <td className={styles.words}>
+        {aggregationWords(metric)}, {metric.higher_is_better ? 'more is better' : 'less is better'}
+      </td>
+      <td className={styles.number}>
+        <Num value={metric.value} />
+      </td>
+      <td title={methodWords(metric)} className={styles.interval}>
+        {interval(metric.low, metric.high) || 'none'}
+      </td>
+      <td className={styles.number} title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst`}>
+        {count(metric.n_scored)}/{count(metric.n_planned)}
+      </td>
+      <td className={styles.number}>
+        {readingsDiffer(metric) ? (
+          <>
+            {measure(metric.pessimistic)}{' '}
+            <span className="muted">{interval(metric.pessimistic_low, metric.pessimistic_high)}</span>
+          </>
+        ) : (
+          <span className="muted">the same</span>
+        )}
+      </td>
+      <td className={styles.words}>
+        {missing.map(([cause, some]) => `${count(some)} ${causeTitle(cause).toLowerCase()}`).join(', ') || 'nothing'}
+      </td>
+    </tr>
+  )
+}
