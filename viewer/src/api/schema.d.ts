@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Benchmarks
-         * @description Return a page of the benchmarks that runs were made of.
+         * @description Return a page of the benchmarks that runs were made of, by title.
          */
         get: operations["list_benchmarks"];
         put?: never;
@@ -750,7 +750,8 @@ export interface components {
          * Entry
          * @description One run on a leaderboard: the latest finished run of a model with an agent.
          *
-         *     `rank`…`rank_last` are the places it may have: entries whose difference could be chance share places.
+         *     `rank`…`rank_last` are the places it may have: entries whose difference could be chance share places. References
+         *     (the random agent, the oracle) are shown by their value and have no place.
          */
         Entry: {
             /** Agent */
@@ -766,9 +767,9 @@ export interface components {
             /** Model */
             model: string;
             /** Rank */
-            rank: number;
+            rank: number | null;
             /** Rank Last */
-            rank_last: number;
+            rank_last: number | null;
             /**
              * Reference
              * @description `floor` for the random agent, `ceiling` for the oracle, else empty
@@ -1630,6 +1631,7 @@ export interface operations {
             query?: {
                 cursor?: string | null;
                 limit?: number;
+                /** @description words that all occur in title, id or kind */
                 q?: string;
             };
             header?: never;
