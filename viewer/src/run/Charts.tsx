@@ -10,7 +10,7 @@ import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
 import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
-import { joinedBins, timeLayers } from './series'
+import { joinedBins, timeLayers, worstOfAll } from './series'
 import { seriesQuery } from './useRun'
 
 export function Charts({ run }: { run: Schema<'RunDetail'> }) {
@@ -30,16 +30,18 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
 }
 
 function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeries'> }) {
-  const { at, seconds, ordinary, failed, tokens, cost } = timeLayers(series.over_time)
+  const { at, seconds, ordinary, failed, tokens, cost, unpriced } = timeLayers(series.over_time)
   if (at.length === 0) return <p className="muted">The charts appear with the first finished episode.</p>
   const name = series.score ?? run.primary?.name ?? 'score'
   const value = run.primary?.value
+  const worst = worstOfAll(run)
+  const complete = worst !== null || run.counts.failed === 0
   return (
     <div className={styles.grid}>
       <Panel>
         <BinnedLine
-          title={`${name} over the plan, failed episodes left out`}
-          bins={joinedBins(series.by_position)}
+          title={complete ? `${name} over the plan` : `${name} over the plan, without failed episodes`}
+          bins={joinedBins(series.by_position, worst)}
           domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
           reference={value == null ? undefined : { value, label: `run: ${measure(value)}` }}
         />
@@ -63,15 +65,17 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
           layers={[{ label: 'tokens', colour: 'var(--series-3)', values: tokens }]}
         />
       </Panel>
-      <Panel>
-        <TimeBars
-          title={cost.includes(null) ? 'Cost over time, where a price is known' : 'Cost over time'}
-          at={at}
-          seconds={seconds}
-          form={money}
-          layers={[{ label: 'US dollars', colour: 'var(--series-5)', values: cost }]}
-        />
-      </Panel>
+      {cost.some((usd) => usd > 0) && (
+        <Panel>
+          <TimeBars
+            title={unpriced ? 'Cost over time, where a price is known' : 'Cost over time'}
+            at={at}
+            seconds={seconds}
+            form={money}
+            layers={[{ label: 'US dollars', colour: 'var(--series-5)', values: cost }]}
+          />
+        </Panel>
+      )}
     </div>
   )
 }

@@ -3,11 +3,11 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
 import type { Schema } from '../api/paths'
+import { Badge } from '../parts/Badge'
 import { Page } from '../parts/Page'
 import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { runName } from '../runs/runName'
-import { Tags } from '../runs/Tags'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
 import { DistributionPanel } from './DistributionPanel'
@@ -44,7 +44,11 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       aside={
         <>
           <Status state={run.state} stopping={run.stop_requested} />
-          <Tags tags={run.tags} otherwise="" />
+          {run.tags.map((tag) => (
+            <Badge key={tag}>
+              <bdi>{tag}</bdi>
+            </Badge>
+          ))}
         </>
       }
       actions={<RunActions run={run} onStarted={onStarted} />}

@@ -1,8 +1,10 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
+import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
-import { exact, interval, measure } from '../format'
+import { exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
+import { modelWords } from '../runs/model'
 import { aggregationWords, headline, methodWords } from './headline'
 import styles from './ScorePanel.module.css'
 
@@ -29,6 +31,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
               <li key={sentence}>{sentence}</li>
             ))}
             {!metric.higher_is_better && <li>Less is better.</li>}
+            <Distance run={run} />
           </ul>
         </>
       )}
@@ -45,5 +48,20 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
         </dl>
       )}
     </Panel>
+  )
+}
+
+/** How far the run is from the best one of the same benchmark. */
+function Distance({ run }: { run: Schema<'RunDetail'> }) {
+  const { high_score: best, delta } = run
+  if (best === null || delta === null) return null
+  if (best.run_id === run.id) return <li>The best run of this benchmark.</li>
+  return (
+    <li>
+      <span title={exact(delta)}>{signed(delta)}</span> to the best run,{' '}
+      <Link to="/runs/$runId" params={{ runId: best.run_id }}>
+        <bdi>{modelWords(best.model).name}</bdi> {measure(best.value)}
+      </Link>
+    </li>
   )
 }

@@ -31,7 +31,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
       note={total > 0 ? `${count(total)} of ${plural(run.counts.done, 'episode')}` : undefined}
     >
       {found.length === 0 && <Nothing run={run} />}
-      <ul className={styles.list}>
+      <ul className={styles.list} data-few={found.length <= 2 || undefined}>
         {shown.map((trouble) => (
           <TroubleRow
             key={trouble.cause}

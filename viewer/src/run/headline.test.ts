@@ -9,7 +9,7 @@ describe('headline', () => {
 
   it('names failures that count as the worst value', () => {
     const found = headline(run({ primary: metric({ n_worst: 37, worst_value: 0 }) }))
-    expect(found.sentences).toContain('37 failures of the agent itself count as the worst value, 0.000.')
+    expect(found.sentences).toContain('37 failures of the agent count as worst (0.000).')
   })
 
   it('tells both readings where they differ', () => {

@@ -84,8 +84,8 @@ function counted(run: Run, metric: Metric): string {
 
 function worst(metric: Metric): string {
   if (metric.n_worst === 0) return ''
-  const value = metric.worst_value === null ? 'the worst value' : `the worst value, ${measure(metric.worst_value)}`
-  return `${plural(metric.n_worst, 'failure')} of the agent itself ${metric.n_worst === 1 ? 'counts' : 'count'} as ${value}.`
+  const value = metric.worst_value === null ? '' : ` (${measure(metric.worst_value)})`
+  return `${plural(metric.n_worst, 'failure')} of the agent ${metric.n_worst === 1 ? 'counts' : 'count'} as worst${value}.`
 }
 
 /** While episodes are still to be played, counting them as worst would say nothing. */

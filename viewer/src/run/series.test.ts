@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isPassFail, joinedBins, outcomeBars } from './series'
+import { counts, metric } from './examples'
+import { isPassFail, joinedBins, outcomeBars, timeLayers, worstOfAll } from './series'
 
 const pass = { low: 0, high: 1, counts: [28, 0, 0, 35], worst: 37, missing: 0 }
 
@@ -36,17 +37,58 @@ describe('joinedBins', () => {
   })
 
   it('joins neighbours by how many were scored', () => {
-    const [joined] = joinedBins([bin(0, 1, 3), bin(3, 0, 2, 1)], 1)
-    expect(joined).toEqual({ at: 2, value: 0.75, label: 'episodes 0 to 4, 1 failed' })
+    const [one] = joinedBins([bin(0, 1, 3), bin(3, 0, 2, 1)], null, 1)
+    expect(one).toEqual({ at: 2, value: 0.75, label: 'episodes 0 to 4, 1 failed' })
+  })
+
+  it('counts failures as worst where that is known', () => {
+    expect(joinedBins([bin(0, 1, 4, 1)], 0)[0]?.value).toBe(0.75)
+    expect(joinedBins([bin(0, null, 1, 1)], -1)[0]?.value).toBe(-1)
   })
 
   it('leaves a gap where nothing was scored', () => {
-    expect(joinedBins([bin(0, null), bin(1, 0.5)]).map(({ value }) => value)).toEqual([null, 0.5])
+    expect(joinedBins([bin(0, null), bin(1, 0.5)], null).map(({ value }) => value)).toEqual([null, 0.5])
   })
 
-  it('makes no more bins than can be seen', () => {
+  it('makes no more bins than can be told apart', () => {
     const many = Array.from({ length: 100 }, (_, place) => bin(place, 1))
-    expect(joinedBins(many)).toHaveLength(34)
-    expect(joinedBins([])).toEqual([])
+    expect(joinedBins(many, null)).toHaveLength(20)
+    expect(joinedBins([], null)).toEqual([])
+  })
+})
+
+describe('worstOfAll', () => {
+  it('is known when every failure counts', () => {
+    const primary = metric({ n_worst: 3, worst_value: 0 })
+    expect(worstOfAll({ primary, counts: counts({ failed: 3 }) })).toBe(0)
+    expect(worstOfAll({ primary, counts: counts({ failed: 4 }) })).toBe(null)
+  })
+})
+
+describe('timeLayers', () => {
+  const second = (at: string, cost_usd: number | null) => ({
+    at,
+    seconds: 2,
+    episodes: 3,
+    failed: 1,
+    tokens: 10,
+    cost_usd,
+  })
+
+  it('joins what lies close together', () => {
+    const layers = timeLayers([second('a', 1), second('b', 2), second('c', 4)], 2)
+    expect(layers).toEqual({
+      at: ['a', 'c'],
+      seconds: 4,
+      ordinary: [4, 2],
+      failed: [2, 1],
+      tokens: [20, 10],
+      cost: [3, 4],
+      unpriced: false,
+    })
+  })
+
+  it('says that a price is unknown', () => {
+    expect(timeLayers([second('a', null)]).unpriced).toBe(true)
   })
 })

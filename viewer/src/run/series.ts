@@ -6,6 +6,7 @@ import { count } from '../format'
 import type { RunSearch } from './search'
 
 type PositionBin = Schema<'PositionBin'>
+type TimeBin = Schema<'TimeBin'>
 type Histogram = Schema<'HistogramDocument'>
 
 /** One outcome of episodes: how many had it, and the filter that shows them. */
@@ -35,40 +36,59 @@ export function outcomeBars(histogram: Histogram): OutcomeBar[] {
   return bars
 }
 
-/** Bins along the plan, joined until there are at most `most` of them. Failed episodes have no score, so do not weigh. */
-export function joinedBins(bins: readonly PositionBin[], most = 40): LineBin[] {
-  const size = Math.max(Math.ceil(bins.length / most), 1)
-  const joined: LineBin[] = []
-  for (let start = 0; start < bins.length; start += size) {
-    const group = bins.slice(start, start + size)
+/**
+ * Bins along the plan, joined until there are at most `most` of them. Failed episodes count as `worst` where that is
+ * known; else they are left out.
+ */
+export function joinedBins(bins: readonly PositionBin[], worst: number | null, most = 20): LineBin[] {
+  return joined(bins, most).map((group) => {
     const first = group[0]?.first ?? 0
     const last = group.at(-1)?.last ?? first
     const failed = group.reduce((sum, bin) => sum + bin.failed, 0)
-    joined.push({ at: (first + last) / 2, value: weightedMean(group), label: places(first, last, failed) })
-  }
-  return joined
+    return { at: (first + last) / 2, value: weightedMean(group, worst), label: places(first, last, failed) }
+  })
 }
 
-/** A part of the whole time in which something is known, in the form that bars over time need. */
-export function timeLayers(bins: readonly Schema<'TimeBin'>[]) {
+/** What a failed episode counts as, if that is the same for all of them; null when some are left out of the score. */
+export function worstOfAll({ counts, primary }: Pick<Schema<'RunDetail'>, 'counts' | 'primary'>): number | null {
+  return primary !== null && counts.failed > 0 && primary.n_worst === counts.failed ? primary.worst_value : null
+}
+
+/** What happened over time, in the form that bars need: at most `most` of them. A cost is null where a price is unknown. */
+export function timeLayers(bins: readonly TimeBin[], most = 60) {
+  const groups = joined(bins, most)
+  const sums = (of: (bin: TimeBin) => number) => groups.map((group) => group.reduce((sum, bin) => sum + of(bin), 0))
   return {
-    at: bins.map(({ at }) => at),
-    seconds: bins[0]?.seconds ?? 1,
-    ordinary: bins.map(({ episodes, failed }) => episodes - failed),
-    failed: bins.map(({ failed }) => failed),
-    tokens: bins.map(({ tokens }) => tokens),
-    cost: bins.map(({ cost_usd }) => cost_usd),
+    at: groups.map((group) => group[0]?.at ?? ''),
+    seconds: (groups[0] ?? []).reduce((sum, { seconds }) => sum + seconds, 0),
+    ordinary: sums(({ episodes, failed }) => episodes - failed),
+    failed: sums(({ failed }) => failed),
+    tokens: sums(({ tokens }) => tokens),
+    cost: sums(({ cost_usd }) => cost_usd ?? 0),
+    unpriced: bins.some(({ cost_usd, episodes }) => cost_usd === null && episodes > 0),
   }
 }
 
-function weightedMean(bins: readonly PositionBin[]): number | null {
+function joined<Bin>(bins: readonly Bin[], most: number): Bin[][] {
+  const size = Math.max(Math.ceil(bins.length / most), 1)
+  return Array.from({ length: Math.ceil(bins.length / size) }, (_, place) =>
+    bins.slice(place * size, (place + 1) * size),
+  )
+}
+
+function weightedMean(bins: readonly PositionBin[], worst: number | null): number | null {
   let sum = 0
   let weight = 0
   for (const { n, failed, mean } of bins) {
-    if (mean === null) continue
-    const scored = Math.max(n - failed, 1)
-    sum += mean * scored
-    weight += scored
+    if (mean !== null) {
+      const scored = Math.max(n - failed, 1)
+      sum += mean * scored
+      weight += scored
+    }
+    if (worst !== null) {
+      sum += worst * failed
+      weight += failed
+    }
   }
   return weight === 0 ? null : sum / weight
 }
