@@ -1,6 +1,76 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { documentQuery } from '../api/query'
+import { Button } from '../parts/Button'
+import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
+import { Skeleton } from '../parts/Skeleton'
+import { CompareBenchmark } from './CompareBenchmark'
+import { CompareDifferences } from './CompareDifferences'
+import { CompareEmpty } from './CompareEmpty'
+import { labelsOf } from './CompareLabels'
+import styles from './ComparePage.module.css'
+import { CompareRuns } from './CompareRuns'
+import { type CompareSearch, withBaseline } from './CompareSearch'
+import type { Comparison } from './CompareVerdict'
 
-/** The Compare page. */
+const LIVE_MS = 5_000
+
+/** Two or more runs side by side: which one is better, by how much, whether it could be chance, in which tasks. */
 export function ComparePage() {
-  return <Page title="Compare" />
+  const search = useSearch({ from: '/compare' })
+  const navigate = useNavigate({ from: '/compare' })
+  const change = (next: CompareSearch) => void navigate({ search: next, resetScroll: false })
+  const ids = search.run ?? []
+  const enough = ids.length > 1
+  const { data, error, isPlaceholderData, refetch } = useQuery({
+    ...documentQuery('/v1/compare', { query: { run: ids, metric: search.metric } }),
+    enabled: enough,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (goesOn(state.data) ? LIVE_MS : false),
+  })
+  const comparison = enough ? data : undefined
+  const labels = useMemo(() => labelsOf(comparison?.runs ?? []), [comparison?.runs])
+  const [first, second] = ids
+  return (
+    <Page
+      title="Compare"
+      note={enough ? 'Every other run is compared with the first one, the baseline.' : undefined}
+      actions={
+        first !== undefined &&
+        second !== undefined &&
+        ids.length === 2 && (
+          <Button icon="compare" onClick={() => change(withBaseline(search, second))}>
+            Swap
+          </Button>
+        )
+      }
+    >
+      <CompareRuns search={search} onChange={change} runs={isPlaceholderData ? undefined : comparison?.runs} />
+      {!enough && <CompareEmpty chosen={ids.length} />}
+      {enough && error && (
+        <Failure error={error} title="These runs could not be compared" onRetry={() => void refetch()} />
+      )}
+      {enough && !error && comparison === undefined && <Skeleton height="24rem" />}
+      {comparison && (
+        <div className={styles.parts} data-stale={isPlaceholderData || undefined} aria-busy={isPlaceholderData}>
+          {comparison.benchmarks.map((benchmark) => (
+            <CompareBenchmark
+              key={benchmark.benchmark}
+              benchmark={benchmark}
+              labels={labels}
+              search={search}
+              onChange={change}
+            />
+          ))}
+          <CompareDifferences comparison={comparison} labels={labels} />
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function goesOn(comparison: Comparison | undefined): boolean {
+  return comparison?.runs.some((run) => run.state === 'running' || run.state === 'pending') ?? false
 }

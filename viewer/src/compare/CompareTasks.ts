@@ -1,5 +1,6 @@
 /** Tasks of two runs side by side: which of them are listed, and who did better in each. */
 
+import { plural } from '../format'
 import type { Shown } from './CompareSearch'
 import type { Pair, TaskPair } from './CompareVerdict'
 
@@ -43,4 +44,47 @@ export function stripOf(pair: Pair): Stretch[] {
     ['b', b_better],
   ]
   return stretches.map(([side, count]) => ({ side, count, share: total === 0 ? 0 : count / total }))
+}
+
+/** A place of the plane of both runs' values, and how many tasks lie there. */
+export interface Place {
+  x: number
+  y: number
+  n: number
+  /** The task, where there is only one. */
+  label: string
+  tone?: 'better' | 'worse'
+}
+
+/** Places of the tasks: single ones with their names when all tasks are known, else cells of them. */
+export function placesOf(pair: Pair, higherIsBetter: boolean): Place[] {
+  const { a_better, same, b_better } = pair.counts
+  const scored = pair.tasks.filter((task) => task.a !== null && task.b !== null)
+  const tone = (a: number, b: number): Place['tone'] =>
+    a === b ? undefined : b > a === higherIsBetter ? 'better' : 'worse'
+  if (scored.length < a_better + same + b_better) {
+    return pair.density.map(({ a, b, n }) => ({ x: a, y: b, n, label: '', tone: tone(a, b) }))
+  }
+  const places = new Map<string, Place>()
+  for (const { a, b, task_id } of scored) {
+    if (a === null || b === null) continue
+    const known = places.get(`${a} ${b}`)
+    const n = (known?.n ?? 0) + 1
+    places.set(`${a} ${b}`, { x: a, y: b, n, label: known ? '' : task_id.slice(0, 100), tone: tone(a, b) })
+  }
+  return [...places.values()]
+}
+
+/** Whether every task was passed (1) or failed (0) in both runs. */
+export function isBinary(pair: Pair): boolean {
+  return pair.density.every(({ a, b }) => (a === 0 || a === 1) && (b === 0 || b === 1))
+}
+
+/** Tasks that only one run has scored, in words; empty when there are none. */
+export function onlyWords({ counts }: Pair, a: string, b: string): string {
+  const parts = [
+    counts.only_a > 0 ? `${plural(counts.only_a, 'task')} only in ${a}` : '',
+    counts.only_b > 0 ? `${plural(counts.only_b, 'task')} only in ${b}` : '',
+  ].filter(Boolean)
+  return parts.length === 0 ? '' : `Not compared, because the other run has no score: ${parts.join(', ')}.`
 }

@@ -1,0 +1,65 @@
+import { Panel } from '../parts/Panel'
+import { Select } from '../parts/Select'
+import styles from './CompareBenchmark.module.css'
+import { CompareHeadline } from './CompareHeadline'
+import type { Label } from './CompareLabels'
+import { ComparePairs } from './ComparePairs'
+import { ComparePlots } from './ComparePlots'
+import type { CompareSearch } from './CompareSearch'
+import { CompareTaskView } from './CompareTaskView'
+import type { BenchmarkComparison } from './CompareVerdict'
+
+/** The runs of one benchmark. */
+export interface CompareBenchmarkProps {
+  benchmark: BenchmarkComparison
+  labels: ReadonlyMap<string, Label>
+  search: CompareSearch
+  onChange: (search: CompareSearch) => void
+}
+
+/** The runs of one benchmark against its baseline: in words, in numbers, drawn, and task by task. */
+export function CompareBenchmark({ benchmark, labels, search, onChange }: CompareBenchmarkProps) {
+  const { pairs, metrics, metric, note } = benchmark
+  const chosen = pairs.find((pair) => pair.b === search.against) ?? pairs[0]
+  return (
+    <Panel
+      title={benchmark.benchmark_title || benchmark.benchmark}
+      note={benchmark.higher_is_better ? 'higher is better' : 'lower is better'}
+      actions={
+        metrics.length > 1 && (
+          <Select
+            label="Metric"
+            options={metrics.map((value) => ({ value }))}
+            value={metric}
+            onChange={(value) => onChange({ ...search, metric: value })}
+          />
+        )
+      }
+    >
+      <div className={styles.body}>
+        {note !== '' && <p className={styles.note}>{note}</p>}
+        {pairs.length > 0 && (
+          <ul className={styles.headlines}>
+            {pairs.map((pair) => (
+              <li key={pair.b}>
+                <CompareHeadline pair={pair} labels={labels} higherIsBetter={benchmark.higher_is_better} />
+              </li>
+            ))}
+          </ul>
+        )}
+        <ComparePairs benchmark={benchmark} labels={labels} />
+        <ComparePlots benchmark={benchmark} labels={labels} />
+        {chosen?.paired && (
+          <CompareTaskView
+            key={chosen.b}
+            benchmark={benchmark}
+            pair={chosen}
+            labels={labels}
+            search={search}
+            onChange={onChange}
+          />
+        )}
+      </div>
+    </Panel>
+  )
+}

@@ -1,0 +1,69 @@
+import { Panel } from '../parts/Panel'
+import styles from './CompareDifferences.module.css'
+import type { Label } from './CompareLabels'
+import { CompareLetter } from './CompareLetter'
+import type { Comparison } from './CompareVerdict'
+
+const LONGEST = 400
+
+/** In which other settings the runs differ. */
+export function CompareDifferences({
+  comparison,
+  labels,
+}: {
+  comparison: Comparison
+  labels: ReadonlyMap<string, Label>
+}) {
+  const { runs, differences } = comparison
+  if (differences.length === 0) {
+    return (
+      <Panel title="What else differs">
+        <p className="muted">Nothing: the runs have the same settings.</p>
+      </Panel>
+    )
+  }
+  return (
+    <Panel title="What else differs" flush>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable */}
+      <section className={styles.scroll} aria-label="Settings that differ" tabIndex={0}>
+        <table className={styles.table}>
+          <thead>
+            <tr>
+              <th scope="col">Setting</th>
+              {runs.map((run) => {
+                const label = labels.get(run.id)
+                return (
+                  <th key={run.id} scope="col" title={label?.name}>
+                    {label && <CompareLetter letter={label.letter} colour={label.colour} />}
+                  </th>
+                )
+              })}
+            </tr>
+          </thead>
+          <tbody>
+            {differences.map(({ field, values }) => (
+              <tr key={field}>
+                <th scope="row">{field.replaceAll('_', ' ')}</th>
+                {values.map((value, index) => (
+                  <td key={runs[index]?.id}>
+                    <Setting value={value} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </Panel>
+  )
+}
+
+function Setting({ value }: { value: unknown }) {
+  if (value === null || value === undefined) return <span className="muted">not set</span>
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return (
+    <code className={styles.value} title={text.slice(0, 4_000)}>
+      {text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text}
+    </code>
+  )
+}

@@ -1,0 +1,58 @@
+import { interval, measure } from '../format'
+import styles from './CompareBenchmark.module.css'
+import type { Label } from './CompareLabels'
+import { basisWords, leaderOf, leadOf, type Pair, pWords } from './CompareVerdict'
+import { CompareWho } from './CompareWho'
+
+/** One pair of runs. */
+export interface CompareHeadlineProps {
+  pair: Pair
+  labels: ReadonlyMap<string, Label>
+  higherIsBetter: boolean
+}
+
+/** What a comparison says, in a sentence. */
+export function CompareHeadline({ pair, labels, higherIsBetter }: CompareHeadlineProps) {
+  const a = <CompareWho label={labels.get(pair.a)} />
+  const b = <CompareWho label={labels.get(pair.b)} />
+  const lead = leadOf(pair)
+  const numbers = (
+    <strong className="number" title={`${lead.amount}\n${lead.low} to ${lead.high}`}>
+      {measure(lead.amount)} {interval(lead.low, lead.high)}
+    </strong>
+  )
+  const basis = `${pWords(pair.p_adjusted)}, ${basisWords(pair)}`
+  if (pair.winner !== 'tie') {
+    return (
+      <p className={styles.headline}>
+        {pair.winner === 'b' ? b : a} is better than {pair.winner === 'b' ? a : b} by {numbers}
+        <span className={styles.basis}>, {basis}.</span>
+      </p>
+    )
+  }
+  const leader = leaderOf(pair, higherIsBetter)
+  return (
+    <p className={styles.headline}>
+      Tie:{' '}
+      {leader === null ? (
+        <>
+          {a} and {b} score the same
+        </>
+      ) : (
+        <>
+          {leader === 'b' ? b : a} scored better than {leader === 'b' ? a : b} by {numbers}, but the difference could be
+          chance
+        </>
+      )}
+      <span className={styles.basis}>
+        , {basis}. {couldHaveShown(pair)}
+      </span>
+    </p>
+  )
+}
+
+function couldHaveShown(pair: Pair): string {
+  if (pair.smallest_difference === null) return ''
+  const n = pair.paired ? `${pair.n_a} tasks` : 'So many tasks'
+  return `${n} could have shown a difference of ${measure(pair.smallest_difference)}.`
+}

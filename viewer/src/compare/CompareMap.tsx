@@ -1,0 +1,31 @@
+import { Scatter } from '../charts/Scatter'
+import { plural } from '../format'
+import type { Label } from './CompareLabels'
+import { CompareQuads } from './CompareQuads'
+import { isBinary, placesOf } from './CompareTasks'
+import { type Pair, scoreDomain } from './CompareVerdict'
+
+/** Two runs and the direction of the metric. */
+export interface CompareMapProps {
+  pair: Pair
+  a: Label
+  b: Label
+  higherIsBetter: boolean
+}
+
+/** Where the tasks lie: four fields when they pass or fail, else a plane in which larger dots are more tasks. */
+export function CompareMap({ pair, a, b, higherIsBetter }: CompareMapProps) {
+  const places = placesOf(pair, higherIsBetter)
+  if (places.length === 0) return null
+  if (isBinary(pair)) return <CompareQuads pair={pair} a={a} b={b} />
+  return (
+    <Scatter
+      title={`${a.letter} and ${b.letter} in each task`}
+      points={places.map(({ label, n, ...place }) => ({ ...place, weight: n, label: label || plural(n, 'task') }))}
+      labelX={a.letter}
+      labelY={b.letter}
+      domain={scoreDomain(places.flatMap(({ x, y }) => [x, y]))}
+      diagonal
+    />
+  )
+}

@@ -1,0 +1,49 @@
+import { ForestPlot, type ForestRow } from '../charts/ForestPlot'
+import { signed } from '../format'
+import styles from './CompareBenchmark.module.css'
+import type { Label } from './CompareLabels'
+import { type BenchmarkComparison, domainOf, type Pair, scoreDomain } from './CompareVerdict'
+
+const TONES = { a: 'worse', b: 'better', tie: 'tie' } as const
+
+/** Scores and differences with their intervals, drawn. */
+export function ComparePlots({
+  benchmark,
+  labels,
+}: {
+  benchmark: BenchmarkComparison
+  labels: ReadonlyMap<string, Label>
+}) {
+  const { runs, scores, pairs, metric } = benchmark
+  const called = (id: string) => {
+    const label = labels.get(id)
+    return label ? `${label.letter} ${label.name}` : id
+  }
+  const scored = runs.map((id, index): ForestRow => {
+    const score = scores[index]
+    return { label: called(id), value: score?.value ?? null, low: score?.low ?? null, high: score?.high ?? null }
+  })
+  const different = pairs.map((pair): ForestRow => ({ ...rowOf(pair), label: called(pair.b) }))
+  return (
+    <div className={styles.plots}>
+      <ForestPlot title={metric} rows={scored} domain={scoreDomain(scored.flatMap(numbers))} />
+      {different.length > 0 && (
+        <ForestPlot
+          title={`Difference to ${called(runs[0] ?? '')}`}
+          rows={different}
+          differences
+          domain={domainOf(different.flatMap(numbers), 0)}
+        />
+      )}
+    </div>
+  )
+}
+
+function rowOf(pair: Pair): Omit<ForestRow, 'label'> {
+  const tone = TONES[pair.winner]
+  return { value: pair.delta, low: pair.low, high: pair.high, tone, note: `${signed(pair.delta)} ${tone}` }
+}
+
+function numbers(row: ForestRow): (number | null)[] {
+  return [row.value, row.low, row.high]
+}

@@ -1,0 +1,68 @@
+import { Link } from '@tanstack/react-router'
+import type { Schema } from '../api/paths'
+import { useDocument } from '../api/query'
+import { IconButton } from '../parts/IconButton'
+import { Skeleton } from '../parts/Skeleton'
+import { modelWords } from '../runs/model'
+import { runName, shortId } from '../runs/runName'
+import { letterOf } from './CompareLabels'
+import { CompareLetter } from './CompareLetter'
+import styles from './CompareRuns.module.css'
+
+/** One of the compared runs. */
+export interface CompareRunProps {
+  id: string
+  index: number
+  run: Schema<'RunSummary'> | undefined
+  onBaseline: () => void
+  onRemove: () => void
+}
+
+/** A compared run: who it is, whether it is the baseline, how to take it away. */
+export function CompareRun({ id, index, run, onBaseline, onRemove }: CompareRunProps) {
+  const called = run ? runName(run) : shortId(id)
+  return (
+    <div className={styles.run}>
+      <CompareLetter letter={letterOf(index)} colour={`var(--series-${(index % 8) + 1})`} />
+      {run ? <Words run={run} baseline={index === 0} /> : <Unknown id={id} />}
+      <span className={styles.buttons}>
+        {index > 0 && <IconButton icon="star" size="sm" label={`Make ${called} the baseline`} onClick={onBaseline} />}
+        <IconButton icon="close" size="sm" label={`Remove ${called}`} onClick={onRemove} />
+      </span>
+    </div>
+  )
+}
+
+function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean }) {
+  return (
+    <span className={styles.words}>
+      <Link to="/runs/$runId" params={{ runId: run.id }} title={`${run.model}\n${run.id}`}>
+        <bdi>{modelWords(run.model).name}</bdi>
+      </Link>
+      <span className={styles.second}>
+        {baseline && <strong>baseline · </strong>}
+        <bdi>{runName(run)}</bdi> · <bdi>{run.benchmark_title || run.benchmark}</bdi>
+      </span>
+    </span>
+  )
+}
+
+/** A run of which the comparison does not tell: it stands alone, or the comparison failed. */
+function Unknown({ id }: { id: string }) {
+  const { data, error } = useDocument('/v1/runs/{run_id}', { params: { run_id: id } })
+  if (data) return <Words run={data} baseline={false} />
+  if (error) {
+    return (
+      <span className={styles.words}>
+        <code>{shortId(id)}</code>
+        <span className={styles.second}>{error.message}</span>
+      </span>
+    )
+  }
+  return (
+    <span className={styles.words}>
+      <Skeleton width="9rem" />
+      <Skeleton width="12rem" />
+    </span>
+  )
+}

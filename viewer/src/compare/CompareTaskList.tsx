@@ -1,0 +1,127 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { count, plural, signed } from '../format'
+import type { Column } from '../parts/column'
+import { Icon } from '../parts/Icon'
+import { Num } from '../parts/Num'
+import { Tabs } from '../parts/Tabs'
+import { VirtualTable } from '../parts/VirtualTable'
+import type { Label } from './CompareLabels'
+import type { Shown } from './CompareSearch'
+import { shownCounts, shownTasks } from './CompareTasks'
+import styles from './CompareTaskView.module.css'
+import type { Pair, TaskPair } from './CompareVerdict'
+
+/** The tasks of two runs. */
+export interface CompareTaskListProps {
+  pair: Pair
+  a: Label
+  b: Label
+  higherIsBetter: boolean
+  shown: Shown
+  onShow: (shown: Shown) => void
+}
+
+/** Which tasks changed sides, and the episodes in which to see why. */
+export function CompareTaskList({ pair, a, b, higherIsBetter, shown, onShow }: CompareTaskListProps) {
+  const tasks = useMemo(() => shownTasks(pair.tasks, shown, higherIsBetter), [pair.tasks, shown, higherIsBetter])
+  const columns = useMemo(() => taskColumns(a, b), [a, b])
+  const navigate = useNavigate()
+  const counts = shownCounts(pair)
+  const open = ({ episode_a, episode_b }: TaskPair) => {
+    if (episode_a === null || episode_b === null) return
+    void navigate({ to: '/compare/episodes', search: { a: episode_a, b: episode_b } })
+  }
+  return (
+    <Tabs
+      label="Tasks"
+      selected={shown}
+      onSelect={onShow}
+      tabs={[
+        { id: 'flipped', label: 'Flipped', count: counts.flipped },
+        { id: 'a', label: `${a.letter} better`, count: counts.a },
+        { id: 'b', label: `${b.letter} better`, count: counts.b },
+        { id: 'all', label: 'All', count: counts.all },
+      ]}
+    >
+      <VirtualTable
+        key={shown}
+        label="Tasks of both runs"
+        columns={columns}
+        count={tasks.length}
+        getRow={(index) => tasks[index]}
+        rowKey={(task) => task.task_digest}
+        maxHeight="26rem"
+        onOpen={open}
+        empty={<p className="muted">{shown === 'flipped' ? 'No task changed sides.' : 'No such task.'}</p>}
+      />
+      {tasks.length < counts[shown] && (
+        <p className="muted">
+          {plural(tasks.length, 'task')} of {count(counts[shown])}, the largest differences first.
+        </p>
+      )}
+    </Tabs>
+  )
+}
+
+function taskColumns(a: Label, b: Label): Column<TaskPair>[] {
+  return [
+    {
+      key: 'task',
+      header: 'Task',
+      width: 110,
+      grow: 1,
+      render: ({ task_id }) => <bdi title={task_id.slice(0, 1_000)}>{task_id.slice(0, 200)}</bdi>,
+    },
+    { key: 'a', header: a.letter, title: a.name, width: 64, align: 'end', render: (task) => <Num value={task.a} /> },
+    { key: 'b', header: b.letter, title: b.name, width: 64, align: 'end', render: (task) => <Num value={task.b} /> },
+    {
+      key: 'delta',
+      header: 'Δ',
+      width: 76,
+      align: 'end',
+      priority: 2,
+      render: (task) => <Num value={deltaOf(task)} form={signed} />,
+    },
+    { key: 'episodes', header: 'Episodes', width: 64, render: (task) => <Episodes task={task} a={a} b={b} /> },
+    { key: 'both', header: 'Side by side', width: 96, priority: 1, render: (task) => <Both task={task} /> },
+  ]
+}
+
+function deltaOf({ a, b }: TaskPair): number | null {
+  return a === null || b === null ? null : b - a
+}
+
+function Episodes({ task, a, b }: { task: TaskPair; a: Label; b: Label }) {
+  const ends = [
+    { label: a, id: task.episode_a },
+    { label: b, id: task.episode_b },
+  ]
+  return (
+    <span className={styles.pair}>
+      {ends.map(
+        ({ label, id }) =>
+          id !== null && (
+            <Link
+              key={label.letter}
+              to="/episodes/$episodeId"
+              params={{ episodeId: id }}
+              aria-label={`Episode of ${label.letter}`}
+              title={`Episode of ${label.name}`}
+            >
+              {label.letter}
+            </Link>
+          ),
+      )}
+    </span>
+  )
+}
+
+function Both({ task: { episode_a: a, episode_b: b } }: { task: TaskPair }) {
+  if (a === null || b === null) return null
+  return (
+    <Link to="/compare/episodes" search={{ a, b }}>
+      <Icon name="compare" label="Both episodes side by side" /> both
+    </Link>
+  )
+}
