@@ -1,36 +1,43 @@
 """Which episodes of a run fit a filter: conditions on columns, and the indexes that can lead to few of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, func, or_, select, union_all
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
+from mesocosm.core.episode import EpisodeStatus
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import json_text, plain, primary_threshold, read_metrics
 from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs
 
-FEW = 2_000
-"""Episodes that are sorted in memory rather than looked for along the index of the order."""
+FEW = 12_000
+"""Episodes that are sorted in memory rather than looked for along the index of the order: 30 ms."""
+
+_ALL = 1_000_000_000
+"""A limit that limits nothing, but keeps a planner from taking the index of an order for what an index leads to."""
 
 Columns = ReadOnlyColumnCollection[str, Any]
 Fitting = Callable[[Columns], list[ColumnElement[bool]]]
+Lead = tuple[ColumnElement[bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """An episode filter, read for one run.
 
-    `leads` are conditions that an index of its own answers, each necessary for the filter. When
-    `whole`, there is one that is all of the filter. `straight`: its index also keeps the order of the plan.
+    `leads` are alternatives each of which an index of its own answers; one of every lead is necessary for the filter.
+    When `whole`, there is one condition that is all of the filter. `straight`: its index keeps the order of the plan.
+    `scores` bounds the primary score, for walks along it.
     """
 
     run_id: str
     wanted: EpisodeFilter
-    leads: tuple[ColumnElement[bool], ...]
+    leads: tuple[Lead, ...]
     whole: bool
     straight: bool
+    scores: tuple[ColumnElement[bool], ...]
     fitting: Fitting
 
     @property
@@ -52,18 +59,23 @@ def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgr
     leads = tuple(_leads(wanted, threshold))
     ranged = wanted.score_low is not None or wanted.score_high is not None
     given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text)
-    whole = sum(map(bool, given)) == len(leads) == 1
+    whole = sum(map(bool, given)) == len(leads) == 1 == len(leads[0])
     single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in {"worst", "missing"}
-    return Choice(run_id, wanted, leads, whole, whole and single, fitting)
+    return Choice(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
 
 
-def few(connection: Connection, choice: Choice) -> Select[Any] | None:
-    """Return a query for the ids of at most FEW episodes among which all that fit are, None when there are more."""
+def few(connection: Connection, choice: Choice, columns: Sequence[ColumnElement[Any]]) -> Subquery | None:
+    """Return these columns of all that fit as a subquery over at most FEW episodes, None when there are more."""
+    mine = episodes.c.run_id == choice.run_id
     for lead in choice.leads:
-        here = (episodes.c.run_id == choice.run_id, lead)
-        some = select(episodes.c.run_id).where(*here).limit(FEW + 1).subquery()
-        if (connection.scalar(select(func.count()).select_from(some)) or 0) <= FEW:
-            return select(episodes.c.id).where(*here)
+        number = 0
+        for condition in lead:
+            some = select(episodes.c.run_id).where(mine, condition).limit(FEW + 1).subquery()
+            number += connection.scalar(select(func.count()).select_from(some)) or 0
+        if number <= FEW:
+            # An episode is in one of the alternatives only.
+            fits = [select(*columns).where(mine, condition, *choice.fitting(episodes.c)) for condition in lead]
+            return (union_all(*fits) if len(fits) > 1 else fits[0]).limit(_ALL).subquery()
     return None
 
 
@@ -113,20 +125,37 @@ def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
     )
 
 
-def _leads(wanted: EpisodeFilter, threshold: float) -> list[ColumnElement[bool]]:
-    column, found = episodes.c, list[ColumnElement[bool]]()
+def _leads(wanted: EpisodeFilter, threshold: float) -> list[Lead]:
+    column, found = episodes.c, list[Lead]()
     if wanted.task:
-        found.append(column.task_digest == plain(wanted.task))
+        found.append((column.task_digest == plain(wanted.task),))
     if wanted.causes:
-        found.append(and_(CAUSED, column.failure_cause.in_(list(map(plain, wanted.causes)))))
+        found.append((and_(CAUSED, column.failure_cause.in_(list(map(plain, wanted.causes)))),))
     if wanted.outcome in {"worst", "missing"}:
-        found.append(and_(UNSCORED, column.outcome == wanted.outcome))
-    if wanted.statuses and "completed" not in wanted.statuses:
-        found.append(and_(UNUSUAL, column.status.in_([status.value for status in wanted.statuses])))
+        found.append((and_(UNSCORED, column.outcome == wanted.outcome),))
+    if wanted.outcome == "fail":
+        found.append((and_(UNSCORED, column.outcome == "worst"), column.score <= threshold))
+    if wanted.statuses and EpisodeStatus.COMPLETED not in wanted.statuses:
+        found.append((and_(UNUSUAL, column.status.in_([status.value for status in wanted.statuses])),))
     if wanted.outcome == "pass":
-        found.append(column.score > threshold)
+        found.append((column.score > threshold,))
     if wanted.score_low is not None or wanted.score_high is not None:
-        low, high = wanted.score_low, wanted.score_high
-        bounds = (None if low is None else column.score >= low, None if high is None else column.score <= high)
-        found.append(and_(*(bound for bound in bounds if bound is not None)))
+        found.append((and_(*_range(wanted)),))
+    return found
+
+
+def _range(wanted: EpisodeFilter) -> list[ColumnElement[bool]]:
+    low, high, score = wanted.score_low, wanted.score_high, episodes.c.score
+    bounds = (None if low is None else score >= low, None if high is None else score <= high)
+    return [bound for bound in bounds if bound is not None]
+
+
+def _scores(wanted: EpisodeFilter, threshold: float) -> list[ColumnElement[bool]]:
+    score, found = episodes.c.score, _range(wanted)
+    if wanted.outcome == "pass":
+        found.append(score > threshold)
+    elif wanted.outcome == "scored":
+        found.append(score.is_not(None))
+    elif wanted.outcome in {"worst", "missing"}:
+        found.append(score.is_(None))
     return found

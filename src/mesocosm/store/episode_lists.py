@@ -13,7 +13,7 @@ from mesocosm.core.ports import Page
 from mesocosm.store.choice import Choice, choose, few
 from mesocosm.store.episodes import scores_of
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, write_cursor
+from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import episode_from
 from mesocosm.store.schema import UNUSUAL, episodes
@@ -138,12 +138,11 @@ class EpisodeLists(Part):
             choice = self._choice(connection, run_id, filter)
             mine = select(episodes.c.run_id).where(episodes.c.run_id == run_id)
             if choice.everything or choice.whole:
-                found = _number(connection, mine.where(*choice.leads), most)
+                found = _number(connection, mine.where(*(condition for (condition,) in choice.leads)), most)
                 return min(found, most), found <= most
-            ids = few(connection, choice)
-            if ids is not None:
-                here = select(episodes.c.id).where(episodes.c.id.in_(ids), *choice.fitting(episodes.c))
-                found = _number(connection, here, most)
+            fits = few(connection, choice, [episodes.c.run_id])
+            if fits is not None:
+                found = _number(connection, select(fits), most)
                 return min(found, most), found <= most
             return _count_along(connection, choice, most)
 
@@ -182,28 +181,36 @@ class EpisodeLists(Part):
 
 def _look(connection: Connection, choice: Choice, columns: Columns, parts: Sequence[Stretch], limit: int) -> _Found:
     """Find at most `limit` episodes that fit, in order: straight from an index, among few, or along the order."""
-    ids = None if choice.everything else few(connection, choice)
-    straight = choice.everything or (choice.whole and choice.straight and columns is _PLAN)
     found, end = _Found([]), time.monotonic() + BUDGET
+    straight = choice.everything or (choice.whole and choice.straight and columns is _PLAN)
+    fits = None if straight else few(connection, choice, [episodes.c.id, *_distinct(columns)])
+    if fits is not None:
+        wanted = select(fits.c.id, *(fits.c[column.name] for column in columns))
+        found.rows = _rows(connection, together(wanted, fits.c, parts).limit(limit))
+        return found
     for part in parts:
         left = limit - len(found.rows)
         if not left:
             break
-        wanted = select(episodes.c.id, *columns).where(*part.conditions).order_by(*part.order).limit(left)
-        if ids is not None:
-            # Without its run, no index of an order can tempt the planner away from the few.
-            wanted = wanted.where(episodes.c.id.in_(ids), *choice.fitting(episodes.c))
-        elif straight:
-            wanted = wanted.where(episodes.c.run_id == choice.run_id, *choice.leads)
-        else:
-            some = _along(connection, choice, columns, part, left, end)
-            found.rows += some.rows
-            if some.rest is not None:
-                found.rest = some.rest
-                break
+        if straight:
+            wanted = select(episodes.c.id, *columns).where(*part.conditions).order_by(*part.order).limit(left)
+            leads = (condition for (condition,) in choice.leads)
+            found.rows += _rows(connection, wanted.where(episodes.c.run_id == choice.run_id, *leads))
             continue
-        found.rows += [(row[0], tuple(row[1:])) for row in connection.execute(wanted)]
+        some = _along(connection, choice, columns, part, left, end)
+        found.rows += some.rows
+        if some.rest is not None:
+            found.rest = some.rest
+            break
     return found
+
+
+def _rows(connection: Connection, wanted: Select[Any]) -> list[tuple[str, Place]]:
+    return [(row[0], tuple(row[1:])) for row in connection.execute(wanted)]
+
+
+def _distinct(columns: Columns) -> list[Any]:
+    return [column for column in columns if column is not episodes.c.id]
 
 
 def _along(connection: Connection, choice: Choice, columns: Columns, part: Stretch, limit: int, end: float) -> _Found:
@@ -213,10 +220,9 @@ def _along(connection: Connection, choice: Choice, columns: Columns, part: Stret
         window = _window(choice, part, *part.columns)
         seen = _seen(choice, part)
         places = [seen.c[column.name] for column in columns]
-        order = [seen.c[column.name] for column in part.columns]
         wanted = select(seen.c.id, *places).where(*choice.fitting(seen.c)).limit(limit - len(found.rows))
-        wanted = wanted.order_by(*(column.desc() if part.falling else column for column in order))
-        found.rows += [(row[0], tuple(row[1:])) for row in connection.execute(wanted)]
+        wanted = wanted.order_by(*part.over(seen.c).order)
+        found.rows += _rows(connection, wanted)
         if len(found.rows) == limit:
             return found
         last = connection.execute(window.offset(_WINDOW - 1).limit(1)).one_or_none()
@@ -236,6 +242,8 @@ def _seen(choice: Choice, part: Stretch) -> Subquery:
 
 def _window(choice: Choice, part: Stretch, *columns: Any) -> Select[Any]:
     wanted = select(*columns).where(episodes.c.run_id == choice.run_id, *part.conditions)
+    if part.first is episodes.c.score:
+        wanted = wanted.where(*choice.scores)
     return wanted.order_by(*part.order).limit(_WINDOW)
 
 

@@ -4,11 +4,12 @@ import base64
 import binascii
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, tuple_
+from sqlalchemy import Column, ColumnElement, Select, and_, or_, true, tuple_
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.failure import UsageError
 from mesocosm.store.rows import plain
@@ -22,11 +23,27 @@ Columns = tuple[Column[Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a listing: what holds for its rows, the columns they are ordered by, and whether these fall."""
+    """A part of a listing: the columns it is ordered by, whether these fall, and the place it begins after.
 
-    conditions: tuple[ColumnElement[bool], ...]
-    columns: Columns
+    `empty` says of a column that it is NULL in this part, or is not; None when no column can be.
+    """
+
+    columns: tuple[ColumnElement[Any], ...]
     falling: bool
+    place: tuple[Any, ...] | None
+    first: ColumnElement[Any]
+    empty: bool | None
+
+    @property
+    def conditions(self) -> tuple[ColumnElement[bool], ...]:
+        """What holds for the rows of this part."""
+        found: list[ColumnElement[bool]] = []
+        if self.empty is not None:
+            found.append(self.first.is_(None) if self.empty else self.first.is_not(None))
+        if self.place is not None:
+            here = tuple_(*self.columns)
+            found.append(here < self.place if self.falling else here > self.place)
+        return tuple(found)
 
     @property
     def order(self) -> tuple[ColumnElement[Any], ...]:
@@ -35,7 +52,17 @@ class Stretch:
 
     def after(self, place: Sequence[Any]) -> "Stretch":
         """Return the rest of this part after a place in it (values of its columns)."""
-        return Stretch((*self.conditions, _beyond(self.columns, self.falling, place)), self.columns, self.falling)
+        return replace(self, place=tuple(place))
+
+    def over(self, columns: ReadOnlyColumnCollection[str, Any]) -> "Stretch":
+        """Return this part of a subquery with columns of the same names."""
+        own = tuple(columns[_name(column)] for column in self.columns)
+        return replace(self, columns=own, first=columns[_name(self.first)])
+
+
+def _name(column: ColumnElement[Any]) -> str:
+    assert isinstance(column, Column)
+    return column.name
 
 
 def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back: bool = False) -> list[Stretch]:
@@ -45,28 +72,29 @@ def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back
     because comparing rows of values needs values. `back` walks the same order towards its beginning.
     """
     first, falling = columns[0], down != back
+    place = None if after is None else tuple(after)
     if not first.nullable:
-        return [_stretch(columns, falling, after)]
-    empty, filled = first.is_(None), first.is_not(None)
-    if after is not None and after[0] is None:
-        rest = [_stretch(columns[1:], falling, after[1:], empty)]
-        return [*rest, _stretch(columns, falling, None, filled)] if back else rest
-    values = [_stretch(columns, falling, after, filled)]
-    if not back:
-        return [*values, _stretch(columns[1:], falling, None, empty)]
-    return values if after is not None else [_stretch(columns[1:], falling, None, empty), *values]
+        return [Stretch(columns, falling, place, first, None)]
+    filled = Stretch(columns, falling, None, first, empty=False)
+    empty = Stretch(columns[1:], falling, None, first, empty=True)
+    if place is None:
+        return [empty, filled] if back else [filled, empty]
+    if place[0] is None:
+        rest = replace(empty, place=place[1:])
+        return [rest, filled] if back else [rest]
+    rest = replace(filled, place=place)
+    return [rest] if back else [rest, empty]
 
 
-def _stretch(columns: Columns, falling: bool, after: Sequence[Any] | None, *fixed: ColumnElement[bool]) -> Stretch:
-    conditions = list(fixed)
-    if after is not None:
-        conditions.append(_beyond(columns, falling, after))
-    return Stretch(tuple(conditions), columns, falling)
-
-
-def _beyond(columns: Columns, falling: bool, place: Sequence[Any]) -> ColumnElement[bool]:
-    here, bound = tuple_(*columns), tuple(place)
-    return here < bound if falling else here > bound
+def together(wanted: Select[Any], columns: ReadOnlyColumnCollection[str, Any], parts: Sequence[Stretch]) -> Select[Any]:
+    """Return a query of a subquery's rows in all of these parts, in their order, in one pass."""
+    own = [part.over(columns) for part in parts]
+    wanted = wanted.where(or_(*(and_(true(), *part.conditions) for part in own)))
+    if len(own) == 1:
+        return wanted.order_by(*own[0].order)
+    filled = next(part for part in own if not part.empty)
+    gap = filled.first.is_(None)
+    return wanted.order_by(gap.desc() if own[0].empty else gap, *filled.order)
 
 
 def checked(limit: int) -> int:

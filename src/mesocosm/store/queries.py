@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, Subquery, func, select, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, func, select, tuple_
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
@@ -18,7 +18,7 @@ from mesocosm.core.ports import Page
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.filters import RunFilter
 from mesocosm.store.lines import joined, key
-from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, write_cursor
+from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import SUMMARY, plain, run_from
 from mesocosm.store.schema import benchmarks, run_lines, run_tags, runs
@@ -228,17 +228,13 @@ def _places(
     connection: Connection, columns: Columns, parts: Sequence[Stretch], fitting: Fitting, limit: int
 ) -> list[tuple[Any, ...]]:
     """Return the places (values of `columns`) of at most `limit` lines that fit."""
-    found: list[tuple[Any, ...]] = []
+    if fitting(run_lines.c):
+        found = _near(connection, columns, parts[0], fitting, limit)
+        return found if len(found) == limit else _all(connection, columns, parts, fitting, limit)
+    found = []
     for part in parts:
-        left = limit - len(found)
-        if not left:
-            break
         walk = select(*columns).where(*part.conditions).order_by(*part.order)
-        if not fitting(run_lines.c):
-            found += map(tuple, connection.execute(walk.limit(left)))
-            continue
-        near = _near(connection, columns, part, fitting, left)
-        found += near if len(near) == left else _all(connection, columns, part, fitting, left)
+        found += [tuple(row) for row in connection.execute(walk.limit(limit - len(found)))]
     return found
 
 
@@ -247,23 +243,16 @@ def _near(
 ) -> list[tuple[Any, ...]]:
     """Return places of lines that fit among the next ones of the index: enough of them where many fit."""
     walk = select(run_lines).where(*part.conditions).order_by(*part.order).limit(_WINDOW).subquery()
-    wanted = select(*(walk.c[column.name] for column in columns)).where(*fitting(walk.c)).order_by(*_over(part, walk))
-    return [tuple(row) for row in connection.execute(wanted.limit(limit))]
+    wanted = select(*(walk.c[column.name] for column in columns)).where(*fitting(walk.c))
+    return [tuple(row) for row in connection.execute(wanted.order_by(*part.over(walk.c).order).limit(limit))]
 
 
 def _all(
-    connection: Connection, columns: Columns, part: Stretch, fitting: Fitting, limit: int
+    connection: Connection, columns: Columns, parts: Sequence[Stretch], fitting: Fitting, limit: int
 ) -> list[tuple[Any, ...]]:
-    """Return places of lines that fit, from one pass over all lines."""
-    conditions = (*part.conditions, *fitting(run_lines.c))
-    lines = select(*columns).where(*conditions).limit(_ALL).subquery()
-    wanted = select(lines).order_by(*_over(part, lines)).limit(limit)
-    return [tuple(row) for row in connection.execute(wanted)]
-
-
-def _over(part: Stretch, lines: Subquery) -> list[ColumnElement[Any]]:
-    columns = [lines.c[column.name] for column in part.columns]
-    return [column.desc() if part.falling else column for column in columns]
+    """Return places of lines that fit, from one pass over all lines, whatever parts they are in."""
+    lines = select(*columns).where(*fitting(run_lines.c)).limit(_ALL).subquery()
+    return [tuple(row) for row in connection.execute(together(select(lines), lines.c, parts).limit(limit))]
 
 
 def _whole(connection: Connection, ids: Sequence[str]) -> tuple[Run, ...]:

@@ -11,7 +11,7 @@ from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.store.part import Part
 from mesocosm.store.schema import episodes
 
-WHOLE = 20_000
+WHOLE = 10_000
 """Episodes up to which every one is read; of a longer run so many are, evenly spaced over the plan."""
 
 BINS = 30
@@ -83,7 +83,7 @@ class Series(Part):
     def series(self, run_id: str) -> RunSeries:
         """Return what there is to draw of a run (whole id): at most 30 and 120 bins, from finished episodes.
 
-        Of a run with more than 20,000 episodes so many are read, evenly spaced over the plan; counts are of these.
+        Of a run with more than 10,000 episodes so many are read, evenly spaced over the plan; counts are of these.
         """
         rows, sampled = self._database.read(lambda connection: _read(connection, run_id))
         done = [row for row in rows if row.status in FINISHED]

@@ -167,7 +167,7 @@ INSERT INTO released.event_chunks VALUES ('019a0000-0000-7000-8000-0000000000e1'
 INSERT INTO released.mesocosm_schema VALUES ('0002');
 INSERT INTO released.run_blobs VALUES ('019a0000-0000-7000-8000-000000000001', 'eb1bf720830819105c85014841bf5435');
 INSERT INTO released.run_groups VALUES ('group-1', 1790000000.25);
-INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795264840.1045225, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
+INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795266359.030849, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
 first release
 words
 word game

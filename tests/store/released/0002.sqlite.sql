@@ -127,7 +127,7 @@ CREATE TABLE run_lines (
 	CONSTRAINT pk_run_lines PRIMARY KEY (run_id), 
 	CONSTRAINT fk_run_lines_run_id FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
-INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1.79526483996238589283e+09,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1,1.0,1.0,0.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
+INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1.79526635857445192334e+09,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1,1.0,1.0,0.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
 first release
 words
 word game
