@@ -18,7 +18,7 @@ export function Whisker({ metric, scale, floor, ceiling, reference }: WhiskerPro
   const { value, low, high } = metric
   const at = (number: number) => `${placeOn(scale, number) * 100}%`
   return (
-    <div className={styles.plot} title={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>
+    <span className={styles.plot} title={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>
       {scale.ticks.map((tick) => (
         <span key={tick} className={styles.tick} style={{ left: at(tick) }} />
       ))}
@@ -33,6 +33,6 @@ export function Whisker({ metric, scale, floor, ceiling, reference }: WhiskerPro
       {value !== null && (
         <span className={styles.dot} data-hollow={reference !== '' || undefined} style={{ left: at(value) }} />
       )}
-    </div>
+    </span>
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placeOn, rankWords, scaleOf } from './scale'
+import { placeOn, rankWords, scaleOf, wholeScale } from './scale'
 
 describe('scaleOf', () => {
   it('has round ends around everything', () => {
@@ -26,6 +26,13 @@ describe('scaleOf', () => {
   })
 })
 
+describe('wholeScale', () => {
+  it('is that of shares where it can be', () => {
+    expect(wholeScale([0.3, 0.4])).toMatchObject({ low: 0, high: 1 })
+    expect(wholeScale([null, -3, 4]).low).toBeLessThanOrEqual(-3)
+  })
+})
+
 describe('placeOn', () => {
   it('stays on the scale', () => {
     const scale = scaleOf([0, 1])
@@ -37,5 +44,6 @@ describe('rankWords', () => {
   it('tells shared places', () => {
     expect(rankWords({ rank: 1, rank_last: 1 })).toBe('1')
     expect(rankWords({ rank: 2, rank_last: 4 })).toBe('2–4')
+    expect(rankWords({ rank: null, rank_last: null })).toBe('')
   })
 })

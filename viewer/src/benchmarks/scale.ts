@@ -22,6 +22,12 @@ export function scaleOf(values: readonly (number | null | undefined)[], about = 
   return { low: first, high: last, ticks: scale.ticks(about) }
 }
 
+/** The scale of a single score: from 0 to 1 where all of it lies there, so that scores of several benchmarks look alike. */
+export function wholeScale(values: readonly (number | null | undefined)[]): Scale {
+  const inside = values.every((value) => value == null || (value >= 0 && value <= 1))
+  return scaleOf(inside ? [...values, 0, 1] : values, 4)
+}
+
 /** Where a value lies on a scale, 0…1, never outside. */
 export function placeOn(scale: Scale, value: number): number {
   return Math.min(Math.max((value - scale.low) / (scale.high - scale.low), 0), 1)
@@ -36,9 +42,10 @@ export function leaderboardValues(
   return [floor, ceiling, ...entries.flatMap(({ metric }) => [metric.value, metric.low, metric.high])]
 }
 
-/** The places that an entry may have: `1`, or `2–4` when its difference to others could be chance. */
+/** The places that an entry may have: `1`, or `2–4` when its difference to others could be chance; none for references. */
 export function rankWords(entry: Pick<Entry, 'rank' | 'rank_last'>): string {
-  return entry.rank === entry.rank_last ? String(entry.rank) : `${entry.rank}–${entry.rank_last}`
+  if (entry.rank === null) return ''
+  return entry.rank === entry.rank_last ? String(entry.rank) : `${entry.rank}–${entry.rank_last ?? entry.rank}`
 }
 
 /** How much is shown on each side of a single value. */

@@ -19,6 +19,8 @@ interface EpisodeFiltersProps {
 
 const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
   { value: 'any', label: 'Any score' },
+  { value: 'pass', label: 'Passed' },
+  { value: 'fail', label: 'Not passed' },
   { value: 'scored', label: 'With a score' },
   { value: 'worst', label: 'Counted as worst' },
   { value: 'missing', label: 'Score missing' },
@@ -61,7 +63,11 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       <Select
         label="Score"
         hideLabel
-        options={OUTCOMES}
+        options={
+          run.primary?.aggregation === 'pass_rate'
+            ? OUTCOMES
+            : OUTCOMES.filter(({ value }) => value !== 'pass' && value !== 'fail')
+        }
         value={search.outcome ?? 'any'}
         onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
       />

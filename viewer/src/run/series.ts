@@ -27,7 +27,7 @@ export function outcomeBars(histogram: Histogram): OutcomeBar[] {
   const { counts, worst, missing } = histogram
   const bars: OutcomeBar[] = []
   if (isPassFail(histogram)) {
-    bars.push({ label: 'Passed', count: counts.at(-1) ?? 0, tone: 'good', filter: { low: 1, high: 1 } })
+    bars.push({ label: 'Passed', count: counts.at(-1) ?? 0, tone: 'good', filter: { outcome: 'pass' } })
     bars.push({ label: 'Not passed', count: counts[0] ?? 0, tone: 'bad', filter: { low: 0, high: 0 } })
   }
   if (worst > 0) bars.push({ label: 'Counted as worst', count: worst, tone: 'worst', filter: { outcome: 'worst' } })

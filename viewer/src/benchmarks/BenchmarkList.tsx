@@ -1,0 +1,96 @@
+/** Benchmarks as rows. */
+
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import type { Schema } from '../api/paths'
+import { count } from '../format'
+import type { Column } from '../parts/column'
+import { VirtualTable } from '../parts/VirtualTable'
+import { When } from '../parts/When'
+import { useNarrow } from '../run/useNarrow'
+import styles from './BenchmarkList.module.css'
+import { BestScore } from './BestScore'
+
+type Benchmark = Schema<'BenchmarkSummary'>
+
+interface BenchmarkListProps {
+  items: readonly Benchmark[]
+  waiting: boolean
+  onMore: () => void
+}
+
+export function BenchmarkList({ items, waiting, onMore }: BenchmarkListProps) {
+  const navigate = useNavigate()
+  const narrow = useNarrow()
+  const columns = useMemo(() => (narrow ? NARROW : COLUMNS), [narrow])
+  return (
+    <VirtualTable
+      label="Benchmarks"
+      columns={columns}
+      count={waiting ? 6 : items.length}
+      getRow={(index) => items[index]}
+      rowKey={({ id }) => id}
+      rowHeight={narrow ? 92 : 64}
+      maxHeight="calc(100dvh - 13rem)"
+      onOpen={({ id }) => void navigate({ to: '/benchmarks/$benchmarkId', params: { benchmarkId: id } })}
+      onMore={onMore}
+      shortcuts
+    />
+  )
+}
+
+function Name({ benchmark: { id, title, description } }: { benchmark: Benchmark }) {
+  return (
+    <span className={styles.lines} title={description.slice(0, 1_000)}>
+      <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: id }} className={styles.name}>
+        <bdi>{title || id}</bdi>
+      </Link>
+      <span className={styles.second}>
+        <bdi>{description.slice(0, 300) || id}</bdi>
+      </span>
+    </span>
+  )
+}
+
+function versionWords({ version, versions }: Benchmark): string {
+  return versions > 1 ? `${version} +${count(versions - 1)}` : version
+}
+
+const COLUMNS: Column<Benchmark>[] = [
+  { key: 'name', header: 'Benchmark', width: 220, grow: 2, render: (benchmark) => <Name benchmark={benchmark} /> },
+  { key: 'kind', header: 'Kind', width: 110, priority: 5, render: ({ kind }) => kind },
+  {
+    key: 'version',
+    header: 'Version',
+    width: 90,
+    priority: 6,
+    render: (benchmark) => (
+      <span title={`${count(benchmark.versions)} different contents`}>{versionWords(benchmark)}</span>
+    ),
+  },
+  { key: 'runs', header: 'Runs', width: 70, align: 'end', priority: 3, render: ({ runs }) => count(runs) },
+  { key: 'models', header: 'Models', width: 70, align: 'end', priority: 4, render: ({ models }) => count(models) },
+  {
+    key: 'best',
+    header: 'Best score, from floor to ceiling',
+    width: 300,
+    grow: 1,
+    render: (benchmark) => <BestScore benchmark={benchmark} />,
+  },
+  { key: 'last', header: 'Last run', width: 124, priority: 2, render: ({ last_run_at }) => <When at={last_run_at} /> },
+]
+
+const NARROW: Column<Benchmark>[] = [
+  {
+    key: 'name',
+    header: 'Benchmark',
+    width: 200,
+    grow: 1,
+    render: (benchmark) => (
+      <span className={styles.lines}>
+        <Name benchmark={benchmark} />
+        <BestScore benchmark={benchmark} />
+      </span>
+    ),
+  },
+]

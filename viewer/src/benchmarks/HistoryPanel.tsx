@@ -1,0 +1,46 @@
+/** The history of a benchmark: every finished run over time, one model followed. */
+
+import { useNavigate } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import type { Schema } from '../api/paths'
+import { count } from '../format'
+import { Panel } from '../parts/Panel'
+import { Select } from '../parts/Select'
+import { modelWords } from '../runs/model'
+import { HistoryChart } from './HistoryChart'
+import { historyLines } from './history'
+
+interface HistoryPanelProps {
+  benchmark: Schema<'BenchmarkDetail'>
+  model: string | undefined
+  onModel: (model: string | undefined) => void
+}
+
+export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
+  const navigate = useNavigate()
+  const lines = useMemo(() => historyLines(benchmark.history), [benchmark.history])
+  if (lines.length === 0) return null
+  const followed = lines.find((line) => line.model === model) ?? (model === undefined ? lines[0] : undefined)
+  const models = [...new Set(lines.map((line) => line.model))]
+  return (
+    <Panel
+      title="History"
+      note={`${count(benchmark.history.length)} finished runs`}
+      actions={
+        <Select
+          label="Follow"
+          options={models.map((value) => ({ value, label: modelWords(value).name }))}
+          value={followed?.model ?? ''}
+          onChange={(value) => onModel(value === lines[0]?.model ? undefined : value)}
+        />
+      }
+    >
+      <HistoryChart
+        metric={benchmark.metric ?? 'score'}
+        lines={lines}
+        followed={followed?.key}
+        onOpen={(runId) => void navigate({ to: '/runs/$runId', params: { runId } })}
+      />
+    </Panel>
+  )
+}
