@@ -15,6 +15,7 @@ from mesocosm.core.score import MetricResult, Score
 from mesocosm.platform.cache import Cache
 from mesocosm.platform.documents.comparison import Comparison
 from mesocosm.store import SqlStore, open_store
+from mesocosm.store.standings import Standings
 
 if TYPE_CHECKING:
     from tests.platform.conftest import ApiClient, OpenClient, Records
@@ -199,10 +200,20 @@ async def test_what_cannot_be_compared_is_told(
     assert told in answer.json()["detail"]
 
 
-async def test_a_comparison_of_finished_runs_is_computed_once(api: "ApiClient", play: Play, shelf: SqlStore) -> None:
+async def test_scores_of_one_name_are_those_among_all(play: Play, shelf: SqlStore, records: "Records") -> None:
+    name = "solved"
+    run = await play([1.0, None], [0.0])
+    other = records.episode(run, index=9, scores=(Score("length", 3.0), Score(name, 1.0), Score("worst", worst=True)))
+    await records.write(shelf, run, [other])
+    every = list(shelf.score_rows(run.id))
+    assert list(Standings.of(shelf).score_rows(run.id, name)) == [row for row in every if row.name == name]
+    assert {row.name for row in every} == {"length", name, "worst"}
+
+
+async def test_a_comparison_of_finished_runs_is_computed_once(api: "ApiClient", play: Play) -> None:
     a, b = await play(*passes(5)), await play(*passes(15))
     first = compared(api, a.id, b.id)
-    with patch.object(type(shelf), "score_rows", side_effect=AssertionError("read again")):
+    with patch.object(Standings, "score_rows", side_effect=AssertionError("read again")):
         assert compared(api, a.id, b.id) == first
         assert compared(api, a.id, b.id, metric="") == first
 

@@ -1,6 +1,6 @@
 """Runs against each other: by benchmark, each with the first of its kind, from nothing but what the store holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -32,6 +32,10 @@ class Results(Protocol):
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run."""
         ...
+
+
+Rows = Callable[[str, str], Iterator[ScoreRow]]
+"""Yields the scores of a run (its id) that have one name, and may yield others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,10 @@ def compare(results: Results, run_ids: Sequence[str], metric: str = "", *, level
     says so. Every row of scores is read once. Raises UsageError for a wrong number of runs or one given twice,
     UnknownName for a run or a metric that does not exist.
     """
-    return compare_runs(results, chosen(results, run_ids), metric, level=level)
+    return compare_runs(lambda run_id, _: results.score_rows(run_id), chosen(results, run_ids), metric, level=level)
 
 
-def compare_runs(results: Results, runs: Sequence[Run], metric: str = "", *, level: float = 0.95) -> Comparison:
+def compare_runs(rows: Rows, runs: Sequence[Run], metric: str = "", *, level: float = 0.95) -> Comparison:
     """Compare runs that `chosen` returned, as `compare` does."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -89,7 +93,7 @@ def compare_runs(results: Results, runs: Sequence[Run], metric: str = "", *, lev
     if metric and metric not in known:
         names = ", ".join(sorted(known)) or "none"
         raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}")
-    found = tuple(_group(results, members, metric, level) for members in groups.values())
+    found = tuple(_group(rows, members, metric, level) for members in groups.values())
     return Comparison(tuple(runs), differences(runs), found)
 
 
@@ -128,7 +132,7 @@ def _common(runs: Sequence[Run]) -> dict[str, Metric]:
     return {name: found for name, found in metrics_of(runs[0]).items() if all(name in other for other in others)}
 
 
-def _group(results: Results, runs: Sequence[Run], wanted: str, level: float) -> Group:
+def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float) -> Group:
     known = _common(runs)
     primary = next((found for found in known.values() if found.primary), next(iter(known.values()), None))
     metric = known.get(wanted, primary)
@@ -136,7 +140,7 @@ def _group(results: Results, runs: Sequence[Run], wanted: str, level: float) -> 
     if metric is None:
         notes = ["these runs have no metric in common"]
         return Group(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
-    pairs, notes, scores = _measured(results, runs, metric, level)
+    pairs, notes, scores = _measured(rows, runs, metric, level)
     if wanted and metric.name != wanted:
         notes.insert(0, f"there is no metric {wanted} here, so this is {metric.name}")
     if not same_content:
@@ -152,18 +156,18 @@ Scores = tuple[MetricResult | None, ...]
 
 
 def _measured(
-    results: Results, runs: Sequence[Run], metric: Metric, level: float
+    rows: Rows, runs: Sequence[Run], metric: Metric, level: float
 ) -> tuple[tuple[Pair, ...], list[str], Scores]:
     notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
-    scores = tuple(_score(results, run, metric) for run in runs)
+    scores = tuple(_score(rows, run, metric) for run in runs)
     if len(runs) == 1:
         return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores
     tasks = Tasks()
-    base = read_sample(results.score_rows(runs[0].id), metric, tasks)
+    base = read_sample(rows(runs[0].id, metric.score), metric, tasks)
     pairs: list[Pair] = []
     assumed = {base.worst}
     for run in runs[1:]:
-        other = read_sample(results.score_rows(run.id), metric, tasks)
+        other = read_sample(rows(run.id, metric.score), metric, tasks)
         assumed.add(other.worst)
         try:
             found = contrast(base, other, tasks, higher_is_better=metric.higher_is_better, level=level)
@@ -203,10 +207,10 @@ def _reason(a: Sample, b: Sample, error: ValueError) -> str:
     return f"the {'second' if a.scored else 'first'} has no scored task"
 
 
-def _score(results: Results, run: Run, metric: Metric) -> MetricResult | None:
+def _score(rows: Rows, run: Run, metric: Metric) -> MetricResult | None:
     """Return the stored result; of a run that is still going on, and has none, what its episodes give so far."""
     if going_on(run):
-        return measure([metric], results.score_rows(run.id), run.counts.planned)[0]
+        return measure([metric], rows(run.id, metric.score), run.counts.planned)[0]
     return next((result for result in run.metrics if result.name == metric.name), None)
 
 

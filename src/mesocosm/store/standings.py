@@ -1,6 +1,6 @@
 """Where runs stand: what was played of some tasks, and the lines of a benchmark's runs."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self, cast
@@ -9,11 +9,12 @@ import msgspec
 from sqlalchemy import Connection, func, select
 
 from mesocosm.core.episode import FINISHED
+from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import MetricResult
 from mesocosm.store.part import Part
-from mesocosm.store.rows import SUMMARY, run_from
-from mesocosm.store.schema import benchmarks, episodes, run_lines, runs
+from mesocosm.store.rows import SUMMARY, plain, run_from
+from mesocosm.store.schema import benchmarks, episodes, run_lines, runs, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
@@ -74,7 +75,8 @@ class Measured:
     metric: MetricResult | None
 
 
-# RunLine._make checks lengths in Python, which counts for a hundred thousand of them.
+# Their _make checks lengths in Python, which counts for a hundred thousand of them.
+_score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
 _line = cast("Callable[[Iterable[Any]], RunLine]", partial(tuple.__new__, RunLine))
 
 
@@ -124,6 +126,20 @@ class Standings(Part):
             return found
 
         return self._database.read(work)
+
+    def score_rows(self, run_id: str, name: str) -> Iterator[ScoreRow]:
+        """Yield the scores called `name` as the store's `score_rows` does: 2 s for a million, however many there are."""
+        named = (scores.c.episode_id == episodes.c.id) & (scores.c.name == plain(name))
+        columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
+        values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
+        wanted = (
+            select(*columns, *values)
+            .join(scores, named)
+            .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+            .order_by(episodes.c.position, episodes.c.task_digest, episodes.c.trial)
+        )
+        with self._database.once() as connection:
+            yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
 
     def contents(self) -> tuple[Content, ...]:
         """Return all contents of all benchmarks, by id, the newest first."""

@@ -33,7 +33,8 @@ def compare(
     best = _best(store, runs)
 
     def make() -> bytes:
-        document = comparison_document(compare_runs(store, runs, metric), best, Standings.of(store).played)
+        standings = Standings.of(store)
+        document = comparison_document(compare_runs(standings.score_rows, runs, metric), best, standings.played)
         return document.__pydantic_serializer__.to_json(document)
 
     if any(map(going_on, runs)):
