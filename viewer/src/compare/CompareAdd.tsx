@@ -50,12 +50,8 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
       <ul className={styles.list}>
         {offered?.map((run) => (
           <li key={run.id}>
-            <button
-              type="button"
-              className={styles.run}
-              aria-label={`Add ${runName(run)}`}
-              onClick={() => onAdd(run.id)}
-            >
+            <button type="button" className={styles.run} onClick={() => onAdd(run.id)}>
+              <span className="hidden-text">Add</span>
               <bdi className={styles.model}>{modelWords(run.model).name}</bdi>
               <bdi className={styles.name}>{runName(run)}</bdi>
               <bdi className={styles.benchmark}>{run.benchmark_title || run.benchmark}</bdi>

@@ -48,7 +48,7 @@ export function CompareBenchmark({ benchmark, labels, search, onChange }: Compar
           </ul>
         )}
         <ComparePairs benchmark={benchmark} labels={labels} />
-        <ComparePlots benchmark={benchmark} labels={labels} />
+        {benchmark.runs.length > 1 && <ComparePlots benchmark={benchmark} labels={labels} />}
         {chosen?.paired && (
           <CompareTaskView
             key={chosen.b}

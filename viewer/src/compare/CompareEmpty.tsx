@@ -7,7 +7,7 @@ export function CompareEmpty({ chosen }: { chosen: number }) {
     <section className={styles.empty} aria-labelledby="choose-runs">
       <h2 id="choose-runs">{chosen === 0 ? 'Choose two runs or more' : 'Choose one more run'}</h2>
       <p>
-        Add them above, the baseline first. In the list of runs you can also select them with <Key keys="x" /> and press{' '}
+        Add them here, the baseline first. In the list of runs you can also select them with <Key keys="x" /> and press{' '}
         <Key keys="c" />.
       </p>
       <p className="muted">

@@ -3,7 +3,7 @@ import { plural } from '../format'
 import type { Label } from './CompareLabels'
 import { CompareQuads } from './CompareQuads'
 import { isBinary, placesOf } from './CompareTasks'
-import { type Pair, scoreDomain } from './CompareVerdict'
+import { domainOf, type Pair } from './CompareVerdict'
 
 /** Two runs and the direction of the metric. */
 export interface CompareMapProps {
@@ -24,7 +24,7 @@ export function CompareMap({ pair, a, b, higherIsBetter }: CompareMapProps) {
       points={places.map(({ label, n, ...place }) => ({ ...place, weight: n, label: label || plural(n, 'task') }))}
       labelX={a.letter}
       labelY={b.letter}
-      domain={scoreDomain(places.flatMap(({ x, y }) => [x, y]))}
+      domain={domainOf(places.flatMap(({ x, y }) => [x, y]))}
       diagonal
     />
   )

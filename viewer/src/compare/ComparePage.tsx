@@ -47,8 +47,13 @@ export function ComparePage() {
         )
       }
     >
-      <CompareRuns search={search} onChange={change} runs={isPlaceholderData ? undefined : comparison?.runs} />
       {!enough && <CompareEmpty chosen={ids.length} />}
+      <CompareRuns
+        search={search}
+        onChange={change}
+        runs={isPlaceholderData ? undefined : comparison?.runs}
+        waiting={enough && !error}
+      />
       {enough && error && (
         <Failure error={error} title="These runs could not be compared" onRetry={() => void refetch()} />
       )}

@@ -16,9 +16,10 @@ export function ComparePairs({
 }) {
   const { runs, scores, pairs } = benchmark
   const several = pairs.length > 1
+  const label = `Scores and differences, ${benchmark.benchmark_title || benchmark.benchmark}`
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Scores and differences" tabIndex={0}>
+    <section className={styles.scroll} aria-label={label} tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
@@ -51,7 +52,7 @@ export function ComparePairs({
                 <td className={styles.wide}>
                   <Score metric={scores[index]} />
                 </td>
-                <PairCells pair={pair} baseline={index === 0} />
+                <PairCells pair={pair} baseline={index === 0 && pairs.length > 0} />
               </tr>
             )
           })}
@@ -66,7 +67,7 @@ function PairCells({ pair, baseline }: { pair: Pair | undefined; baseline: boole
     return (
       <>
         <td data-numeric className="muted" colSpan={3} />
-        <td className="muted">{baseline ? 'baseline' : 'not compared'}</td>
+        <td className="muted">{baseline ? 'baseline' : 'nothing to compare with'}</td>
       </>
     )
   }

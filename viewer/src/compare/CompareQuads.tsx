@@ -21,7 +21,9 @@ export function CompareQuads({ pair, a, b }: { pair: Pair; a: Label; b: Label })
         <caption className="hidden-text">Tasks passed and failed by both runs</caption>
         <thead>
           <tr>
-            <td hidden />
+            <th scope="col">
+              <span className="hidden-text">Outcome</span>
+            </th>
             <th scope="col">{letter(b)} failed</th>
             <th scope="col">{letter(b)} passed</th>
           </tr>

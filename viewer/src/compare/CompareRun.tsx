@@ -14,17 +14,19 @@ export interface CompareRunProps {
   id: string
   index: number
   run: Schema<'RunSummary'> | undefined
+  /** The comparison, which tells of it, is on its way. */
+  waiting: boolean
   onBaseline: () => void
   onRemove: () => void
 }
 
 /** A compared run: who it is, whether it is the baseline, how to take it away. */
-export function CompareRun({ id, index, run, onBaseline, onRemove }: CompareRunProps) {
+export function CompareRun({ id, index, run, waiting, onBaseline, onRemove }: CompareRunProps) {
   const called = run ? runName(run) : shortId(id)
   return (
     <div className={styles.run}>
       <CompareLetter letter={letterOf(index)} colour={`var(--series-${(index % 8) + 1})`} />
-      {run ? <Words run={run} baseline={index === 0} /> : <Unknown id={id} />}
+      {run ? <Words run={run} baseline={index === 0} /> : waiting ? <Waiting /> : <Alone id={id} />}
       <span className={styles.buttons}>
         {index > 0 && <IconButton icon="star" size="sm" label={`Make ${called} the baseline`} onClick={onBaseline} />}
         <IconButton icon="close" size="sm" label={`Remove ${called}`} onClick={onRemove} />
@@ -48,7 +50,7 @@ function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean
 }
 
 /** A run of which the comparison does not tell: it stands alone, or the comparison failed. */
-function Unknown({ id }: { id: string }) {
+function Alone({ id }: { id: string }) {
   const { data, error } = useDocument('/v1/runs/{run_id}', { params: { run_id: id } })
   if (data) return <Words run={data} baseline={false} />
   if (error) {
@@ -59,6 +61,10 @@ function Unknown({ id }: { id: string }) {
       </span>
     )
   }
+  return <Waiting />
+}
+
+function Waiting() {
   return (
     <span className={styles.words}>
       <Skeleton width="9rem" />

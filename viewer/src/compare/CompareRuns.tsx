@@ -13,10 +13,12 @@ export interface CompareRunsProps {
   onChange: (search: CompareSearch) => void
   /** The runs as the comparison has them, in the order of the address. */
   runs: readonly Schema<'RunSummary'>[] | undefined
+  /** Whether that is on its way. */
+  waiting: boolean
 }
 
 /** The chosen runs, and a way to choose more. */
-export function CompareRuns({ search, onChange, runs }: CompareRunsProps) {
+export function CompareRuns({ search, onChange, runs, waiting }: CompareRunsProps) {
   const ids = search.run ?? []
   const [adding, setAdding] = useState(false)
   const open = adding || ids.length < 2
@@ -29,6 +31,7 @@ export function CompareRuns({ search, onChange, runs }: CompareRunsProps) {
               id={id}
               index={index}
               run={runs?.[index]}
+              waiting={waiting}
               onBaseline={() => onChange(withBaseline(search, id))}
               onRemove={() => onChange(withoutRun(search, id))}
             />

@@ -69,12 +69,12 @@ function taskColumns(a: Label, b: Label): Column<TaskPair>[] {
     {
       key: 'task',
       header: 'Task',
-      width: 110,
+      width: 88,
       grow: 1,
       render: ({ task_id }) => <bdi title={task_id.slice(0, 1_000)}>{task_id.slice(0, 200)}</bdi>,
     },
-    { key: 'a', header: a.letter, title: a.name, width: 64, align: 'end', render: (task) => <Num value={task.a} /> },
-    { key: 'b', header: b.letter, title: b.name, width: 64, align: 'end', render: (task) => <Num value={task.b} /> },
+    { key: 'a', header: a.letter, title: a.name, width: 58, align: 'end', render: (task) => <Num value={task.a} /> },
+    { key: 'b', header: b.letter, title: b.name, width: 58, align: 'end', render: (task) => <Num value={task.b} /> },
     {
       key: 'delta',
       header: 'Δ',
@@ -83,8 +83,13 @@ function taskColumns(a: Label, b: Label): Column<TaskPair>[] {
       priority: 2,
       render: (task) => <Num value={deltaOf(task)} form={signed} />,
     },
-    { key: 'episodes', header: 'Episodes', width: 64, render: (task) => <Episodes task={task} a={a} b={b} /> },
-    { key: 'both', header: 'Side by side', width: 96, priority: 1, render: (task) => <Both task={task} /> },
+    {
+      key: 'episodes',
+      header: 'Episodes',
+      title: 'One episode of each run, and both side by side',
+      width: 116,
+      render: (task) => <Episodes task={task} a={a} b={b} />,
+    },
   ]
 }
 
@@ -113,15 +118,11 @@ function Episodes({ task, a, b }: { task: TaskPair; a: Label; b: Label }) {
             </Link>
           ),
       )}
+      {task.episode_a !== null && task.episode_b !== null && (
+        <Link to="/compare/episodes" search={{ a: task.episode_a, b: task.episode_b }} title="Both side by side">
+          <Icon name="compare" label="Both side by side" />
+        </Link>
+      )}
     </span>
-  )
-}
-
-function Both({ task: { episode_a: a, episode_b: b } }: { task: TaskPair }) {
-  if (a === null || b === null) return null
-  return (
-    <Link to="/compare/episodes" search={{ a, b }}>
-      <Icon name="compare" label="Both episodes side by side" /> both
-    </Link>
   )
 }

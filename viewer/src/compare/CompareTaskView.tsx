@@ -23,7 +23,7 @@ export function CompareTaskView({ benchmark, pair, labels, search, onChange }: C
   if (a === undefined || b === undefined) return null
   const looks = {
     a: { label: `${a.letter} better`, colour: a.colour },
-    same: { label: 'same', colour: 'var(--line-strong)' },
+    same: { label: 'same', colour: 'color-mix(in srgb, var(--line-strong) 45%, var(--surface))' },
     b: { label: `${b.letter} better`, colour: b.colour },
   }
   const only = onlyWords(pair, a.letter, b.letter)
