@@ -128,7 +128,7 @@ class Standings(Part):
         return self._database.read(work)
 
     def score_rows(self, run_id: str, name: str) -> Iterator[ScoreRow]:
-        """Yield the scores called `name` as the store's `score_rows` does: 2 s for a million, however many there are."""
+        """Yield the scores called `name`, as the store's `score_rows` yields all: 2 s for a million episodes."""
         named = (scores.c.episode_id == episodes.c.id) & (scores.c.name == plain(name))
         columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
         values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
