@@ -34,7 +34,6 @@ from mesocosm.store import SqlStore, open_store
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADDRESS = "http://127.0.0.1:8877"
 METRICS = {"metrics": [{"name": "solved", "score": "solved", "aggregation": "mean", "primary": True}]}
-SCRIPT = "<script>alert(1)</script>"
 
 
 def record(results: Path, example: str, model: str, episodes: int) -> None:
@@ -167,6 +166,15 @@ def served(store: SqlStore) -> Iterator[Running]:
     """A server of the recorded runs."""
     with running(store) as opened:
         yield opened
+
+
+Serve = Callable[..., contextlib.AbstractContextManager[Running]]
+
+
+@pytest.fixture
+def serve() -> Serve:
+    """Return what serves a store while a block runs."""
+    return running
 
 
 class Records:

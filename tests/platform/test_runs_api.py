@@ -214,6 +214,15 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS)
+async def test_a_run_tells_all_of_its_spec(
+    writer: "ApiClient", changing: SqlStore, records: "Records", spec: RunSpec
+) -> None:
+    run = await records.write(changing, records.run(spec=spec), [])
+    detail = RunDetail.model_validate_json(writer.get(f"/v1/runs/{run.id}").content)
+    assert msgspec.convert(detail.spec, RunSpec) == spec
+
+
+@pytest.mark.parametrize("spec", SPECS)
 def test_the_command_that_repeats_a_run_says_the_same_spec(spec: RunSpec) -> None:
     command = repeat_command(spec)
     assert command is not None

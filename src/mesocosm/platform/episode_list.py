@@ -25,7 +25,8 @@ def episode_page(store: SqlStore, run: Run, query: EpisodeQuery) -> EpisodePage:
     else:
         page = store.list_episodes(run.id, wanted, episode_sort(query), query.cursor, query.limit)
         found, cursor = page.items, page.cursor
-    total, exact = _count(store, run, wanted)
+    whole = query.at is None and query.cursor is None and cursor is None
+    total, exact = (len(found), True) if whole else _count(store, run, wanted)
     items = [episode_summary(episode, name) for episode in found]
     return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
 

@@ -18,7 +18,7 @@ from mesocosm.platform.documents.run import (
 from mesocosm.store import RunFilter, SqlStore
 
 _GOING = (RunStatus.PENDING, RunStatus.RUNNING)
-_ROUNDS = 5
+_ROUNDS = 3
 """Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
 
 _MOST_GOING = 1_000
@@ -30,7 +30,8 @@ def run_page(store: SqlStore, query: RunQuery) -> RunPage:
     sort = query.sort.replace("state", "status")
     if not _told_apart(asked):
         page = store.list_runs(wanted, cursor=query.cursor, limit=query.limit, sort=sort)
-        total, exact = store.count_runs(wanted)
+        whole = query.cursor is None and page.cursor is None
+        total, exact = (len(page.items), True) if whole else store.count_runs(wanted)
         return RunPage(items=summaries(store, page.items), cursor=page.cursor, total=total, total_exact=exact)
     found: list[Run] = []
     cursor, rounds = query.cursor, 0

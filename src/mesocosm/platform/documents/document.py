@@ -52,10 +52,10 @@ def shown(value: Any, depth: int = DEPTH) -> Any:
     """Return a JSON value that can be shown: discreet, and what is nested deeper than `depth` as its JSON text."""
     if isinstance(value, str):
         return discreet(value)
-    if not isinstance(value, dict | list):
+    if not isinstance(value, dict | list | tuple):
         return value
     if depth == 0:
         return discreet(json.dumps(value, ensure_ascii=False))
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [shown(item, depth - 1) for item in value]
     return {discreet(name): shown(item, depth - 1) for name, item in value.items()}
