@@ -146,6 +146,7 @@ FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
     (RunFilter(tags=("one",)), lambda run: "one" in run.tags),
     (RunFilter(tags=("one", "two")), lambda run: {"one", "two"} <= set(run.tags)),
     (RunFilter(tags=("100%",)), lambda run: "100%" in run.tags),
+    (RunFilter(tags=("ONE",)), lambda run: False),
     (RunFilter(tags=("%",)), lambda run: False),
     (RunFilter(tags=("a_b",)), lambda run: "a_b" in run.tags),
     (RunFilter(tags=("Ü",)), lambda run: "Ü" in run.tags),

@@ -167,8 +167,11 @@ class EpisodeLists(Part):
                 raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
             choice = self._choice(connection, row[0], filter)
             sides = [
-                _look(connection, choice, columns, stretches(columns, down=down, after=row[1:], back=back), 1).rows
-                for back in (True, False)
+                _look(connection, choice, columns, parts, 1, BUDGET / 2).rows
+                for parts in (
+                    stretches(columns, down=down, after=row[1:], back=True),
+                    stretches(columns, down=down, after=row[1:]),
+                )
             ]
             before, after = (side[0][0] if side else None for side in sides)
             return before, after
@@ -179,9 +182,16 @@ class EpisodeLists(Part):
         return choose(connection, run_id, wanted or EpisodeFilter(), postgres=self._database.postgres)
 
 
-def _look(connection: Connection, choice: Choice, columns: Columns, parts: Sequence[Stretch], limit: int) -> _Found:
+def _look(
+    connection: Connection,
+    choice: Choice,
+    columns: Columns,
+    parts: Sequence[Stretch],
+    limit: int,
+    budget_s: float | None = None,
+) -> _Found:
     """Find at most `limit` episodes that fit, in order: straight from an index, among few, or along the order."""
-    found, end = _Found([]), time.monotonic() + BUDGET
+    found, end = _Found([]), time.monotonic() + (BUDGET if budget_s is None else budget_s)
     straight = choice.everything or (choice.whole and choice.straight and columns is _PLAN)
     fits = None if straight else few(connection, choice, [episodes.c.id, *_distinct(columns)])
     if fits is not None:

@@ -187,7 +187,9 @@ class Listing(Part):
             found.append(line("created_at") >= wanted.since)
         if wanted.until is not None:
             found.append(line("created_at") < wanted.until)
-        found += [columns.tags.contains(joined([tag]), autoescape=True) for tag in wanted.tags]
+        # Not LIKE: SQLite's takes no notice of case.
+        place = func.strpos if self._database.postgres else func.instr
+        found += [place(columns.tags, joined([tag])) > 0 for tag in wanted.tags]
         words = plain(wanted.text).casefold().split()
         return found + [columns.search.contains(word, autoescape=True) for word in words]
 
