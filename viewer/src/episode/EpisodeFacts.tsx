@@ -59,7 +59,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
         <Fact label="seed">
           <span className={styles.seed}>{episode.seed ?? '–'}</span>
         </Fact>
-        <Fact label="trial">{episode.trial + 1}</Fact>
+        <Fact label="trial">{episode.trial}</Fact>
         <Fact label="started">
           <When at={episode.started_at} />
         </Fact>

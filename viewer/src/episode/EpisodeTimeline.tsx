@@ -1,4 +1,4 @@
-import { type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react'
+import { type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { count } from '../format'
 import { Empty } from '../parts/Empty'
@@ -39,7 +39,6 @@ export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }
   const filtered = useFiltered(episode.id, kinds, episode.events)
   const filtering = kinds.length > 0
   const [range, setRange] = useState({ first: 0, end: 60 })
-  const [start, setStart] = useState<number | null>(null)
   const total = filtering ? filtered.items.length : episode.events
   // Events before the first row are looked at for what changed since the last observation.
   const all = useEvents(episode.id, filtering ? 0 : total, Math.max(range.first - 60, 0), range.end)
@@ -48,27 +47,31 @@ export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }
     [filtering, filtered.items, all],
   )
 
-  const goToEvent = (seq: number) => {
-    const row = filtering ? filtered.items.findIndex((event) => event.seq >= seq) : seq
-    if (row >= 0) timeline.current?.goTo(row)
-  }
+  const [wanted, setWanted] = useState<number | null>(null)
   const goToStep = async (step: number) => {
     const seq = await firstOfStep(episode.id, step)
-    goToEvent(seq ?? Math.max(episode.events - 1, 0))
+    setWanted(seq ?? Math.max(episode.events - 1, 0))
   }
-  useImperativeHandle(ref, () => ({ goToEvent, goToStep: (step) => void goToStep(step) }))
+  useImperativeHandle(ref, () => ({ goToEvent: setWanted, goToStep: (step) => void goToStep(step) }))
 
-  const first = useRef(search.step)
+  const begin = useRef(search.step)
   useEffect(() => {
-    if (!first.current) return
-    void firstOfStep(episode.id, first.current).then((seq) => setStart(seq))
-    first.current = undefined
+    if (begin.current) void firstOfStep(episode.id, begin.current).then(setWanted)
+    begin.current = undefined
   }, [episode.id])
 
-  const { more } = filtered
+  // Among events of some kinds the place is known only once the list reaches that far.
+  const { more, done, items } = filtered
+  const reached = !filtering || done || (items.at(-1)?.seq ?? -1) >= (wanted ?? 0)
   useEffect(() => {
-    if (filtering && range.end >= total - 40) more()
-  }, [filtering, range.end, total, more])
+    if (filtering && (range.end >= total - 40 || !reached)) more()
+  }, [filtering, range.end, total, reached, more])
+  useLayoutEffect(() => {
+    if (wanted === null || !reached || total === 0) return
+    const row = filtering ? items.findIndex((event) => event.seq >= wanted) : wanted
+    timeline.current?.goTo(row < 0 ? total - 1 : row)
+    setWanted(null)
+  }, [wanted, reached, total, filtering, items])
 
   const onRange = useCallback((from: number, end: number) => setRange({ first: from, end }), [])
   const onCurrent = (row: number) => {
@@ -100,7 +103,6 @@ export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }
         ref={timeline}
         count={total}
         top={BELOW_TOOLBAR}
-        start={start}
         label="Events"
         renderRow={renderRow}
         onRange={onRange}

@@ -31,7 +31,15 @@ export function EventBody(props: EventRowProps): ReactNode {
     case 'message':
       return <MessageBody row={row} event={event} eventAt={eventAt} highlight={highlight} />
     case 'model_call':
-      return <ModelCallBody event={event} highlight={highlight} onOpen={() => onCall(event.seq)} />
+      return (
+        <ModelCallBody
+          row={row}
+          event={event}
+          eventAt={eventAt}
+          highlight={highlight}
+          onOpen={() => onCall(event.seq)}
+        />
+      )
     case 'action':
       return <ActionBody row={row} event={event} eventAt={eventAt} highlight={highlight} />
     case 'tool_call': {

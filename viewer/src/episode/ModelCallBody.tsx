@@ -7,21 +7,25 @@ import { Marked } from '../renderers/Marked'
 import { TextView } from '../renderers/TextView'
 import { ToolCallView } from '../renderers/ToolCallView'
 import { toolCallOf } from '../renderers/talk'
-import { type EventDocument, numberIn, payloadOf, spent, textIn } from './events'
+import { type EventAt, type EventDocument, numberIn, payloadOf, spent, textIn } from './events'
 import { Reasoning } from './Reasoning'
 import styles from './timeline.module.css'
 
 export interface ModelCallBodyProps {
+  row: number
   event: EventDocument
+  eventAt: EventAt
   highlight: string
   onOpen: () => void
 }
 
 /** A model's reply with what it took, and a way to the whole exchange. */
-export function ModelCallBody({ event, highlight, onOpen }: ModelCallBodyProps) {
+export function ModelCallBody(props: ModelCallBodyProps) {
+  const { event, highlight, onOpen } = props
   const payload = payloadOf(event)
   const { prompt, completion, cost } = spent(event)
-  const text = textIn(payload, 'text')
+  // A reply that is nothing but the action is told by the action, right below.
+  const text = isAction(props) ? '' : textIn(payload, 'text')
   const reasoning = textIn(payload, 'reasoning')
   const calls = Array.isArray(payload.tool_calls)
     ? payload.tool_calls.map(toolCallOf).filter((call) => call !== null)
@@ -36,7 +40,7 @@ export function ModelCallBody({ event, highlight, onOpen }: ModelCallBodyProps) 
         // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
         <ToolCallView key={index} call={call} highlight={highlight} />
       ))}
-      {!text && !reasoning && !calls.length && <p className={styles.since}>an empty reply</p>}
+      {!textIn(payload, 'text') && !reasoning && !calls.length && <p className={styles.since}>an empty reply</p>}
       <p className={styles.facts}>
         <span>
           <Marked text={textIn(payload, 'model')} />
@@ -57,4 +61,14 @@ export function ModelCallBody({ event, highlight, onOpen }: ModelCallBodyProps) 
       </p>
     </>
   )
+}
+
+function isAction({ row, event, eventAt }: ModelCallBodyProps): boolean {
+  const text = textIn(payloadOf(event), 'text').trim()
+  for (let at = row + 1; text && at <= row + 3; at++) {
+    const next = eventAt(at)
+    if (!next || next.step !== event.step) return false
+    if (next.kind === 'action') return payloadOf(next).action === text
+  }
+  return false
 }

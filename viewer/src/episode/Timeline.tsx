@@ -1,4 +1,4 @@
-import { type ReactNode, type Ref, useEffect, useImperativeHandle, useLayoutEffect, useRef } from 'react'
+import { type ReactNode, type Ref, useEffect, useImperativeHandle, useLayoutEffect } from 'react'
 import { CHUNK } from './chunks'
 import styles from './timeline.module.css'
 import { useTimeline } from './useTimeline'
@@ -12,8 +12,6 @@ export interface TimelineProps {
   count: number
   /** Height of what covers the top of the window, in pixels. */
   top: number
-  /** Row to begin at. */
-  start?: number | null
   label: string
   renderRow: (row: number) => ReactNode
   /** Told when other rows come near the window, and which one is at its top. */
@@ -22,20 +20,13 @@ export interface TimelineProps {
 }
 
 /** A list of any number of rows of any height, of which only those near the window are drawn. */
-export function Timeline({ ref, count, top, start, label, renderRow, onRange, onCurrent }: TimelineProps) {
+export function Timeline({ ref, count, top, label, renderRow, onRange, onCurrent }: TimelineProps) {
   const { list, firstChunk, endChunk, before, after, current, goTo } = useTimeline(count, top)
   const first = firstChunk * CHUNK
   const end = Math.min(endChunk * CHUNK, count)
   useImperativeHandle(ref, () => ({ goTo }), [goTo])
   useLayoutEffect(() => onRange(first, end), [first, end, onRange])
   useEffect(() => onCurrent?.(current), [current, onCurrent])
-
-  const begun = useRef<number | null>(null)
-  useLayoutEffect(() => {
-    if (start == null || !count || begun.current === start) return
-    begun.current = start
-    goTo(start)
-  }, [start, count, goTo])
 
   const chunks: ReactNode[] = []
   for (let chunk = firstChunk; chunk < endChunk; chunk++) {

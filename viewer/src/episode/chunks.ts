@@ -1,7 +1,7 @@
 /** Places of the rows of a very long list whose heights are known only once they were drawn. */
 
 /** Rows that are drawn and measured together. */
-export const CHUNK = 20
+export const CHUNK = 8
 
 /** Browsers end an element somewhere above 17 million pixels. */
 const TALLEST = 15_000_000
@@ -14,7 +14,7 @@ export class Heights {
 
   constructor(
     readonly count: number,
-    private readonly guess = 1_200,
+    private readonly guess = 600,
   ) {}
 
   /** Return a list of another length that keeps what was measured. */

@@ -22,11 +22,11 @@ interface Anchor {
   pinned: boolean
 }
 
-const AHEAD = 1_200
+const AHEAD = 800
 const ROW = 'data-row'
 
 /**
- * Draw a list of `count` rows of unknown heights in the page's own scrolling. Rows carry `data-row`, chunks of 20 rows
+ * Draw a list of `count` rows of unknown heights in the page's own scrolling. Rows carry `data-row`, chunks of a few rows
  * `data-chunk`. What the reader looks at stays where it is while heights around it become known.
  */
 export function useTimeline(count: number, top: number): TimelineWindow {
@@ -36,7 +36,7 @@ export function useTimeline(count: number, top: number): TimelineWindow {
   const chunks = Math.ceil(count / CHUNK)
   const heights = useRef(new Heights(chunks))
   if (heights.current.count !== chunks) heights.current = heights.current.resized(chunks)
-  const [range, setRange] = useState({ first: 0, end: Math.min(chunks, 3), version: 0 })
+  const [range, setRange] = useState({ first: 0, end: Math.min(chunks, 6), version: 0 })
   const [current, setCurrent] = useState(0)
 
   const look = useCallback(
@@ -59,7 +59,7 @@ export function useTimeline(count: number, top: number): TimelineWindow {
     const element = list.current
     const wanted = anchor.current
     if (!element || !wanted) return
-    const row = element.querySelector(`[${ROW}="${wanted.row}"]`)
+    const row = rowElement(element, wanted.row)
     if (row) {
       const away = row.getBoundingClientRect().top - wanted.top
       if (Math.abs(away) > 0.5) window.scrollBy({ top: away, behavior: 'instant' })
@@ -73,18 +73,20 @@ export function useTimeline(count: number, top: number): TimelineWindow {
 
   const hold = useCallback(() => {
     const row = rowAt(list.current, top)
-    if (row) anchor.current = { row: row.row, top: row.top, pinned: false }
+    if (!row) return
+    anchor.current = { row: row.row, top: row.top, pinned: false }
+    setCurrent(row.row)
   }, [top])
 
   useEffect(() => {
     let frame = 0
     const onScroll = () => {
       const own = Math.abs(window.scrollY - expected.current) < 2
-      if (!own) hold()
+      if (!own) anchor.current = null
       frame ||= requestAnimationFrame(() => {
         frame = 0
+        if (!anchor.current) hold()
         look(false)
-        setCurrent(anchor.current?.pinned ? anchor.current.row : (rowAt(list.current, top)?.row ?? 0))
       })
     }
     const onResize = () => {
@@ -99,7 +101,7 @@ export function useTimeline(count: number, top: number): TimelineWindow {
       window.removeEventListener('scroll', onScroll)
       window.removeEventListener('resize', onResize)
     }
-  }, [hold, look, settle, top])
+  }, [hold, look, settle])
 
   // Chunks are measured whenever their content changes: text unfolds, images arrive, windows are loaded.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawn chunks are others when the range is
@@ -114,13 +116,15 @@ export function useTimeline(count: number, top: number): TimelineWindow {
       }
       settle()
       if (news) look(true)
+      // After a jump to a place that was not drawn, this is the first time that there is something to hold on to.
+      if (!anchor.current?.pinned && !rowElement(element, anchor.current?.row ?? -1)) hold()
     }
     const nodes = element.querySelectorAll('[data-chunk]')
     measure(nodes)
     const observer = new ResizeObserver((entries) => measure(entries.map((entry) => entry.target)))
     for (const node of nodes) observer.observe(node)
     return () => observer.disconnect()
-  }, [range.first, range.end, chunks, settle, look])
+  }, [range.first, range.end, chunks, settle, look, hold])
 
   useLayoutEffect(settle)
 
@@ -145,6 +149,10 @@ export function useTimeline(count: number, top: number): TimelineWindow {
     current: Math.min(current, Math.max(count - 1, 0)),
     goTo,
   }
+}
+
+function rowElement(list: HTMLElement, row: number): Element | null {
+  return list.querySelector(`[${ROW}="${row}"]`)
 }
 
 /** Return the first row whose lower edge is below the line `top`. */

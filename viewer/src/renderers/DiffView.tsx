@@ -31,8 +31,8 @@ export function DiffView({ diff, before, after }: DiffViewProps) {
             {lines.slice(0, shown).map((line, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
               <tr key={index} className={styles[line.kind]}>
-                <td className={styles.place}>{line.before || ''}</td>
-                <td className={styles.place}>{line.after || ''}</td>
+                <td className={styles.number}>{line.before || ''}</td>
+                <td className={styles.number}>{line.after || ''}</td>
                 <td className={styles.sign}>{SIGNS[line.kind]}</td>
                 <td className={styles.text}>{words(line)}</td>
               </tr>

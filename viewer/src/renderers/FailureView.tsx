@@ -31,12 +31,21 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
         {meaning} {failure.valid !== undefined && verdict(failure.valid)}
       </p>
       {children && <div className={styles.actions}>{children}</div>}
-      {failure.detail && <Evidence title="What the other side said" text={failure.detail} highlight={highlight} open />}
+      {failure.detail && (
+        <Evidence
+          title="What the other side said"
+          text={failure.detail}
+          highlight={highlight}
+          keep={endOf(failure.detail)}
+          open
+        />
+      )}
       {failure.stderr && (
         <Evidence
           title="Last lines of its error output"
           text={failure.stderr}
           highlight={highlight}
+          keep="tail"
           open={!failure.detail}
         />
       )}
@@ -44,16 +53,23 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
   )
 }
 
+/** A traceback says what happened in its last line, anything else in its first. */
+function endOf(detail: string): 'head' | 'tail' {
+  return detail.includes('Traceback (most recent') ? 'tail' : 'head'
+}
+
 function Evidence({
   title,
   text,
   highlight,
   open,
+  keep,
 }: {
   title: string
   text: string
   highlight?: string
   open: boolean
+  keep: 'head' | 'tail'
 }) {
   return (
     <details className={styles.evidence} open={open}>
@@ -61,7 +77,7 @@ function Evidence({
         <Marked text={title} />
       </summary>
       <div className={styles.output}>
-        <TextView text={text} mono highlight={highlight} lines={12} />
+        <TextView text={text} mono highlight={highlight} lines={14} keep={keep} />
       </div>
     </details>
   )

@@ -49,7 +49,7 @@ export function JsonRow({ id, row, active, highlight, onFlip, onChoose }: JsonRo
       ) : (
         <JsonValue value={row.value} highlight={highlight} />
       )}
-      {active && row.kind !== 'group' && (
+      {row.kind !== 'group' && (
         <span className={styles.tools}>
           {row.path.length > 0 && <CopyButton text={() => pathText(row.path)} label="Copy path" />}
           <CopyButton text={() => textOf(row.value)} label="Copy value" />

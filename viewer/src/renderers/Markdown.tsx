@@ -163,6 +163,7 @@ function link(token: Tokens.Link, key: number, highlight: string): ReactNode {
   return (
     <span key={key}>
       {!same && inlines(token.tokens, highlight)}
+      {!same && ' '}
       <Address text="" address={token.href} kind="link" />
     </span>
   )

@@ -3,7 +3,7 @@ import { bytes, count } from '../format'
 import { AnsiText } from './AnsiText'
 import { hasColours } from './ansi'
 import { LongText } from './LongText'
-import { countLines, head } from './lines'
+import { countLines, head, tail } from './lines'
 import { Marked } from './Marked'
 import styles from './text.module.css'
 
@@ -16,20 +16,29 @@ export interface TextViewProps {
   open?: boolean
   /** Lines that are shown before it is folded. */
   lines?: number
+  /** What to show of folded text: its beginning, or its end for what a program wrote last. */
+  keep?: 'head' | 'tail'
 }
 
 const SHOWN_IN_FLOW = 20_000
 
 /** Text as it was written: folded when long, in a window of its own when very long. */
-export function TextView({ text, mono = false, highlight = '', open = false, lines = 16 }: TextViewProps) {
+export function TextView({
+  text,
+  mono = false,
+  highlight = '',
+  open = false,
+  lines = 16,
+  keep = 'head',
+}: TextViewProps) {
   const [unfolded, setUnfolded] = useState(open)
   const [colours, setColours] = useState(true)
   const inColour = useMemo(() => hasColours(text), [text])
-  const beginning = useMemo(() => head(text, lines, 100 * lines), [text, lines])
-  const long = beginning.length < text.trimEnd().length
+  const part = useMemo(() => (keep === 'head' ? head : tail)(text, lines, 100 * lines), [text, lines, keep])
+  const long = part.length < text.trimEnd().length
   const total = useMemo(() => (long ? countLines(text) : 0), [long, text])
   if (text === '') return <p className={styles.empty}>empty text</p>
-  const shown = unfolded || !long ? text : beginning
+  const shown = unfolded || !long ? text : part
   const className = mono ? `${styles.text} ${styles.mono}` : styles.text
   return (
     <div className={styles.box}>

@@ -66,6 +66,15 @@ export function head(text: string, lines: number, characters: number): string {
   return text.slice(0, stop < text.length && isHigh(text.charCodeAt(stop - 1)) ? stop - 1 : stop)
 }
 
+/** Return an end of the text with at most `lines` lines and `characters` characters. */
+export function tail(text: string, lines: number, characters: number): string {
+  const trimmed = text.trimEnd()
+  let start = trimmed.length
+  for (let n = 0; n < lines && start >= 0; n++) start = start > 0 ? trimmed.lastIndexOf('\n', start - 1) : -1
+  const from = Math.max(start + 1, trimmed.length - characters)
+  return trimmed.slice(from > 0 && isHigh(trimmed.charCodeAt(from - 1)) ? from + 1 : from)
+}
+
 function isHigh(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }

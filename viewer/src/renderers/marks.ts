@@ -26,6 +26,12 @@ const NAMES: Record<number, [short: string, name: string]> = {
   65279: ['BOM', 'byte order mark'],
 }
 
+/** Names of U+0000 to U+001F and of U+007F. The signs of U+2400 and on are in few fonts. */
+const CONTROLS =
+  'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US DEL'.split(
+    ' ',
+  )
+
 // Written as escapes so that no reader of this file meets the characters themselves.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
@@ -71,8 +77,8 @@ export function cut(text: string, length: number): string {
 
 function sign(code: number): Piece {
   if (code >= 0xd800 && code <= 0xdfff) return { text: '\ufffd', mark: `${point(code)} half of a surrogate pair` }
-  if (code < 0x20) return { text: String.fromCharCode(0x2400 + code), mark: `${point(code)} control character` }
-  if (code === 0x7f) return { text: '\u2421', mark: `${point(code)} delete` }
+  const control = CONTROLS[code === 0x7f ? 0x20 : code]
+  if (control) return { text: `⟪${control}⟫`, mark: `${point(code)} control character` }
   const known = NAMES[code]
   if (known) return { text: `⟪${known[0]}⟫`, mark: `${point(code)} ${known[1]}` }
   return { text: `⟪${point(code).slice(2)}⟫`, mark: `${point(code)} control character` }

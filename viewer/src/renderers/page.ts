@@ -40,7 +40,9 @@ const MOST = 50_000
  * and policy would stop each of them as well. Returns how many things were left out.
  */
 export function fillPage(page: Document, html: string): number {
-  const parsed = new DOMParser().parseFromString(html, 'text/html')
+  // The page's own parser goes by the page's policy, which allows inline styles; handlers are taken out before it sees them.
+  const parser = page.defaultView ? new (page.defaultView as unknown as typeof globalThis).DOMParser() : new DOMParser()
+  const parsed = parser.parseFromString(withoutHandlers(html), 'text/html')
   const count = { made: 0, dropped: 0 }
   page.body.replaceChildren()
   for (const style of page.head.querySelectorAll('style')) style.remove()
@@ -51,6 +53,11 @@ export function fillPage(page: Document, html: string): number {
   attributes(page.body, parsed.body, count)
   page.body.append(...copies(page, parsed.body.childNodes, count))
   return count.dropped
+}
+
+/** What the browser would complain about on its console, although it would not run it. */
+function withoutHandlers(html: string): string {
+  return html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s"'/])on[a-z]+\s*=/gi, '$1data-left-out='))
 }
 
 interface Count {
@@ -93,7 +100,14 @@ function attributes(copy: Element, element: Element, count: Count): void {
     const lower = name.toLowerCase()
     const inner = lower === 'href' && value.startsWith('#')
     const image = lower === 'src' && /^data:image\/(png|jpeg|gif|webp)[;,]/i.test(value)
-    if (lower.startsWith('on') || lower === 'srcdoc' || lower === 'target' || lower === 'autofocus') count.dropped += 1
+    if (
+      lower.startsWith('on') ||
+      lower === 'data-left-out' ||
+      lower === 'srcdoc' ||
+      lower === 'target' ||
+      lower === 'autofocus'
+    )
+      count.dropped += 1
     else if (ADDRESSES.has(lower) && !inner && !image) {
       count.dropped += 1
       if (lower === 'href' || lower === 'src') copy.setAttribute('title', value)
