@@ -25,7 +25,7 @@ TREE: dict[str, tuple[str, str]] = {
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
-    "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing."),
+    "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"

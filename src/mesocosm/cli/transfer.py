@@ -2,32 +2,74 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mesocosm.cli.main import Command, options, plural
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
 
 
 @click.command(cls=Command)
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Bundle to write, usually NAME.zip.")
-def export(run_ids: tuple[str, ...], output: str) -> None:
-    """Write runs with everything recorded of them into one bundle; `mesocosm import` takes it in again."""
-    from mesocosm.cli.render import emit
+@click.option("-o", "--output", metavar="FILE", help="Bundle to write, usually NAME.zip.")
+@click.option("--site", metavar="DIR", help="Directory to write a static site to.")
+def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> None:
+    """Write runs with everything recorded of them into one bundle, or into a site that any web server can hand out.
+
+    `mesocosm import` takes a bundle in again. A site is the viewer with the chosen runs and nothing else: it needs no
+    server process, works below any address (GitHub Pages too), and names no paths of this machine.
+
+    \b
+    mesocosm export last -o run.zip
+    mesocosm export 01a1f2 01a1f3 --site public
+    """
     from mesocosm.cli.run import results
     from mesocosm.cli.session import find_run
+
+    if (output is None) == (site is None):
+        raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
+    store = results()
+    found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
+    if site is not None:
+        _export_site(store, found, Path(site))
+    elif output is not None:
+        _export_bundle(store, found, output)
+
+
+def _export_bundle(store: "SqlStore", found: list[str], output: str) -> None:
+    from mesocosm.cli.render import emit
     from mesocosm.interop.bundle import write_bundle
     from mesocosm.interop.files import replacing
 
-    store = results()
-    found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
     with replacing(Path(output)) as file:
         write_bundle(file, store, found)
     if options().json:
         emit({"output": output, "runs": found})
     else:
         click.echo(f"Wrote {output} ({plural(len(found), 'run')}, {Path(output).stat().st_size:,} bytes)")
+
+
+def _export_site(store: "SqlStore", found: list[str], site: Path) -> None:
+    import shlex
+
+    from mesocosm.cli.render import emit
+    from mesocosm.platform.site import write_site
+
+    written = write_site(store, [store.get_run(run_id) for run_id in found], site)
+    if options().json:
+        emit({"site": str(site), "runs": found, "files": written.files, "bytes": written.size})
+        return
+    contents = f"{plural(written.runs, 'run')}, {plural(written.episodes, 'episode')}"
+    click.echo(f"Wrote {site} ({contents}, {plural(written.files, 'file')}, {written.size / 1e6:,.1f} MB)")
+    click.echo("Publish it by copying it to any web server. To look at it here:")
+    click.echo(
+        f"  {shlex.join(['python3', '-m', 'http.server', '--bind', '127.0.0.1', '--directory', str(site), '8000'])}"
+    )
+    click.echo("  http://127.0.0.1:8000/")
 
 
 @click.command(cls=Command)
