@@ -1,6 +1,49 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEpisode } from '../episode/useEpisode'
+import { Empty } from '../parts/Empty'
+import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
+import { Skeleton } from '../parts/Skeleton'
+import { brief } from '../renderers/marks'
+import { EpisodesView } from './episodes/EpisodesView'
+import type { CompareEpisodesSearch } from './search'
 
-/** The Episodes page. */
+/** Two episodes side by side, step by step. */
 export function CompareEpisodesPage() {
-  return <Page title="Episodes" />
+  const search: CompareEpisodesSearch = useSearch({ from: '/compare/episodes' })
+  const navigate = useNavigate({ from: '/compare/episodes' })
+  const a = useEpisode(search.a ?? '')
+  const b = useEpisode(search.b ?? '')
+  if (!search.a || !search.b) {
+    return (
+      <Page title="Two episodes">
+        <Empty title="Two episodes are needed">
+          Compare two runs first, and choose a task there: its two episodes open here side by side.
+        </Empty>
+      </Page>
+    )
+  }
+  const error = a.error ?? b.error
+  if (!a.data || !b.data) {
+    return (
+      <Page title="Two episodes">
+        {error ? <Failure error={error} title="An episode could not be read" /> : <Skeleton height="24rem" />}
+      </Page>
+    )
+  }
+  const same = a.data.task_digest === b.data.task_digest
+  return (
+    <Page
+      title={same ? `${brief(a.data.task_id, 60)} in two runs` : 'Two episodes'}
+      note={same ? undefined : 'These are episodes of different tasks: what differs may be the task and not the agent.'}
+    >
+      <EpisodesView
+        key={`${a.data.id} ${b.data.id}`}
+        a={a.data}
+        b={b.data}
+        step={search.step}
+        onStep={(step) => void navigate({ search: (now) => ({ ...now, step }), replace: true, resetScroll: false })}
+      />
+    </Page>
+  )
 }

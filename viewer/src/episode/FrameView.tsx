@@ -16,40 +16,44 @@ export function FrameView({ frame }: { frame: Frame }) {
   const scene = frame.after ?? frame.before
   const before = frame.after ? frame.before?.data : undefined
   return (
-    <div className={styles.frame}>
-      <div className={styles.scene}>
-        {scene ? (
-          <ContentView data={scene.data} type={scene.type} before={before} large />
-        ) : (
-          <p className={styles.nothing}>
-            {frame.step === 0 ? 'There is nothing to see before the first step.' : 'Nothing was observed in this step.'}
-          </p>
-        )}
-      </div>
-      <div className={styles.words}>
-        {frame.reasoning && <Reasoning text={frame.reasoning} highlight="" />}
-        {frame.tools.map((call, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
-          <ToolCallView key={index} call={call} />
-        ))}
-        {frame.actions.map(({ action, role }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: moves of one step have no other identity
-          <div key={index} className={styles.move}>
-            <span className={styles.label}>{role ? <Marked text={role} /> : 'Action'}</span>
-            <ActionView action={action} />
-          </div>
-        ))}
-        {!frame.actions.length && frame.said && <TextView text={frame.said} />}
-        {frame.step === 0 && <p className={styles.nothing}>This is how it begins.</p>}
-        <p className={styles.outcome}>
-          {frame.reward !== null && (
-            <span>
-              reward <Num value={frame.reward} form={signed} />
-            </span>
+    <div className={styles.stage}>
+      <div className={styles.frame}>
+        <div className={styles.scene}>
+          {scene ? (
+            <ContentView data={scene.data} type={scene.type} before={before} large />
+          ) : (
+            <p className={styles.nothing}>
+              {frame.step === 0
+                ? 'There is nothing to see before the first step.'
+                : 'Nothing was observed in this step.'}
+            </p>
           )}
-          {frame.over && <Badge tone="good">ended here</Badge>}
-        </p>
-        {frame.failure && <FailureView failure={frame.failure} />}
+        </div>
+        <div className={styles.words}>
+          {frame.reasoning && <Reasoning text={frame.reasoning} highlight="" />}
+          {frame.tools.map((call, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
+            <ToolCallView key={index} call={call} />
+          ))}
+          {frame.actions.map(({ action, role }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: moves of one step have no other identity
+            <div key={index} className={styles.move}>
+              <span className={styles.label}>{role ? <Marked text={role} /> : 'Action'}</span>
+              <ActionView action={action} />
+            </div>
+          ))}
+          {!frame.actions.length && frame.said && <TextView text={frame.said} />}
+          {frame.step === 0 && <p className={styles.nothing}>This is how it begins.</p>}
+          <p className={styles.outcome}>
+            {frame.reward !== null && (
+              <span>
+                reward <Num value={frame.reward} form={signed} />
+              </span>
+            )}
+            {frame.over && <Badge tone="good">ended here</Badge>}
+          </p>
+          {frame.failure && <FailureView failure={frame.failure} />}
+        </div>
       </div>
     </div>
   )

@@ -5,13 +5,8 @@ import { FRAME_KINDS, type Frame, frameOf } from './frame'
 
 const AHEAD = 3
 
-/** Read one move of an episode, and the next ones before they are asked for. */
-export function useFrame(
-  episodeId: string,
-  step: number,
-  last: number,
-  total: number,
-): { frame: Frame | null; ready: boolean } {
+/** Read one move of an episode, and the next ones before they are asked for; null while it is being read. */
+export function useFrame(episodeId: string, step: number, last: number, total: number): Frame | null {
   const cache = useQueryClient()
   const { data, isPlaceholderData } = useQuery({
     ...frameQuery(episodeId, step, total),
@@ -23,11 +18,7 @@ export function useFrame(
       void cache.prefetchQuery(frameQuery(episodeId, next, total))
     }
   }, [cache, episodeId, step, last, total])
-  const frame = useMemo(
-    () => (data && !isPlaceholderData ? frameOf(data.items, step) : null),
-    [data, isPlaceholderData, step],
-  )
-  return { frame, ready: frame !== null }
+  return useMemo(() => (data && !isPlaceholderData ? frameOf(data.items, step) : null), [data, isPlaceholderData, step])
 }
 
 function frameQuery(episodeId: string, step: number, total: number) {

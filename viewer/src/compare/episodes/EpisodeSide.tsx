@@ -1,0 +1,60 @@
+import { Link } from '@tanstack/react-router'
+import type { Schema } from '../../api/paths'
+import { FrameView } from '../../episode/FrameView'
+import type { Frame } from '../../episode/frame'
+import { count, exact, measure } from '../../format'
+import { Skeleton } from '../../parts/Skeleton'
+import { Status } from '../../parts/Status'
+import { explain } from '../../renderers/causes'
+import { Marked } from '../../renderers/Marked'
+import { brief } from '../../renderers/marks'
+import styles from './episodes.module.css'
+
+export interface EpisodeSideProps {
+  name: string
+  episode: Schema<'EpisodeDetail'>
+  frame: Frame | null
+  /** The step at which this episode ended, when the other one goes on. */
+  over: number | null
+}
+
+/** One of the two episodes. */
+export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
+  const { run } = episode
+  return (
+    <section className={styles.side} aria-label={`Episode ${name}`}>
+      <header className={styles.head}>
+        <h2>
+          <span className={styles.name}>{name}</span>{' '}
+          <Link
+            to="/episodes/$episodeId"
+            params={{ episodeId: episode.id }}
+            search={{ step: frame?.step || undefined }}
+          >
+            <Marked text={brief(episode.task_id, 80)} />
+          </Link>
+        </h2>
+        <p className={styles.facts}>
+          <Status state={episode.state} />
+          <span title={exact(episode.score)}>
+            score <strong>{measure(episode.score)}</strong>
+          </span>
+          <span>
+            {count(episode.steps)} {episode.steps === 1 ? 'step' : 'steps'}
+          </span>
+        </p>
+        <p className={styles.facts}>
+          <Link to="/runs/$runId" params={{ runId: run.id }}>
+            <Marked text={brief(run.name || run.benchmark_title || run.benchmark, 60)} />
+          </Link>
+          <span className={styles.model}>
+            <Marked text={brief(run.model, 80)} />
+          </span>
+        </p>
+        {episode.failure && <p className={styles.failure}>{explain(episode.failure.cause).title}</p>}
+      </header>
+      {over !== null && <p className={styles.over}>It ended after step {count(over)}; this is how it ended.</p>}
+      {frame ? <FrameView frame={frame} /> : <Skeleton height="16rem" />}
+    </section>
+  )
+}
