@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type f -print)
 
 .PHONY: demo test check format docs perf lock clean viewer viewer-check
 
@@ -28,14 +29,14 @@ docs: $(VENV)/.installed-test
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
 
-viewer: viewer/node_modules/.package-lock.json
-	cd viewer && npm run --silent build
+viewer: $(VENV)/.installed
 
-viewer-check: viewer/node_modules/.package-lock.json
-	cd viewer && npm run --silent check
+viewer-check: viewer/node_modules/typescript/package.json
+	cd viewer && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check
 
-viewer/node_modules/.package-lock.json: viewer/package-lock.json
-	cd viewer && npm ci --no-audit --no-fund
+viewer/node_modules/typescript/package.json: viewer/package-lock.json
+	cd viewer && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --loglevel=error
+	touch $@
 
 lock:
 	$(BIN)/pip install --quiet uv
@@ -45,18 +46,18 @@ lock:
 	done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python requirements/base.txt pyproject.toml
+$(VENV)/.installed: $(VENV)/bin/python requirements/base.txt pyproject.toml $(VIEWER)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/base.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-$(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml
+$(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml $(VIEWER)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@ $(VENV)/.installed
