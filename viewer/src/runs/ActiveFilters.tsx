@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import { Icon } from '../parts/Icon'
 import styles from './ActiveFilters.module.css'
 import { modelWords } from './model'
@@ -15,7 +16,13 @@ const WORDS: Record<ActiveFilter['filter'], string> = {
 }
 
 /** The filters that are set; each goes away when it is pressed. */
-export function ActiveFilters({ search, onChange }: { search: RunsSearch; onChange: (search: RunsSearch) => void }) {
+export const ActiveFilters = memo(function ActiveFilters({
+  search,
+  onChange,
+}: {
+  search: RunsSearch
+  onChange: (search: RunsSearch) => void
+}) {
   const active = activeFilters(search)
   if (active.length === 0) return null
   return (
@@ -41,4 +48,4 @@ export function ActiveFilters({ search, onChange }: { search: RunsSearch; onChan
       </li>
     </ul>
   )
-}
+})

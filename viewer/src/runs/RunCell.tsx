@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
@@ -26,7 +27,7 @@ export interface RunCellProps {
 }
 
 /** What stands in one column of a run. */
-export function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
+export const RunCell = memo(function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
   const { run } = row
   switch (column) {
     case 'name':
@@ -70,6 +71,15 @@ export function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
     case 'id':
       return <code className={styles.id}>{run.id}</code>
   }
+}, same)
+
+/** Cells are drawn again only when what they show is another one. */
+function same(before: RunCellProps, after: RunCellProps): boolean {
+  const [one, other] = [before.row, after.row]
+  if (before.column !== after.column || before.open !== after.open || before.onFold !== after.onFold) return false
+  if (one.run !== other.run || one.nested !== other.nested || one.attempts.length !== other.attempts.length)
+    return false
+  return before.scale?.[0] === after.scale?.[0] && before.scale?.[1] === after.scale?.[1]
 }
 
 function version({ run }: Row): string {

@@ -17,7 +17,9 @@ import { useRunPages } from './useRunPages'
 import { useSelection } from './useSelection'
 
 /** The rows in view before the list has told which ones they are. */
-const FIRST_VIEW = { first: 0, last: 30 }
+const FIRST_VIEW = { first: 0, last: 49 }
+/** Rows by which the view moves: the page is not drawn again for every row. */
+const STRIDE = 50
 
 /** Every run of every kind: sorted, filtered, searched, live; the home of the app. */
 export function RunsPage() {
@@ -27,7 +29,7 @@ export function RunsPage() {
   const pages = useRunPages(search, view.first, view.last)
   const { arrived, forget } = useRunChanges(search, pages.readAt)
   const selection = useSelection()
-  const look = useCallback((first: number, last: number) => setView({ first, last }), [])
+  const look = useCallback((first: number, last: number) => setView((before) => near(before, first, last)), [])
   const change = useCallback(
     (next: RunsSearch, replace = false) => void navigate({ search: next, replace, resetScroll: false }),
     [navigate],
@@ -57,6 +59,11 @@ export function RunsPage() {
       <SelectionBar selection={selection} onChanged={refresh} />
     </Page>
   )
+}
+
+function near(before: typeof FIRST_VIEW, first: number, last: number): typeof FIRST_VIEW {
+  const view = { first: first - (first % STRIDE), last: last - (last % STRIDE) + STRIDE - 1 }
+  return view.first === before.first && view.last === before.last ? before : view
 }
 
 function Total({ total, exact, filtered }: { total: number | undefined; exact: boolean; filtered: boolean }) {

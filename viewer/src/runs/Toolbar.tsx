@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { memo, useState } from 'react'
 import { useDocument } from '../api/query'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
@@ -27,7 +27,7 @@ const LABELS = {
 const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
 
 /** Search, filters with the number of runs behind each value, and columns. */
-export function Toolbar({ search, onChange }: ToolbarProps) {
+export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
   const { data: facets } = useDocument('/v1/runs/facets')
   const [shown, setShown] = useState(false)
   const folded = search.attempts === 'folded'
@@ -72,7 +72,7 @@ export function Toolbar({ search, onChange }: ToolbarProps) {
       </div>
     </div>
   )
-}
+})
 
 function shortModel(model: string): string {
   const { name, server } = modelWords(model)
