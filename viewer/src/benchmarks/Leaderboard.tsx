@@ -45,7 +45,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       }
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable */}
-      <section className={styles.scroll} aria-label="Leaderboard" tabIndex={0}>
+      <section className={styles.scroll} aria-label="Table of models" tabIndex={0}>
         <table className={styles.table}>
           <thead>
             <tr>

@@ -7,7 +7,7 @@ import styles from './PlainTable.module.css'
 export function MetricList({ metrics }: { metrics: readonly MetricWords[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Metrics" tabIndex={0}>
+    <section className={styles.scroll} aria-label="Table of metrics" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>

@@ -15,7 +15,7 @@ export function VersionList({
 }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Versions" tabIndex={0}>
+    <section className={styles.scroll} aria-label="Table of versions" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>

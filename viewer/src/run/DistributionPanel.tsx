@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Schema } from '../api/paths'
 import { Histogram } from '../charts/Histogram'
+import { count, measure } from '../format'
 import { Failure } from '../parts/Failure'
 import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
@@ -43,12 +44,19 @@ function Distribution({
   const isChosen = ({ filter }: OutcomeBar) =>
     filter.low === search.low && filter.high === search.high && filter.outcome === search.outcome
   const { counts, worst, missing } = histogram
-  const total = counts.reduce((sum, some) => sum + some, worst + missing)
+  const scored = counts.reduce((sum, some) => sum + some, 0)
+  const total = scored + worst + missing
   return (
     <>
-      {!isPassFail(histogram) && counts.some((some) => some > 0) && (
+      {scored > 0 && histogram.low === histogram.high && (
+        <p>
+          {scored === 1 ? 'The only score is' : `All ${count(scored)} scores are`}{' '}
+          <strong>{measure(histogram.low)}</strong>.
+        </p>
+      )}
+      {scored > 0 && histogram.low < histogram.high && !isPassFail(histogram) && (
         <Histogram
-          title={run.primary?.name ?? 'score'}
+          title={`Episodes by ${run.primary?.name ?? 'score'}`}
           low={histogram.low}
           high={histogram.high}
           counts={counts}

@@ -2,7 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { EpisodeFilter } from './search'
+import { type EpisodeFilter, listSearch } from './search'
 
 interface EpisodeLinkProps {
   id: string
@@ -13,7 +13,7 @@ interface EpisodeLinkProps {
 
 export function EpisodeLink({ id, filter, title, children }: EpisodeLinkProps) {
   return (
-    <Link to="/episodes/$episodeId" params={{ episodeId: id }} search={filter} title={title}>
+    <Link to="/episodes/$episodeId" params={{ episodeId: id }} search={listSearch(filter)} title={title}>
       {children}
     </Link>
   )

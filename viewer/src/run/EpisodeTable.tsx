@@ -9,7 +9,7 @@ import styles from './EpisodeTable.module.css'
 import { episodeColumns, narrowEpisodeColumns } from './episodeColumns'
 import { NoEpisodes } from './NoEpisodes'
 import type { Row } from './plan'
-import { episodeFilter, type RunSearch, sorted } from './search'
+import { episodeFilter, listSearch, type RunSearch, sorted } from './search'
 import { useEpisodes } from './useEpisodes'
 import { useNarrow } from './useNarrow'
 import { useRoomBelow } from './useRoomBelow'
@@ -41,7 +41,7 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
   )
   const open = (row: Row) => {
     if (row.kind !== 'episode') return
-    void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: filter })
+    void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: listSearch(filter) })
   }
   return (
     <div

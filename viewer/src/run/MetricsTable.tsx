@@ -11,7 +11,7 @@ import styles from './MetricsTable.module.css'
 export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Metrics" tabIndex={0}>
+    <section className={styles.scroll} aria-label="Table of metrics" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>

@@ -1,6 +1,6 @@
 /** The columns of the episode table. */
 
-import { count, MISSING } from '../format'
+import { count, MISSING, plural } from '../format'
 import type { Column } from '../parts/column'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
@@ -190,8 +190,7 @@ function Second({ episode }: { episode: Episode }) {
   if (episode.failure !== null) return <FailureCell failure={episode.failure} />
   return (
     <>
-      {count(episode.steps)} steps · <Tokens value={episode.usage.total} /> tokens ·{' '}
-      <Duration seconds={episode.duration_s} />
+      {plural(episode.steps, 'step')} · <Duration seconds={episode.duration_s} />
     </>
   )
 }

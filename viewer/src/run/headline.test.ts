@@ -44,8 +44,9 @@ describe('headline', () => {
     expect(found.sentences).toEqual([])
   })
 
-  it('tells the error of a run that broke off', () => {
-    expect(headline(run({ state: 'failed', primary: null, error: 'no adapter' })).note).toBe('no adapter')
+  it('says that a run broke off before anything was played', () => {
+    const broken = run({ state: 'failed', primary: null, counts: counts({ done: 0, owed: 100 }) })
+    expect(headline(broken).note).toBe('Ended before any episode was finished.')
   })
 
   it('waits for the first episode', () => {

@@ -62,7 +62,6 @@ export function methodWords(metric: Metric): string {
 
 function withoutScore(run: Run): string {
   const { done, planned } = run.counts
-  if (run.error !== '') return run.error
   if (done === 0) {
     if (run.state === 'pending') return 'Waiting to start. The score appears with the first finished episode.'
     if (run.state === 'running') return 'No episode is finished yet. The score appears with the first one.'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { episodeFilter, isFiltered, isPlanOrder, readRunSearch, sorted, toggled } from './search'
+import { episodeFilter, isFiltered, isPlanOrder, listSearch, readRunSearch, sorted, toggled } from './search'
 
 describe('readRunSearch', () => {
   it('reads everything that a page writes', () => {
@@ -53,6 +53,10 @@ describe('filters', () => {
       sort: '-score',
       cause: ['refused'],
     })
+  })
+
+  it('keep the text that the list was searched for apart from the search inside an episode', () => {
+    expect(listSearch({ q: 'lava', cause: ['refused'] })).toEqual({ listq: 'lava', cause: ['refused'] })
   })
 
   it('end random access by place in the plan, like any other order', () => {

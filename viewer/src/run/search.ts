@@ -1,5 +1,6 @@
 /** What of the Run page lives in its URL. */
 
+import type { ListSearch } from '../episode/search'
 import { number, oneOf, someOf, text, texts } from '../search'
 
 export const TABS = ['episodes', 'charts', 'configuration'] as const
@@ -71,6 +72,11 @@ export function compact<T extends object>(search: T): T {
 /** Only what filters and orders episodes. */
 export function episodeFilter({ tab: _tab, ...filter }: RunSearch): EpisodeFilter {
   return compact(filter)
+}
+
+/** What the Episode page keeps of the list that one came from; its own `q` searches inside the episode. */
+export function listSearch({ q, ...filter }: EpisodeFilter): ListSearch {
+  return compact({ ...filter, listq: q })
 }
 
 /** Whether any filter is set; an order is none. */
