@@ -1,20 +1,56 @@
-/** Documents read from the files of a static site. */
-import { fillPath } from './address'
+/** Documents read from the files of a static site, which answer what the API would. */
+import { getBenchmark, listBenchmarks } from '../site/benchmarks'
+import { compareRuns } from '../site/compare'
+import { getEpisode, getNeighbours, listEpisodes } from '../site/episodes'
+import { absent, fileName, readFile } from '../site/files'
+import { allRuns, listRuns } from '../site/runs'
+import { getCall, listEvents, listSteps } from '../site/trace'
 import type { Answer, Params, PathsWith, Query } from './paths'
-import { send } from './send'
 import type { Source } from './source'
 
-/** Files below `data/`: the document of `/v1/runs/abc` is `data/runs/abc.json`. */
+type Path = PathsWith<'get'>
+type Routes = {
+  [P in Path]?: (params: NonNullable<Params<P, 'get'>>, query: Query<P, 'get'> | undefined) => Promise<Answer<P, 'get'>>
+}
+
+const ROUTES: Routes = {
+  '/v1/runs': (_params, query) => listRuns(query),
+  '/v1/runs/facets': () => readFile('facets'),
+  '/v1/runs/{run_id}': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/detail`),
+  '/v1/runs/{run_id}/series': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/series`),
+  '/v1/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
+  '/v1/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
+  '/v1/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
+  '/v1/episodes/{episode_id}/events': ({ episode_id }, query) => listEvents(episode_id, query),
+  '/v1/episodes/{episode_id}/steps': ({ episode_id }, query) => listSteps(episode_id, query),
+  '/v1/episodes/{episode_id}/calls/{seq}': ({ episode_id, seq }) => getCall(episode_id, seq),
+  '/v1/compare': (_params, query) => compareRuns(query?.run ?? [], query?.metric),
+  '/v1/benchmarks': (_params, query) => listBenchmarks(query),
+  '/v1/benchmarks/{benchmark_id}': ({ benchmark_id }) => getBenchmark(benchmark_id),
+}
+
+/** Return what the files of a run are called, by its id or a unique beginning of it. */
+async function runName(id: string): Promise<string> {
+  const found = (await allRuns()).filter((run) => run.id.startsWith(id))
+  const run = found.find((one) => one.id === id) ?? found[0]
+  if (run === undefined) throw absent(`run ${id}`)
+  return fileName(run.id)
+}
+
+/** Reads files below `data/`; nothing can be changed, and nothing is live. */
 export class SiteSource implements Source {
   readonly live = false
 
-  async get<P extends PathsWith<'get'>>(
+  async get<P extends Path>(
     path: P,
     params: Params<P, 'get'>,
-    _query: Query<P, 'get'> | undefined,
+    query: Query<P, 'get'> | undefined,
     signal?: AbortSignal,
   ): Promise<Answer<P, 'get'>> {
-    const file = fillPath(path, params as Record<string, string> | undefined).replace(/^\/v1\//, './data/')
-    return (await send('GET', new URL(`${file}.json`, document.baseURI).href, undefined, signal)) as Answer<P, 'get'>
+    const route = ROUTES[path]
+    if (route === undefined) throw absent(path)
+    const found = await route((params ?? {}) as NonNullable<Params<P, 'get'>>, query)
+    signal?.throwIfAborted()
+    return found
   }
 }
