@@ -6,6 +6,8 @@ import { ApiError, errorOf } from './error'
 export async function send(method: string, address: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
   const headers: Record<string, string> = { accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
+  // No form of a foreign page can send this; the server refuses changes without it.
+  if (method !== 'GET') headers['x-mesocosm'] = '1'
   let response: Response
   try {
     response = await fetch(address, {
