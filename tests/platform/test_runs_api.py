@@ -81,6 +81,9 @@ async def test_a_run_whose_process_is_gone_is_interrupted(
     gone = records.run(status=RunStatus.RUNNING, metrics=(), ended_at=None, created_at=time.time() - 3600)
     here = records.run(status=RunStatus.RUNNING, metrics=(), ended_at=None)
     changing.add_run(gone)
+    for state, ids in (("interrupted", [gone.id]), ("running", []), ("pending", [])):
+        assert [item["id"] for item in listed(writer, state=state)] == ids
+    assert len(listed(writer, state=["finished", "interrupted"])) == 4
     changing.add_run(here)
     changing.hold(here.id, changing.holder())
     assert [item["id"] for item in listed(writer, state="interrupted")] == [gone.id]

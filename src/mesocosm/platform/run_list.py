@@ -1,6 +1,9 @@
 """Lists of runs: what a query asks for, in the store's words, and its answer."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.platform.documents.document import discreet
@@ -15,19 +18,29 @@ from mesocosm.platform.documents.run import (
     run_summary,
     state_of,
 )
-from mesocosm.store import RunFilter, SqlStore
+from mesocosm.store import RunFilter, SqlStore, abandoned
+from mesocosm.store.changes import RunState
 
 _GOING = (RunStatus.PENDING, RunStatus.RUNNING)
-_ROUNDS = 3
+_ROUNDS = 2
 """Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
 
-_MOST_GOING = 1_000
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """The runs that should be going on: those that do, those whose process is gone, and whether these are all."""
+
+    alive: tuple[RunState, ...]
+    gone: tuple[RunState, ...]
+    complete: bool
 
 
 def run_page(store: SqlStore, query: RunQuery) -> RunPage:
     """Return a page of runs. Raises UsageError."""
-    wanted, asked = run_filter(query), frozenset(query.state)
-    sort = query.sort.replace("state", "status")
+    asked = _simpler(store, query.state)
+    wanted, sort = run_filter(query, asked), query.sort.replace("state", "status")
+    if query.state and not asked:
+        return RunPage(items=[], cursor=None, total=0, total_exact=True)
     if not _told_apart(asked):
         page = store.list_runs(wanted, cursor=query.cursor, limit=query.limit, sort=sort)
         whole = query.cursor is None and page.cursor is None
@@ -51,9 +64,35 @@ def _told_apart(asked: frozenset[State]) -> bool:
     return bool(some) and len(some) < 3
 
 
-def run_filter(query: RunFilterQuery) -> RunFilter:
-    """Return what the store can tell of a filter; it does not know which runs are interrupted."""
-    asked = set(query.state)
+def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
+    """Return the states that are asked for, without telling apart what need not be: mostly all such runs are alike."""
+    asked = frozenset(states)
+    if not _told_apart(asked):
+        return asked
+    going = _going(store)
+    if not going.complete or (going.alive and going.gone):
+        return asked
+    both = frozenset[State](("pending", "running", "interrupted"))
+    alike: frozenset[State] = frozenset(("pending", "running")) if going.alive else frozenset(("interrupted",))
+    if not asked & alike:
+        return asked - both
+    return asked | both if alike <= asked else asked
+
+
+def _going(store: SqlStore) -> _Going:
+    changes = store.changed_runs(time.time())
+    states = store.run_states(changes.active)
+    # It has the three fields that tell.
+    gone = {state.id for state in states if abandoned(cast("Run", state))}
+    return _Going(
+        alive=tuple(state for state in states if state.id not in gone),
+        gone=tuple(state for state in states if state.id in gone),
+        complete=changes.complete,
+    )
+
+
+def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
+    """Return what the store can tell of a filter for some states; it does not know which runs are interrupted."""
     statuses = {status for status in RunStatus if status.value in asked}
     if "interrupted" in asked:
         statuses.update(_GOING)
@@ -101,12 +140,11 @@ def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
 
 
 def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
-    """Return the states of runs; of those that should be going on, the latest thousand are looked at."""
+    """Return the states of runs; of very many that should be going on, some are looked at."""
     if any(counts.get(status) for status in _GOING):
-        going = store.list_runs(RunFilter(statuses=_GOING), limit=_MOST_GOING).items
-        for run in going:
-            if state_of(run) == "interrupted":
-                counts[run.status] -= 1
-                counts["interrupted"] = counts.get("interrupted", 0) + 1
+        gone = _going(store).gone
+        for state in gone:
+            counts[state.status] -= 1
+        counts["interrupted"] = len(gone)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [Facet(value=value, count=count) for value, count in ordered if count]
+    return [Facet(value=value, count=count) for value, count in ordered if count > 0]

@@ -72,7 +72,10 @@ class RunSummary(Document):
 
 
 class RunPage(Document):
-    """A page of runs; `total` is exact or, when `total_exact` is false, a lower bound."""
+    """A page of runs; `total` is exact or, when `total_exact` is false, a lower bound.
+
+    Where running and interrupted runs have to be told apart, a page may hold fewer than asked for and a cursor to go on.
+    """
 
     items: list[RunSummary]
     cursor: str | None
