@@ -74,7 +74,7 @@ class RunSummary(Document):
 class RunPage(Document):
     """A page of runs; `total` is exact or, when `total_exact` is false, a lower bound.
 
-    Where running and interrupted runs have to be told apart, a page may hold fewer than asked for and a cursor to go on.
+    Where running and interrupted runs are told apart, a page may hold fewer than asked for and a cursor to go on from.
     """
 
     items: list[RunSummary]
