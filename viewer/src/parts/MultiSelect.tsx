@@ -16,12 +16,14 @@ export interface MultiSelectProps {
   options: readonly MultiSelectOption[]
   selected: readonly string[]
   onChange: (selected: string[]) => void
+  /** Nothing on the button says how many are chosen: it is no filter. */
+  quiet?: boolean
 }
 
 const FILTER_FROM = 9
 
 /** A filter: a button that opens a list of boxes to tick. Arrows move, space ticks, escape closes. */
-export function MultiSelect({ label, options, selected, onChange }: MultiSelectProps) {
+export function MultiSelect({ label, options, selected, onChange, quiet = false }: MultiSelectProps) {
   const [open, setOpen] = useState(false)
   const [typed, setTyped] = useState('')
   const root = useRef<HTMLDivElement>(null)
@@ -67,11 +69,11 @@ export function MultiSelect({ label, options, selected, onChange }: MultiSelectP
         className={styles.button}
         aria-expanded={open}
         aria-controls={open ? id : undefined}
-        data-set={selected.length > 0 || undefined}
+        data-set={(!quiet && selected.length > 0) || undefined}
         onClick={() => setOpen(!open)}
       >
         {label}
-        {selected.length > 0 && (
+        {!quiet && selected.length > 0 && (
           <span className={styles.chosen}>{selected.length === 1 ? nameOf(known, selected[0]) : selected.length}</span>
         )}
         <Icon name="chevronDown" size={14} />

@@ -76,6 +76,8 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       const next = Math.max(0, Math.min(count - 1, index))
       setActive(next)
       target.scrollTop = reveal(next, count, rowHeight, target.scrollTop, target.clientHeight - headHeight)
+      // The row is in the table's view now; a table that reaches out of the window must come into it as well.
+      target.scrollIntoView?.({ block: 'nearest' })
     },
     [count, rowHeight, headHeight],
   )
@@ -92,6 +94,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     count,
     page: Math.max(1, Math.floor(body / rowHeight) - 1),
     go,
+    take: () => scroller.current?.focus({ preventScroll: true }),
     open: onOpen && open,
     toggle: onSelect && toggle,
     shortcuts,

@@ -7,6 +7,8 @@ interface TableKeys {
   /** Rows of one page. */
   page: number
   go: (index: number) => void
+  /** Give the table the focus, so that the next key reaches it wherever the focus was. */
+  take: () => void
   open?: (index: number) => void
   toggle?: (index: number) => void
   /** Whether `j k enter x` work wherever the focus is. */
@@ -14,10 +16,14 @@ interface TableKeys {
 }
 
 /** Keys of a table: arrows, page, home and end while it has the focus, `j k enter x` on the whole page when asked for. */
-export function useTableKeys({ active, count, page, go, open, toggle, shortcuts }: TableKeys) {
+export function useTableKeys({ active, count, page, go, take, open, toggle, shortcuts }: TableKeys) {
+  const reach = (index: number) => {
+    take()
+    go(index)
+  }
   const options = { enabled: shortcuts && count > 0, group: 'Table' }
-  useShortcut('j', 'Next row', () => go(active + 1), options)
-  useShortcut('k', 'Row before', () => go(active - 1), options)
+  useShortcut('j', 'Next row', () => reach(active + 1), options)
+  useShortcut('k', 'Row before', () => reach(active - 1), options)
   useShortcut('Enter', 'Open the row', () => open?.(active), {
     ...options,
     enabled: options.enabled && open !== undefined,

@@ -1,19 +1,26 @@
-import { useMemo } from 'react'
+import { useSyncExternalStore } from 'react'
 import { MultiSelect } from '../parts/MultiSelect'
-import { COLUMNS, readColumns } from './columns'
+import { COLUMNS, columnsAt, readColumns } from './columns'
 import { compact, type RunsSearch } from './search'
 
 const OPTIONS = COLUMNS.filter((column) => column.id !== 'name').map(({ id, title }) => ({ value: id, label: title }))
 
 /** Which columns the table shows; none chosen means as many as fit, the most important first. */
 export function ColumnChooser({ search, onChange }: { search: RunsSearch; onChange: (search: RunsSearch) => void }) {
-  const chosen = useMemo(() => readColumns(search.columns), [search.columns])
+  const width = useSyncExternalStore(subscribe, () => window.innerWidth)
+  const shown = columnsAt(width, search.columns).filter((id) => id !== 'name')
   return (
     <MultiSelect
+      quiet
       label="Columns"
       options={OPTIONS}
-      selected={chosen}
+      selected={shown}
       onChange={(columns) => onChange(compact({ ...search, columns: readColumns(columns) }))}
     />
   )
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('resize', listener)
+  return () => window.removeEventListener('resize', listener)
 }

@@ -10,7 +10,7 @@ const COMMANDS = [
   ],
   ['mesocosm init my-environment', 'Makes an environment of your own that runs at once.'],
   [
-    'mesocosm run local --model openai/my-model@http://127.0.0.1:8000/v1 --episodes 100',
+    'mesocosm run local --model openai/my-model@http://127.0.0.1:8000/v1 --episodes 20',
     'Runs the environment of this directory on a model of yours.',
   ],
   ['mesocosm import replay.json', 'Brings in runs that were recorded elsewhere.'],

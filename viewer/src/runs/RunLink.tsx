@@ -1,4 +1,6 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { documentQuery } from '../api/query'
 import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
 import type { Row } from './page'
@@ -9,6 +11,8 @@ import { Tags } from './Tags'
 /** The name of a run, which leads to its page; its tags; the attempts that are folded into it. */
 export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold: (signature: string) => void }) {
   const { run, attempts } = row
+  const client = useQueryClient()
+  const prepare = () => void client.prefetchQuery(documentQuery('/v1/runs/{run_id}', { params: { run_id: run.id } }))
   const named = run.name.trim() !== ''
   const older = plural(attempts.length, 'older attempt')
   return (
@@ -27,7 +31,8 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           to="/runs/$runId"
           params={{ runId: run.id }}
           className={styles.name}
-          data-row-link
+          onPointerEnter={prepare}
+          onFocus={prepare}
           data-unnamed={named ? undefined : true}
           title={named ? `${run.name}\n${run.id}` : run.id}
         >

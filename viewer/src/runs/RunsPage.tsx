@@ -56,7 +56,7 @@ export function RunsPage() {
       ) : (
         <RunList search={search} onChange={change} pages={pages} selection={selection} onView={look} />
       )}
-      <SelectionBar selection={selection} onChanged={refresh} />
+      <SelectionBar selection={selection} onDeleted={refresh} />
     </Page>
   )
 }

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { address } from '../api/address'
 import { source } from '../api/source'
@@ -5,20 +6,30 @@ import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { DeleteDialog } from './DeleteDialog'
+import type { Run } from './page'
+import { patchLists } from './patchLists'
 import styles from './SelectionBar.module.css'
 import { TagDialog } from './TagDialog'
 import { useCompare } from './useCompare'
 import type { Selection } from './useSelection'
 
 /** What can be done with the selected runs. */
-export function SelectionBar({ selection, onChanged }: { selection: Selection; onChanged: () => void }) {
+export function SelectionBar({ selection, onDeleted }: { selection: Selection; onDeleted: () => void }) {
   const [asked, setAsked] = useState<'tag' | 'delete'>()
   const compare = useCompare()
+  const client = useQueryClient()
   const { ids, runs } = selection
   if (ids.length === 0) return null
-  const done = () => {
+  const tagged = (changed: Run[]) => {
     setAsked(undefined)
-    onChanged()
+    selection.see(changed)
+    patchLists(client, { runs: changed, deleted: [] })
+    void client.invalidateQueries({ queryKey: ['/v1/runs/facets'] })
+  }
+  const deleted = () => {
+    setAsked(undefined)
+    selection.clear()
+    onDeleted()
   }
   return (
     <section className={styles.bar} aria-label="Selected runs">
@@ -50,17 +61,8 @@ export function SelectionBar({ selection, onChanged }: { selection: Selection; o
         )}
       </span>
       <IconButton icon="close" label="Select nothing (esc)" onClick={selection.clear} />
-      {asked === 'tag' && <TagDialog runs={runs} onClose={() => setAsked(undefined)} onDone={done} />}
-      {asked === 'delete' && (
-        <DeleteDialog
-          runs={runs}
-          onClose={() => setAsked(undefined)}
-          onDone={() => {
-            selection.clear()
-            done()
-          }}
-        />
-      )}
+      {asked === 'tag' && <TagDialog runs={runs} onClose={() => setAsked(undefined)} onDone={tagged} />}
+      {asked === 'delete' && <DeleteDialog runs={runs} onClose={() => setAsked(undefined)} onDone={deleted} />}
     </section>
   )
 }

@@ -13,7 +13,8 @@ import { changedTags, commonTags, readTags } from './tags'
 export interface TagDialogProps {
   runs: readonly Run[]
   onClose: () => void
-  onDone: () => void
+  /** Told what became of the runs. */
+  onDone: (runs: Run[]) => void
 }
 
 /** Add tags to runs and take some away. */
@@ -31,12 +32,13 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
     setBusy(true)
     setError(undefined)
     try {
+      const changed: Run[] = []
       for (const run of runs) {
         const tags = changedTags(run.tags, added, removed)
-        await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } })
+        changed.push(await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
       }
       toast({ text: `Tags of ${plural(runs.length, 'run')} changed`, tone: 'good' })
-      onDone()
+      onDone(changed)
     } catch (problem) {
       setError(problem)
       setBusy(false)

@@ -4,8 +4,10 @@ import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
+import { useNarrow } from '../run/useNarrow'
 import { ColumnChooser } from './ColumnChooser'
 import { modelWords } from './model'
+import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch } from './search'
 import styles from './Toolbar.module.css'
 
@@ -30,6 +32,7 @@ const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
 export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
   const { data: facets } = useDocument('/v1/runs/facets')
   const [shown, setShown] = useState(false)
+  const narrow = useNarrow()
   const folded = search.attempts === 'folded'
   return (
     <div className={styles.toolbar} data-open={shown || undefined}>
@@ -67,7 +70,11 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
           >
             Fold attempts
           </Button>
-          <ColumnChooser search={search} onChange={onChange} />
+          {narrow ? (
+            <SortSelect search={search} onChange={onChange} />
+          ) : (
+            <ColumnChooser search={search} onChange={onChange} />
+          )}
         </span>
       </div>
     </div>

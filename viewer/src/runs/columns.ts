@@ -1,5 +1,6 @@
 /** The columns of the list of runs, and which of them fit. */
 
+import { fitting } from '../parts/column'
 import type { RunSortKey } from './search'
 
 export type ColumnId =
@@ -84,6 +85,15 @@ export function offeredColumns(chosen: readonly string[] | undefined): ColumnFac
   const wanted = new Set<ColumnId>(readColumns(chosen))
   if (wanted.size === 0) return COLUMNS.filter((item) => item.priority !== undefined)
   return COLUMNS.filter((item) => item.id === 'name' || wanted.has(item.id)).map((item) => ({ ...item, priority: 1 }))
+}
+
+/** What is beside the columns in a window: margins of the page, boxes to tick. */
+const BESIDE = 96
+
+/** The columns that a window of `width` pixels shows. */
+export function columnsAt(width: number, chosen: readonly string[] | undefined): ColumnId[] {
+  const offered = offeredColumns(chosen).map((item) => ({ ...item, key: item.id, header: '', render: () => null }))
+  return readColumns(fitting(offered, Math.max(width - BESIDE, 1)).map((item) => item.key))
 }
 
 type Optional = Pick<ColumnFacts, 'sort' | 'priority'> & { grow?: number; numeric?: boolean }

@@ -2,7 +2,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { useLive } from '../api/live'
 import { source } from '../api/source'
-import { arrivals, type Change, type Page, patchedPage } from './page'
+import { arrivals, type Change } from './page'
+import { heldRuns, patchLists } from './patchLists'
 import { matches, type RunsSearch } from './search'
 
 const NAMES = ['runs']
@@ -14,13 +15,8 @@ export function useRunChanges(search: RunsSearch, readAt: number): { arrived: re
   const receive = useCallback(
     ({ data }: { data: unknown }) => {
       const change = data as Change
-      const held = client.getQueriesData<Page>({ queryKey: ['/v1/runs', null] })
-      const known = new Set(held.flatMap(([, page]) => page?.items.map((run) => run.id) ?? []))
-      for (const [key, page] of held) {
-        if (page === undefined) continue
-        const patched = patchedPage(page, change)
-        if (patched !== page) client.setQueryData(key, patched, { updatedAt: client.getQueryState(key)?.dataUpdatedAt })
-      }
+      const known = heldRuns(client)
+      patchLists(client, change)
       const gone = new Set(change.deleted)
       const wanted = { ...change, runs: change.runs.filter((run) => matches(run, search)) }
       const fresh = arrivals(wanted, known, readAt - CLOCKS)

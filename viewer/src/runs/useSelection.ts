@@ -10,6 +10,8 @@ export interface Selection {
   runs: readonly Run[]
   toggle: (run: Run) => void
   clear: () => void
+  /** Take over what became of selected runs. */
+  see: (runs: readonly Run[]) => void
 }
 
 /** A selection of runs that outlives filtering and scrolling. */
@@ -24,8 +26,15 @@ export function useSelection(): Selection {
     setIds([])
     setSeen(new Map())
   }, [])
+  const see = useCallback((runs: readonly Run[]) => {
+    setSeen((before) => {
+      const after = new Map(before)
+      for (const run of runs) if (after.has(run.id)) after.set(run.id, run)
+      return after
+    })
+  }, [])
   return useMemo(
-    () => ({ ids, set: new Set(ids), runs: ids.flatMap((id) => seen.get(id) ?? []), toggle, clear }),
-    [ids, seen, toggle, clear],
+    () => ({ ids, set: new Set(ids), runs: ids.flatMap((id) => seen.get(id) ?? []), toggle, clear, see }),
+    [ids, seen, toggle, clear, see],
   )
 }
