@@ -64,13 +64,11 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
           <When at={episode.started_at} />
         </Fact>
       </dl>
-      {scores
-        .filter((score) => score.explanation)
-        .map((score) => (
-          <p key={score.name} className={styles.explanation}>
-            <span className="muted">{score.name}:</span> <Marked text={score.explanation.slice(0, 1_000)} />
-          </p>
-        ))}
+      {explanations(episode).map(({ name, text }) => (
+        <p key={name} className={styles.explanation}>
+          <span className="muted">{name}:</span> <Marked text={text.slice(0, 1_000)} />
+        </p>
+      ))}
     </>
   )
 }
@@ -89,9 +87,24 @@ function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
   return (
     <Fact label={label}>
       <span className={styles.score} title={exact(score.value)}>
-        {measure(score.value)}
-        {score.worst && <span className={styles.worst}> worst: its own failure</span>}
+        {score.value === null && score.worst ? '' : measure(score.value)}
+        {score.worst && (
+          <span className={styles.worst} title="the agent's own failure counts as the worst value">
+            {' '}
+            worst value
+          </span>
+        )}
       </span>
     </Fact>
   )
+}
+
+/** Return how scores came about, every explanation once; the failure tells itself. */
+function explanations(episode: Schema<'EpisodeDetail'>): { name: string; text: string }[] {
+  const found = new Map<string, string[]>()
+  for (const { name, explanation } of episode.scores) {
+    if (!explanation || explanation === episode.failure?.message) continue
+    found.set(explanation, [...(found.get(explanation) ?? []), name.replaceAll('_', ' ')])
+  }
+  return [...found].map(([text, names]) => ({ name: names.slice(0, 3).join(', '), text }))
 }

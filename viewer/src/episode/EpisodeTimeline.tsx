@@ -23,17 +23,18 @@ export interface EpisodeTimelineProps {
   ref?: Ref<EpisodeTimelineHandle>
   episode: Schema<'EpisodeDetail'>
   search: EpisodeSearch
+  /** Height of what covers the top of the window, in pixels. */
+  top: number
   /** Position of an event to mark. */
   marked?: number
   onStep: (step: number) => void
   onCall: (seq: number) => void
 }
 
-const BELOW_TOOLBAR = 116
 const NO_KINDS: readonly string[] = []
 
 /** The events of an episode, all of them or those of some kinds. */
-export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }: EpisodeTimelineProps) {
+export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onCall }: EpisodeTimelineProps) {
   const timeline = useRef<TimelineHandle>(null)
   const kinds = search.kind ?? NO_KINDS
   const filtered = useFiltered(episode.id, kinds, episode.events)
@@ -102,7 +103,7 @@ export function EpisodeTimeline({ ref, episode, search, marked, onStep, onCall }
       <Timeline
         ref={timeline}
         count={total}
-        top={BELOW_TOOLBAR}
+        top={top}
         label="Events"
         renderRow={renderRow}
         onRange={onRange}

@@ -2,6 +2,7 @@ import { useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { useShortcut } from '../keys/useShortcut'
 import { Button } from '../parts/Button'
+import { useSize } from '../parts/useSize'
 import { FailureView } from '../renderers/FailureView'
 import { CallDialog } from './CallDialog'
 import { EpisodeTimeline, type EpisodeTimelineHandle } from './EpisodeTimeline'
@@ -20,8 +21,14 @@ export interface EpisodeViewProps {
   change: (part: Partial<EpisodeSearch>, replace?: boolean) => void
 }
 
+/** Height of the bar at the top of every page, in pixels, and room below what sticks to it. */
+const BAR = 48
+const GAP = 8
+
 /** Everything below the numbers: the failure, the outline, the timeline or the player. */
 export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
+  const toolbar = useRef<HTMLDivElement>(null)
+  const { height } = useSize(toolbar)
   const timeline = useRef<EpisodeTimelineHandle>(null)
   const [step, setStep] = useState(search.step ?? 0)
   const [hitAt, setHitAt] = useState(-1)
@@ -71,6 +78,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
         </FailureView>
       )}
       <Toolbar
+        ref={toolbar}
         search={search}
         change={change}
         step={step}
@@ -98,6 +106,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
             ref={timeline}
             episode={episode}
             search={search}
+            top={BAR + (height || 60) + GAP}
             marked={hits.items[hitAt]?.seq}
             onStep={setStep}
             onCall={(call) => change({ call }, false)}

@@ -1,15 +1,20 @@
 import { JsonTree } from '../renderers/JsonTree'
 import { Marked } from '../renderers/Marked'
-import { brief } from '../renderers/marks'
+import { FieldValue } from './FieldValue'
 import styles from './timeline.module.css'
 
-const MOST = 10
+const MOST = 12
 
-/** A few named values on a line; larger ones as a tree. */
-export function FieldList({ fields, highlight }: { fields: Record<string, unknown>; highlight: string }) {
+export interface FieldListProps {
+  fields: Record<string, unknown>
+  highlight: string
+}
+
+/** A few named values on a line; small objects on a line of their own, larger ones as a tree. */
+export function FieldList({ fields, highlight }: FieldListProps) {
   const entries = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
   const small = entries.filter(([, value]) => isSmall(value)).slice(0, MOST)
-  const large = entries.filter((entry) => !small.some(([name]) => name === entry[0]))
+  const large = entries.filter(([name]) => !small.some(([known]) => known === name))
   return (
     <div className={styles.fields}>
       {small.length > 0 && (
@@ -20,16 +25,24 @@ export function FieldList({ fields, highlight }: { fields: Record<string, unknow
                 <Marked text={name.replaceAll('_', ' ')} highlight={highlight} />
               </dt>
               <dd>
-                <Marked
-                  text={brief(typeof value === 'string' ? value : JSON.stringify(value), 120)}
-                  highlight={highlight}
-                />
+                <FieldValue value={value} highlight={highlight} />
               </dd>
             </div>
           ))}
         </dl>
       )}
-      {large.length > 0 && <JsonTree value={Object.fromEntries(large)} highlight={highlight} />}
+      {large.map(([name, value]) => (
+        <div key={name} className={styles.group}>
+          <p className={styles.groupName}>
+            <Marked text={name.replaceAll('_', ' ')} highlight={highlight} />
+          </p>
+          {isFlat(value) ? (
+            <FieldList fields={value} highlight={highlight} />
+          ) : (
+            <JsonTree value={value} highlight={highlight} label={name} />
+          )}
+        </div>
+      ))}
     </div>
   )
 }
@@ -38,4 +51,10 @@ function isSmall(value: unknown): boolean {
   if (typeof value === 'string') return value.length <= 120
   if (typeof value !== 'object') return true
   return value !== null && Object.keys(value).length === 0
+}
+
+function isFlat(value: unknown): value is Record<string, unknown> {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return false
+  const values = Object.values(value)
+  return values.length <= MOST && values.every((inner) => inner === null || isSmall(inner))
 }

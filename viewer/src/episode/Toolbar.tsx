@@ -1,3 +1,4 @@
+import type { Ref } from 'react'
 import { count, percent } from '../format'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
@@ -9,6 +10,7 @@ import { type EpisodeSearch, KINDS, type Kind } from './search'
 import type { Hits } from './useHits'
 
 export interface ToolbarProps {
+  ref?: Ref<HTMLDivElement>
   search: EpisodeSearch
   change: (part: Partial<EpisodeSearch>) => void
   step: number
@@ -20,10 +22,10 @@ export interface ToolbarProps {
 }
 
 /** What stays in sight while one reads: which step, which view, what is looked for. */
-export function Toolbar({ search, change, step, lastStep, toStep, hits, hitAt, toHit }: ToolbarProps) {
+export function Toolbar({ ref, search, change, step, lastStep, toStep, hits, hitAt, toHit }: ToolbarProps) {
   const replay = search.view === 'replay'
   return (
-    <div className={styles.toolbar} data-toolbar>
+    <div ref={ref} className={styles.toolbar} data-toolbar>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form */}
       <div className={styles.switch} role="group" aria-label="View">
         <Button look="quiet" aria-pressed={!replay} onClick={() => change({ view: undefined, step })}>
@@ -33,20 +35,25 @@ export function Toolbar({ search, change, step, lastStep, toStep, hits, hitAt, t
           Replay
         </Button>
       </div>
-      <span className={styles.place}>
-        <IconButton icon="chevronUp" label="Previous step (k)" disabled={step <= 0} onClick={() => toStep(step - 1)} />
-        <span className="number">
-          Step {count(step)} <span className="muted">of {count(lastStep)}</span>
-        </span>
-        <IconButton
-          icon="chevronDown"
-          label="Next step (j)"
-          disabled={step >= lastStep}
-          onClick={() => toStep(step + 1)}
-        />
-      </span>
       {!replay && (
         <>
+          <span className={styles.place}>
+            <IconButton
+              icon="chevronUp"
+              label="Previous step (k)"
+              disabled={step <= 0}
+              onClick={() => toStep(step - 1)}
+            />
+            <span className="number">
+              Step {count(step)} <span className="muted">of {count(lastStep)}</span>
+            </span>
+            <IconButton
+              icon="chevronDown"
+              label="Next step (j)"
+              disabled={step >= lastStep}
+              onClick={() => toStep(step + 1)}
+            />
+          </span>
           <SearchField
             label="Search in this episode"
             placeholder="Search inside…"

@@ -17,7 +17,7 @@ export function Board({ grid, before, large = false }: BoardProps) {
   const changed = useMemo(() => changes(before, grid), [before, grid])
   const width = grid[0]?.length ?? 0
   const widest = Math.max(...grid.flat().map((cell) => [...cell].length), 1)
-  const size = cellSize(Math.max(width, large ? grid.length : 0), widest, large)
+  const size = letterSize(width, widest, large)
   const told = `Board of ${grid.length} × ${width} cells${changed.size ? `, ${changed.size} changed` : ''}`
   return (
     <div className={styles.scroll}>
@@ -48,10 +48,11 @@ export function Board({ grid, before, large = false }: BoardProps) {
   )
 }
 
-function cellSize(across: number, widest: number, large: boolean): string {
-  const room = (large ? 34 : 24) / Math.max(across, 1)
-  const most = widest > 3 ? 0.8 : large ? 1.5 : 0.95
-  return `${Math.max(Math.min(room * 0.55, most), 0.5)}rem`
+/** Letters as large as the board's cells can be in the width that there is, within reason. */
+function letterSize(across: number, widest: number, large: boolean): string {
+  const cell = Math.max(1.75, widest * 0.62 + 0.4)
+  const most = widest > 3 ? 0.8 : large ? 1.6 : 0.95
+  return `clamp(0.5rem, calc((100cqi - ${across + 3}px) / ${(across * cell).toFixed(2)}), ${most}rem)`
 }
 
 function changeOf(before: Grid | null | undefined, y: number, x: number, cell: string): string {

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react'
-import { referenceOf, VIEW_NAMES, type View, viewsOf } from './content'
+import { CopyButton } from './CopyButton'
+import { referenceOf, textOf, VIEW_NAMES, type View, viewsOf } from './content'
 import { Guarded } from './Guarded'
 import styles from './layout.module.css'
 import { Referred } from './Referred'
@@ -34,20 +35,22 @@ function Direct(props: ContentViewProps) {
       <Guarded key={view} data={data}>
         {RENDERERS[view](props) ?? RENDERERS.text(props)}
       </Guarded>
-      {views.length > 1 && !props.large && (
+      {!props.large && (views.length > 1 || (data !== null && typeof data === 'object')) && (
         // biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form
         <div className={styles.views} role="group" aria-label="Shown as">
-          {views.map((one) => (
-            <button
-              key={one}
-              type="button"
-              className={styles.view}
-              aria-pressed={one === view}
-              onClick={() => setChosen(one)}
-            >
-              {VIEW_NAMES[one]}
-            </button>
-          ))}
+          {views.length > 1 &&
+            views.map((one) => (
+              <button
+                key={one}
+                type="button"
+                className={styles.view}
+                aria-pressed={one === view}
+                onClick={() => setChosen(one)}
+              >
+                {VIEW_NAMES[one]}
+              </button>
+            ))}
+          <CopyButton text={() => textOf(data)} label="Copy" />
         </div>
       )}
     </div>

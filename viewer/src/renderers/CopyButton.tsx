@@ -4,10 +4,12 @@ import styles from './json.module.css'
 export interface CopyButtonProps {
   text: () => string
   label: string
+  /** Within a tree, which is one stop for the keyboard. */
+  inTree?: boolean
 }
 
 /** A quiet button beside content that copies it. */
-export function CopyButton({ text, label }: CopyButtonProps) {
+export function CopyButton({ text, label, inTree = false }: CopyButtonProps) {
   const [told, setTold] = useState('')
   const copy = async () => {
     try {
@@ -22,7 +24,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
     <button
       type="button"
       className={styles.quiet}
-      tabIndex={-1}
+      tabIndex={inTree ? -1 : undefined}
       onClick={(event) => {
         event.stopPropagation()
         void copy()

@@ -3,6 +3,7 @@ import { count } from '../format'
 import { type DiffLine, difference, shortened, unified } from './diff'
 import styles from './diff.module.css'
 import { Marked } from './Marked'
+import { ScrollBox } from './ScrollBox'
 
 const SIGNS = { added: '+', removed: '−', same: ' ', place: '', file: '' }
 const PAGE = 400
@@ -24,8 +25,7 @@ export function DiffView({ diff, before, after }: DiffViewProps) {
   const [shown, setShown] = useState(PAGE)
   return (
     <div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-      <section className={styles.scroll} tabIndex={0} aria-label="Difference">
+      <ScrollBox className={styles.scroll} label="Difference">
         <table className={styles.table}>
           <tbody>
             {lines.slice(0, shown).map((line, index) => (
@@ -39,7 +39,7 @@ export function DiffView({ diff, before, after }: DiffViewProps) {
             ))}
           </tbody>
         </table>
-      </section>
+      </ScrollBox>
       {shown < lines.length && (
         <button type="button" className={styles.quiet} onClick={() => setShown(shown * 3)}>
           Show more of {count(lines.length)} lines

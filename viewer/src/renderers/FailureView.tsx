@@ -16,7 +16,8 @@ export interface FailureViewProps {
 export function FailureView({ failure, children, highlight }: FailureViewProps) {
   const { title, meaning } = explain(failure.cause)
   return (
-    <section className={styles.failure} aria-label="Failure">
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form
+    <div className={styles.failure} role="group" aria-label={title}>
       <p className={styles.title}>
         <span className={styles.sign} aria-hidden="true">
           ✕
@@ -49,7 +50,7 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
           open={!failure.detail}
         />
       )}
-    </section>
+    </div>
   )
 }
 

@@ -51,8 +51,8 @@ export function JsonRow({ id, row, active, highlight, onFlip, onChoose }: JsonRo
       )}
       {row.kind !== 'group' && (
         <span className={styles.tools}>
-          {row.path.length > 0 && <CopyButton text={() => pathText(row.path)} label="Copy path" />}
-          <CopyButton text={() => textOf(row.value)} label="Copy value" />
+          {row.path.length > 0 && <CopyButton inTree text={() => pathText(row.path)} label="Copy path" />}
+          <CopyButton inTree text={() => textOf(row.value)} label="Copy value" />
         </span>
       )}
     </div>

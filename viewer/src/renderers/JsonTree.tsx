@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useId, useMemo, useState } from 'react'
 import { JsonRow } from './JsonRow'
 import styles from './json.module.css'
-import { firstOpen, openFor, treeRows } from './tree'
+import { firstOpen, openFor, type TreeRow, treeRows } from './tree'
 import { useWindow } from './useWindow'
 
 const ROW_HEIGHT = 22
@@ -15,11 +15,11 @@ export interface JsonTreeProps {
 
 /** JSON as a tree that opens and closes; rows are laid out only where they are seen. */
 export function JsonTree({ value, highlight = '', label = 'JSON' }: JsonTreeProps) {
-  const start = useMemo(() => new Set([...firstOpen(value), ...openFor(value, highlight)]), [value, highlight])
+  const start = useMemo(() => new Set(['', ...firstOpen(value), ...openFor(value, highlight)]), [value, highlight])
   const [changed, setChanged] = useState<{ start: Set<string>; flipped: Set<string> } | null>(null)
   const flipped = changed?.start === start ? changed.flipped : null
   const open = useMemo(() => (flipped ? flippedOf(start, flipped) : start), [start, flipped])
-  const rows = useMemo(() => treeRows(value, open), [value, open])
+  const rows = useMemo(() => withoutRoot(treeRows(value, open)), [value, open])
   const [active, setActive] = useState(0)
   const name = useId()
   const windowed = rows.length > SHOWN_IN_FLOW
@@ -82,6 +82,11 @@ export function JsonTree({ value, highlight = '', label = 'JSON' }: JsonTreeProp
       {windowed && <div style={{ height: after }} />}
     </div>
   )
+}
+
+/** The outermost braces say nothing: what is inside them is shown, unless there is nothing. */
+function withoutRoot(rows: TreeRow[]): TreeRow[] {
+  return rows.length > 1 ? rows.slice(1).map((row) => ({ ...row, depth: row.depth - 1 })) : rows
 }
 
 /** The places that are in one of both sets. */

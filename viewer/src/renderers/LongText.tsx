@@ -2,6 +2,7 @@ import { useMemo } from 'react'
 import { count } from '../format'
 import { lineAt, lineIndex } from './lines'
 import { Marked } from './Marked'
+import { ScrollBox } from './ScrollBox'
 import styles from './text.module.css'
 import { useWindow } from './useWindow'
 
@@ -11,7 +12,7 @@ const LINE_HEIGHT = 18
 export function LongText({ text, highlight = '' }: { text: string; highlight?: string }) {
   const index = useMemo(() => lineIndex(text), [text])
   const total = index.numbers.length
-  const { box, first, end, before, after } = useWindow<HTMLElement>(total, LINE_HEIGHT)
+  const { box, first, end, before, after } = useWindow<HTMLDivElement>(total, LINE_HEIGHT)
   const lines = []
   for (let line = first; line < end; line++) {
     lines.push(
@@ -24,18 +25,11 @@ export function LongText({ text, highlight = '' }: { text: string; highlight?: s
     )
   }
   return (
-    <section
-      ref={box}
-      className={styles.long}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-      tabIndex={0}
-      aria-label={`Text of ${count(total)} lines`}
-      dir="ltr"
-    >
+    <ScrollBox ref={box} className={styles.long} label={`Text of ${count(total)} lines`}>
       <div style={{ height: before }} />
       {lines}
       <div style={{ height: after }} />
       {index.more && <p className={styles.empty}>Only the first {count(total)} lines are shown here.</p>}
-    </section>
+    </ScrollBox>
   )
 }

@@ -26,7 +26,11 @@ function found(text: string, highlight: string, place: number) {
   let from = 0
   for (let at = lower.indexOf(wanted); at >= 0 && parts.length < 1_000; at = lower.indexOf(wanted, from)) {
     if (at > from) parts.push(text.slice(from, at))
-    parts.push(<mark key={`${place}-${at}`}>{text.slice(at, at + wanted.length)}</mark>)
+    parts.push(
+      <mark key={`${place}-${at}`} className={styles.found}>
+        {text.slice(at, at + wanted.length)}
+      </mark>,
+    )
     from = at + wanted.length
   }
   parts.push(text.slice(from))

@@ -4,6 +4,7 @@ import { Marked } from './Marked'
 import { brief } from './marks'
 import type { Rows } from './rows'
 import styles from './rows.module.css'
+import { ScrollBox } from './ScrollBox'
 
 const PAGE = 100
 
@@ -13,8 +14,7 @@ export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: st
   const numeric = rows.columns.map((_, column) => rows.rows.slice(0, 50).every((row) => isNumber(row[column])))
   return (
     <div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-      <section className={styles.scroll} tabIndex={0} aria-label={`Table of ${count(rows.rows.length)} rows`}>
+      <ScrollBox className={styles.scroll} label={`Table of ${count(rows.rows.length)} rows`}>
         <table className={styles.table}>
           <thead>
             <tr>
@@ -44,7 +44,7 @@ export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: st
             ))}
           </tbody>
         </table>
-      </section>
+      </ScrollBox>
       {shown < rows.rows.length && (
         <button type="button" className={styles.quiet} onClick={() => setShown(shown * 4)}>
           Show more of {count(rows.rows.length)}

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react'
 import { bytes, count } from '../format'
 import { AnsiText } from './AnsiText'
 import { hasColours } from './ansi'
+import { blocksOf } from './grid'
 import { LongText } from './LongText'
 import { countLines, head, tail } from './lines'
 import { Marked } from './Marked'
@@ -37,15 +38,16 @@ export function TextView({
   const part = useMemo(() => (keep === 'head' ? head : tail)(text, lines, 100 * lines), [text, lines, keep])
   const long = part.length < text.trimEnd().length
   const total = useMemo(() => (long ? countLines(text) : 0), [long, text])
-  if (text === '') return <p className={styles.empty}>empty text</p>
   const shown = unfolded || !long ? text : part
-  const className = mono ? `${styles.text} ${styles.mono}` : styles.text
+  const drawn = useMemo(() => mono || blocksOf(text) !== null, [mono, text])
+  const className = drawn ? `${styles.text} ${styles.mono}` : styles.text
+  if (text === '') return <p className={styles.empty}>empty text</p>
   return (
     <div className={styles.box}>
       {shown.length > SHOWN_IN_FLOW ? (
         <LongText text={shown} highlight={highlight} />
       ) : (
-        <pre className={className} dir={mono ? 'ltr' : 'auto'}>
+        <pre className={className} dir={drawn ? 'ltr' : 'auto'}>
           {inColour && colours ? (
             <AnsiText text={shown} highlight={highlight} />
           ) : (
