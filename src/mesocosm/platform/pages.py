@@ -25,7 +25,8 @@ FRAME = (
 """The empty page that recorded HTML is put into: `<iframe src="frame.html" sandbox="allow-same-origin">`.
 
 The app's own policy allows no inline styles, and an `srcdoc` frame would inherit it. Here the sandbox forbids scripts,
-and the policy of this page forbids them once more, whatever its parent puts into it.
+and the policy of this page forbids them once more, whatever its parent puts into it. The HTML must be parsed by the
+frame's own `contentWindow.DOMParser`: what the parent's parser makes comes under the parent's policy.
 """
 
 MISSING = """<!doctype html>
