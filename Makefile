@@ -7,7 +7,7 @@ VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type 
 .PHONY: demo test check format docs perf lock clean viewer viewer-check
 
 demo: $(VENV)/.installed
-	$(BIN)/mesocosm demo --quiet
+	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
 	@echo; echo "These commands are in $(BIN); to have them at hand:  source $(BIN)/activate"
 
 test: $(VENV)/.installed-test

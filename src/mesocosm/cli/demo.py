@@ -1,14 +1,23 @@
 """`mesocosm demo`: the main job in one command."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, options
-from mesocosm.core.failure import UsageError
+from mesocosm.cli.main import Command, Options, options, view_option
+from mesocosm.core.failure import MesocosmError, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.core.run import Run
 
 EXAMPLES = ("word-game", "grid-world", "negotiation")
 MODELS = ("builtin/random", "builtin/oracle")
+CALLS = {"word-game": 15, "grid-world": 65, "negotiation": 9}
+"""Model calls that one seed takes with both agents together."""
+WATCHABLE_S = 20
+"""Seconds that both runs take when somebody watches them."""
 
 
 def examples() -> Path:
@@ -27,49 +36,82 @@ def examples() -> Path:
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
 @click.option("--parallel", type=int, default=4, show_default=True, help="Episodes at the same time.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def demo(example: str, episodes: int, parallel: int, quiet: bool) -> int:
-    """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them."""
-    from mesocosm.cli.render import emit, interval, number, table
+@view_option
+def demo(example: str, episodes: int, parallel: int, quiet: bool, view: bool | None) -> int:
+    """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them.
+
+    On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
+    """
+    from mesocosm.cli.link import wanted
+    from mesocosm.cli.render import emit
     from mesocosm.cli.session import INTERRUPTED, attend_quietly
     from mesocosm.core.model import ModelSettings
-    from mesocosm.core.run import BenchmarkRef, Run, RunSpec, Selection
+    from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, Selection
     from mesocosm.interop.record import run_document
 
     chosen = options()
-    chosen.quiet = quiet
-    manifest = examples() / example / "benchanything.json"
-    source = BenchmarkRef("environment", str(manifest), {})
+    chosen.quiet, chosen.view = quiet, view
+    source = BenchmarkRef("environment", str(examples() / example / "benchanything.json"), {})
+    watched = chosen.opens = wanted(chosen)
+    limits = Limits(requests_per_minute=CALLS[example] * episodes * 60 / WATCHABLE_S) if watched else Limits()
+    if watched:
+        why = f"Playing for about {WATCHABLE_S} s, so that there is something to watch; --no-view is faster."
+        click.echo(why, err=True)
     runs: list[tuple[Run, int]] = []
     for model in MODELS:
-        spec = RunSpec(
-            source, ModelSettings(model), selection=Selection(count=episodes), parallel=max(parallel, 1), name="demo"
-        )
+        settings, selection = ModelSettings(model), Selection(count=episodes)
+        spec = RunSpec(source, settings, selection=selection, limits=limits, parallel=max(parallel, 1), name="demo")
         runs.append(attend_quietly(spec))
+        chosen.opens = False
         if runs[-1][1] == INTERRUPTED:
             break
-    code = max(code for _, code in runs)
     if chosen.json:
         emit({"runs": [run_document(run) for run, _ in runs]})
-        return code
+    else:
+        _tell([run for run, _ in runs], episodes, chosen)
+    return max(code for _, code in runs)
+
+
+def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
+    """Print floor and ceiling, and how to go on."""
+    from mesocosm.cli.render import interval, number, table
+
     rows = [
         [
-            run.model,
-            metric.name,
-            number(metric.value),
-            interval(metric.low, metric.high),
+            *(run.model, metric.name, number(metric.value), interval(metric.low, metric.high)),
             f"{metric.n_scored}/{metric.n_planned}",
         ]
-        for run, _ in runs
+        for run in runs
         for metric in run.metrics
     ]
-    click.echo(f"\n{runs[0][0].benchmark_title}: {episodes} seeds, floor and ceiling")
+    click.echo(f"\n{runs[0].benchmark_title}: {episodes} seeds, floor and ceiling")
     table(["model", "metric", "value", "95 % interval", "n"], rows, chosen, right=(2, 4))
     click.echo(f"\nEverything is recorded in {chosen.results()}. Look at it:")
     for command, why in (
-        ("mesocosm run list", "all runs"),
+        ("mesocosm view", "all of it, in the browser"),
         ("mesocosm run show last", "one run"),
         ("mesocosm run episodes last --traces", "what happened, step by step"),
         ("mesocosm init --dir my-env", "an environment of your own"),
     ):
         click.echo(f"  {command:<40} {why}")
-    return code
+    if address := _address(chosen):
+        both = "&".join(f"run={run.id}" for run in runs)
+        click.echo(f"\nThe viewer goes on at {address}\n  both side by side: {address}/compare?{both}")
+
+
+def _address(chosen: Options) -> str:
+    """Return the address of the viewer that runs; empty when there is none."""
+    from mesocosm.cli.link import place_name, running
+    from mesocosm.cli.session import open_results
+
+    if chosen.view is False:
+        return ""
+    try:
+        store = open_results(chosen, create=False)
+    except MesocosmError:
+        return ""
+    try:
+        viewer = running(chosen.results(), place_name(store))
+    finally:
+        store.close()
+    return "" if viewer is None else viewer.url

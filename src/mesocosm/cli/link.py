@@ -161,7 +161,6 @@ class Link(Observer):
     chosen: Options
     store: "SqlStore"
     watcher: Observer
-    opens: bool = False
 
     def run_started(self, progress: Progress) -> None:
         """Print the link, and start what is behind it."""
@@ -169,10 +168,11 @@ class Link(Observer):
             return
         name = place_name(self.store)
         viewer = running(self.chosen.results(), name)
-        url, started = ("", False) if viewer is None else (viewer.url, False)
-        if viewer is None and wanted(self.chosen):
+        url = "" if viewer is None else viewer.url
+        started = viewer is None and wanted(self.chosen)
+        if started:
             try:
-                url, started = start(self.chosen, name), True
+                url = start(self.chosen, name)
             except OSError as error:
                 self._say(f"no viewer could be started ({error}); mesocosm view")
                 return
@@ -183,7 +183,7 @@ class Link(Observer):
         self._say(f"watch it live: {page}")
         if started:
             self._say(f"(a viewer in the background; it ends when nobody looks for {IDLE_MINUTES} minutes)")
-        if self.opens or self.chosen.view:
+        if self.chosen.opens:
             open_browser(page)
 
     def _say(self, text: str) -> None:

@@ -169,7 +169,7 @@ def local(**given: Any) -> int:
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
-    options().view = given["view"]
+    options().view, options().opens = given["view"], bool(given["view"])
     return attend_new(spec, resume=given["resume"])
 
 

@@ -40,6 +40,7 @@ class Options:
     debug: bool = False
     quiet: bool = False
     view: bool | None = None
+    opens: bool = False
     base_url: str | None = None
     results_dir: str | None = None
     database_url: str | None = None

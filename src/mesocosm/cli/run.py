@@ -149,7 +149,7 @@ def resume(
     from mesocosm.core.run import Limits
     from mesocosm.engine.session import Settings
 
-    options().quiet, options().view = quiet, view
+    options().quiet, options().view, options().opens = quiet, view, bool(view)
     at_once = None if parallel is None else max(parallel, 1)
     return attend_resume(run_id, Settings(retry_failed, at_once, Limits(**budgets)))
 
