@@ -24,7 +24,7 @@ interface EpisodeTableProps {
 
 export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTableProps) {
   const place = useRef<HTMLDivElement>(null)
-  const maxHeight = useRoomBelow(place, '24rem')
+  const maxHeight = useRoomBelow(place, '20rem')
   const narrow = useNarrow()
   const navigate = useNavigate()
   const [sight, setSight] = useState({ first: 0, last: 40 })

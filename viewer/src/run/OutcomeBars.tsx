@@ -23,7 +23,7 @@ export function OutcomeBars({ bars, total, isChosen, onChoose }: OutcomeBarsProp
             title="Show only these episodes"
             onClick={() => onChoose(bar)}
           >
-            <span className={styles.label}>{bar.label}</span>
+            <span className={styles.label}>{bar.label}</span>{' '}
             <span className={styles.track} aria-hidden="true">
               <span
                 className={styles.fill}
@@ -31,7 +31,7 @@ export function OutcomeBars({ bars, total, isChosen, onChoose }: OutcomeBarsProp
                 style={{ width: `${total > 0 ? (bar.count / total) * 100 : 0}%` }}
               />
             </span>
-            <span className={styles.count}>{count(bar.count)}</span>
+            <span className={styles.count}>{count(bar.count)}</span>{' '}
             <span className={styles.share}>{percent(total > 0 ? bar.count / total : 0)}</span>
           </button>
         </li>

@@ -75,8 +75,7 @@ function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, 
         onClick={() => onChoose(cause)}
         title={`${causeMeaning(cause)} Click to show only these episodes.`.trim()}
       >
-        <span className={styles.count}>{count(some)}</span>
-        <span className={styles.title}>{causeTitle(cause)}</span>
+        <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{causeTitle(cause)}</span>{' '}
         <span className={styles.effect} data-effect={effect}>
           {effect === 'worst' ? 'counts as worst' : 'left out'}
         </span>

@@ -1,0 +1,34 @@
+import { screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it } from 'vitest'
+import { counts, run } from './examples'
+import { Notices } from './Notices'
+import { draw } from './testPage'
+
+const commands = { repeat: null, resume: 'mesocosm run resume 01a', show: 'mesocosm run show 01a' }
+
+describe('Notices', () => {
+  it('say of an interrupted run what is owed and how to go on', async () => {
+    await draw(<Notices run={run({ state: 'interrupted', commands, counts: counts({ done: 40, owed: 60 }) })} />)
+    expect(screen.getByText('The process that played this run is gone. 60 episodes are owed.')).toBeTruthy()
+    expect(screen.getByText('mesocosm run resume 01a')).toBeTruthy()
+  })
+
+  it('shorten a long error until all of it is asked for', async () => {
+    await draw(<Notices run={run({ state: 'failed', error: `adapter.py\n${'x'.repeat(900)}` })} />)
+    const more = screen.getByRole('button', { name: 'All of it' })
+    await userEvent.click(more)
+    expect(more.getAttribute('aria-expanded')).toBe('true')
+  })
+
+  it('are silent while all is well', async () => {
+    await draw(<Notices run={run()} />)
+    expect(screen.getByTestId('part').textContent).toBe('')
+  })
+
+  it('count warnings', async () => {
+    await draw(<Notices run={run({ warnings: ['one thing', 'another'] })} />)
+    expect(screen.getByText('2 warnings')).toBeTruthy()
+    expect(screen.getByText('another')).toBeTruthy()
+  })
+})

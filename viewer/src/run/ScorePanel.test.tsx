@@ -1,0 +1,33 @@
+import { screen } from '@testing-library/react'
+import { describe, expect, it } from 'vitest'
+import { counts, metric, run } from './examples'
+import { ScorePanel } from './ScorePanel'
+import { draw } from './testPage'
+
+describe('ScorePanel', () => {
+  it('shows the value with its interval and both denominators', async () => {
+    await draw(<ScorePanel run={run({ primary: metric({ n_scored: 92, pessimistic: 0.32 }) })} />)
+    expect(screen.getByText('0.350')).toBeTruthy()
+    expect(screen.getByText('[0.264, 0.447]')).toBeTruthy()
+    expect(screen.getByText(/n = 92\/100/)).toBeTruthy()
+    expect(screen.getByText(/counted as worst: 0.320/)).toBeTruthy()
+  })
+
+  it('shows no number where there is no score', async () => {
+    await draw(
+      <ScorePanel run={run({ state: 'running', primary: null, metrics: [], counts: counts({ done: 0, owed: 9 }) })} />,
+    )
+    expect(screen.getByText(/No episode is finished yet/)).toBeTruthy()
+    expect(screen.queryByText(/0\.000/)).toBeNull()
+  })
+
+  it('leads to the best run of the benchmark', async () => {
+    const best = { run_id: 'r-best', model: 'openai/big@http://127.0.0.1:1/v1', value: 0.9 }
+    await draw(<ScorePanel run={run({ high_score: best, delta: -0.55 })} />)
+    expect(screen.getByRole('link', { name: 'openai/big 0.900' })).toHaveProperty(
+      'href',
+      expect.stringContaining('/runs/r-best'),
+    )
+    expect(screen.getByText('−0.550')).toBeTruthy()
+  })
+})
