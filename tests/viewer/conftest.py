@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from mesocosm.store import open_store
 
@@ -29,7 +31,12 @@ FLAGS = (
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 BUILT = ROOT / "src" / "mesocosm" / "viewer" / "index.html"
+GALLERY = Path(__file__).parent / "gallery" / "benchanything.json"
 PATIENCE_MS = 15_000
+SCRIPT_NAME = "<script>window.__ran=1</script>"
+SCRIPT_TAG = "<img src=x onerror='window.__ran=1'>"
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -76,10 +83,14 @@ def play(place: str, model: str, results: Path, *words: str) -> str:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results directory with runs of every example (100 seeds) and of the gallery; recorded once for all workers."""
+    """A results directory with runs of every example (100 seeds) and of the gallery; recorded once for all workers.
+
+    MESOCOSM_TEST_RECORDED names a directory that keeps it for the next time.
+    """
     shared = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         shared = shared.parent
+    shared = Path(os.environ.get("MESOCOSM_TEST_RECORDED", shared))
     place = shared / "recorded"
     with (shared / "recording.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -90,12 +101,41 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _record(place: Path) -> None:
+    mesocosm("run", "list", results=place, check=False)
+    with models() as url, ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(play, *words) for words in _runs(place, url)]:
+            done.result()
+
+
+def _runs(place: Path, url: str) -> Iterator[tuple[Any, ...]]:
+    picture = EXAMPLES / "grid-world" / "image" / "benchanything.json"
+    yield str(GALLERY), "builtin/random", place, "--episodes", "5", "--name", SCRIPT_NAME, "--tag", SCRIPT_TAG
+    for size in ("large", "small", "tiny"):
+        sweep = ("--name", "sweep", "--tag", "sweep", "--tag", size)
+        yield manifest("grid-world"), f"openai/{size}@{url}", place, "--episodes", "100", *sweep
     for example in ("word-game", "grid-world", "negotiation"):
         for model in ("builtin/random", "builtin/oracle"):
-            play(str(EXAMPLES / example / "benchanything.json"), model, place, "--episodes", "100", "--name", "example")
-    gallery = str(Path(__file__).parent / "gallery" / "benchanything.json")
-    play(gallery, "builtin/random", place, "--episodes", "10", "--name", "<script>window.__ran=1</script>")
-    play(str(EXAMPLES / "grid-world" / "image" / "benchanything.json"), "builtin/oracle", place, "--episodes", "4")
+            yield manifest(example), model, place, "--episodes", "100", "--name", "example"
+    yield manifest("word-game"), "builtin/oracle", place, "--seeds", *map(str, range(500, 520)), "--name", "other seeds"
+    yield str(picture), "builtin/oracle", place, "--episodes", "4"
+
+
+def manifest(example: str) -> str:
+    """Return the manifest of an example environment."""
+    return str(EXAMPLES / example / "benchanything.json")
+
+
+@contextmanager
+def models() -> Iterator[str]:
+    """Serve fake models that walk through mazes, until the block ends; the value is their base URL."""
+    command = [sys.executable, str(Path(__file__).with_name("walker.py"))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
 
 
 @contextmanager
@@ -116,6 +156,13 @@ def serving(results: Path) -> Iterator[Server]:
     finally:
         process.terminate()
         process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """The base URL of fake models."""
+    with models() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -176,11 +223,11 @@ def page(browser: Browser) -> Iterator[Page]:
     assert not seen.errors
 
 
-def runs_of(results: Path, benchmark: str) -> dict[str, str]:
-    """Return the newest run id of each model on a benchmark."""
+def find_run(results: Path, benchmark: str, model: str, name: str = "") -> str:
+    """Return the id of the run of a benchmark by a model whose name begins so."""
     store = open_store(results, create=False)
     try:
         found = store.list_runs(benchmark=benchmark, limit=1_000).items
     finally:
         store.close()
-    return {run.model: run.id for run in reversed(found)}
+    return next(str(run.id) for run in found if run.model.startswith(model) and name in run.name)

@@ -1,0 +1,193 @@
+"""The list of runs: found, sorted, chosen, tagged and deleted, with all of it in the address."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.viewer.conftest import SCRIPT_NAME, Server
+
+ALL = 12
+
+
+@pytest.fixture
+def runs(page: Page, server: Server) -> Page:
+    """The list of runs."""
+    page.goto(server.url)
+    expect(rows(page)).to_have_count(ALL)
+    return page
+
+
+def rows(page: Page) -> Locator:
+    return page.get_by_role("grid", name="Runs").get_by_role("row").filter(has=page.get_by_role("checkbox"))
+
+
+def facet(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name).first
+
+
+def choose(page: Page, name: str, *values: str) -> None:
+    facet(page, name).click()
+    for value in values:
+        page.get_by_role("checkbox", name=re.compile(value)).check()
+    page.keyboard.press("Escape")
+
+
+def column(page: Page, name: str) -> Locator:
+    return page.get_by_role("columnheader", name=name, exact=True)
+
+
+def models(page: Page) -> list[str]:
+    return [re.search(r"(builtin/\w+|large|small|tiny)", text)[0] for text in rows(page).all_inner_texts()]  # type: ignore[index]
+
+
+def test_every_run_shows_its_score_with_interval_and_denominators(runs: Page) -> None:
+    row = rows(runs).filter(has_text="large")
+    expect(row).to_contain_text(re.compile(r"0\.\d{3}\s*\[0\.\d{3}, [01]\.\d{3}\]"))
+    expect(row).to_contain_text("n=100/100")
+    expect(row).to_contain_text("finished")
+
+
+def test_a_facet_filters_by_its_values_and_says_how_many_each_has(runs: Page) -> None:
+    facet(runs, "Benchmark").click()
+    option = runs.get_by_role("checkbox", name=re.compile("^negotiation"))
+    expect(option).to_have_accessible_name(re.compile("2$"))
+    option.check()
+    expect(rows(runs)).to_have_count(2)
+    expect(runs.get_by_text("2 runs found")).to_be_visible()
+    expect(runs).to_have_url(re.compile(r"\?benchmark=negotiation$"))
+
+
+def test_two_facets_narrow_and_two_values_of_one_widen(runs: Page) -> None:
+    choose(runs, "Benchmark", "negotiation", r"^grid-world\s")
+    expect(rows(runs)).to_have_count(7)
+    choose(runs, "Model", "oracle")
+    expect(rows(runs)).to_have_count(2)
+
+
+def test_free_text_finds_names_models_and_tags(runs: Page) -> None:
+    field = runs.get_by_role("searchbox", name="Search runs")
+    for text, found in (("other", 1), ("sweep small", 1), ("negotiation", 2)):
+        field.fill(text)
+        expect(rows(runs)).to_have_count(found)
+
+
+def test_text_that_nothing_matches_offers_the_way_back(runs: Page) -> None:
+    runs.get_by_role("searchbox", name="Search runs").fill("nothing is called so")
+    expect(rows(runs)).to_have_count(0)
+    runs.get_by_role("main").get_by_role("button", name=re.compile("[Cc]lear")).last.click()
+    expect(rows(runs)).to_have_count(ALL)
+
+
+def test_a_header_sorts_and_pressed_again_turns_the_order(runs: Page) -> None:
+    choose(runs, "Benchmark", r"^grid-world\s")
+    expect(rows(runs)).to_have_count(5)
+    column(runs, "Score").get_by_role("button").click()
+    expect(column(runs, "Score")).to_have_attribute("aria-sort", "descending")
+    expect(rows(runs).first).to_contain_text("builtin/oracle")
+    assert models(runs) == ["builtin/oracle", "large", "small", "tiny", "builtin/random"]
+    column(runs, "Score").get_by_role("button").click()
+    expect(column(runs, "Score")).to_have_attribute("aria-sort", "ascending")
+    expect(rows(runs).first).to_contain_text("builtin/random")
+
+
+def test_a_reload_and_the_browsers_back_restore_filter_order_and_text(runs: Page) -> None:
+    choose(runs, "Benchmark", r"^grid-world\s")
+    column(runs, "Model").get_by_role("button").click()
+    expect(rows(runs).first).to_contain_text("builtin/oracle")
+    runs.get_by_role("searchbox", name="Search runs").fill("sweep")
+    expect(rows(runs)).to_have_count(3)
+    runs.reload()
+    expect(rows(runs)).to_have_count(3)
+    expect(runs.get_by_role("searchbox", name="Search runs")).to_have_value("sweep")
+    expect(column(runs, "Model")).to_have_attribute("aria-sort", "ascending")
+    rows(runs).first.get_by_role("link").click()
+    expect(runs.get_by_role("heading", level=1, name="sweep")).to_be_visible()
+    runs.go_back()
+    expect(rows(runs)).to_have_count(3)
+    assert models(runs) == ["large", "small", "tiny"]
+
+
+def test_a_chip_takes_its_filter_away(runs: Page) -> None:
+    choose(runs, "Benchmark", "negotiation")
+    expect(rows(runs)).to_have_count(2)
+    runs.get_by_role("list", name="Active filters").get_by_role("button", name=re.compile("negotiation")).click()
+    expect(rows(runs)).to_have_count(ALL)
+
+
+def test_a_column_that_was_chosen_is_shown_and_in_the_address(runs: Page) -> None:
+    choose(runs, "Columns", "Tags")
+    expect(column(runs, "Tags")).to_be_visible()
+    expect(column(runs, "Model")).to_have_count(0)
+    expect(runs).to_have_url(re.compile("columns=tags"))
+
+
+def test_keys_search_move_and_open(runs: Page) -> None:
+    runs.keyboard.press("/")
+    field = runs.get_by_role("searchbox", name="Search runs")
+    expect(field).to_be_focused()
+    runs.keyboard.type("negotiation")
+    expect(rows(runs)).to_have_count(2)
+    first, second = (row.get_by_role("link").get_attribute("href") for row in rows(runs).all())
+    field.evaluate("element => element.blur()")
+    for key in ("j", "j", "k", "j", "Enter"):
+        runs.keyboard.press(key)
+    assert first != second
+    expect(runs).to_have_url(re.compile(f"{second}$"))
+
+
+def test_keys_choose_two_runs_and_compare_them(runs: Page) -> None:
+    for key in ("j", "x", "j", "x"):
+        runs.keyboard.press(key)
+    expect(runs.get_by_text("2 runs selected")).to_be_visible()
+    runs.keyboard.press("c")
+    expect(runs.get_by_role("heading", level=1, name="Compare")).to_be_visible()
+    expect(runs).to_have_url(re.compile(r"/compare\?run=[\w-]+&run=[\w-]+$"))
+
+
+def test_the_question_mark_lists_the_shortcuts(runs: Page) -> None:
+    runs.keyboard.press("?")
+    dialog = runs.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog.get_by_text("Next row")).to_be_visible()
+    runs.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_boxes_choose_runs_to_compare(runs: Page) -> None:
+    compare = runs.get_by_role("button", name="Compare")
+    for size in ("large", "tiny"):
+        rows(runs).filter(has_text=size).get_by_role("checkbox").check()
+    compare.click()
+    chosen = runs.get_by_role("region", name="Compared runs")
+    expect(chosen.get_by_role("listitem").nth(0)).to_contain_text("large")
+    expect(chosen.get_by_role("listitem").nth(1)).to_contain_text("tiny")
+
+
+def test_one_run_alone_cannot_be_compared(runs: Page) -> None:
+    rows(runs).first.get_by_role("checkbox").check()
+    expect(runs.get_by_role("button", name="Compare")).to_be_disabled()
+
+
+def test_a_run_is_deleted_after_a_question(page: Page, own_server: Server) -> None:
+    page.goto(own_server.url)
+    rows(page).filter(has_text=SCRIPT_NAME).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(SCRIPT_NAME)
+    dialog.get_by_role("button", name="Delete 1 run").click()
+    expect(rows(page)).to_have_count(ALL - 1)
+    page.reload()
+    expect(rows(page)).to_have_count(ALL - 1)
+
+
+def test_a_tag_that_was_added_is_there_after_a_reload_and_filters(page: Page, own_server: Server) -> None:
+    page.goto(own_server.url)
+    rows(page).filter(has_text="other seeds").get_by_role("checkbox").check()
+    page.get_by_role("button", name="Tag", exact=True).last.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Add, with commas between").fill("good, for later")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+    page.reload()
+    choose(page, "Tag", "for later")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text("other seeds")
