@@ -1,6 +1,7 @@
 """Serving the application: a socket, uvicorn, and a quick end."""
 
 import errno
+import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -121,4 +122,10 @@ def new_server(
         timeout_keep_alive=30,
         ws="none",
     )
+    # What fails unexpectedly is logged where it is answered; here it would come again, as a traceback.
+    logging.getLogger("uvicorn.error").addFilter(_not_twice)
     return Server(app, config, ready)
+
+
+def _not_twice(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Exception in ASGI application")

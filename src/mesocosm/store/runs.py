@@ -10,7 +10,7 @@ from mesocosm.core.run import Run
 from mesocosm.store.database import Database
 from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import json_text, run_from, run_values, search_text, state_values
+from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
 from mesocosm.store.schema import benchmarks, run_groups, runs
 
 
@@ -112,9 +112,9 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     """Insert a run as it is, with its group and its benchmark where they are new."""
     if run.group_id:
         database.add(connection, run_groups, [(run.group_id, run.created_at)], known="keep")
-    used = (run.benchmark, run.benchmark_digest, run.benchmark_version, run.benchmark_title, run.kind, run.created_at)
+    group = (plain(run.benchmark), plain(run.benchmark_digest))
+    used = (*group, plain(run.benchmark_version), plain(run.benchmark_title), run.kind, run.created_at)
     database.add(connection, benchmarks, [(*used, None, None)], known="keep")
-    group = (run.benchmark, run.benchmark_digest)
     lock_group(database, connection, group)
     connection.execute(insert(runs).values(run_values(run)))
     insert_line(database, connection, run)
