@@ -1,44 +1,25 @@
 import { describe, expect, it } from 'vitest'
-import { basisWords, domainOf, leaderOf, leadOf, type Pair, pWords, scoreDomain } from './CompareVerdict'
-
-const pair = (changes: Partial<Pair>): Pair => ({
-  a: 'run-a',
-  b: 'run-b',
-  paired: true,
-  mean_a: 0.5,
-  mean_b: 0.6,
-  delta: 0.1,
-  low: 0.02,
-  high: 0.18,
-  level: 0.95,
-  p_value: 0.01,
-  p_adjusted: 0.02,
-  test: 'mcnemar',
-  method: 'paired t',
-  n_a: 100,
-  n_b: 100,
-  smallest_difference: 0.12,
-  winner: 'b',
-  counts: { a_better: 5, b_better: 15, same: 80, flipped: 20, only_a: 0, only_b: 0 },
-  tasks: [],
-  density: [],
-  ...changes,
-})
+import { pairFixture } from './ComparePairFixture'
+import { basisWords, domainOf, leaderOf, leadOf, pWords, scoreDomain } from './CompareVerdict'
 
 describe('the lead of the better run', () => {
   it('is positive with its interval the right way round', () => {
-    expect(leadOf(pair({}))).toEqual({ amount: 0.1, low: 0.02, high: 0.18 })
-    expect(leadOf(pair({ delta: -0.1, low: -0.18, high: -0.02 }))).toEqual({ amount: 0.1, low: 0.02, high: 0.18 })
+    expect(leadOf(pairFixture({}))).toEqual({ amount: 0.1, low: 0.02, high: 0.18 })
+    expect(leadOf(pairFixture({ delta: -0.1, low: -0.18, high: -0.02 }))).toEqual({
+      amount: 0.1,
+      low: 0.02,
+      high: 0.18,
+    })
   })
 
   it('may have no interval', () => {
-    expect(leadOf(pair({ delta: -0.1, low: null, high: null }))).toEqual({ amount: 0.1, low: null, high: null })
+    expect(leadOf(pairFixture({ delta: -0.1, low: null, high: null }))).toEqual({ amount: 0.1, low: null, high: null })
   })
 
   it('is of the smaller number where lower is better', () => {
-    expect(leaderOf(pair({ delta: -2 }), false)).toBe('b')
-    expect(leaderOf(pair({ delta: -2 }), true)).toBe('a')
-    expect(leaderOf(pair({ delta: 0 }), true)).toBeNull()
+    expect(leaderOf(pairFixture({ delta: -2 }), false)).toBe('b')
+    expect(leaderOf(pairFixture({ delta: -2 }), true)).toBe('a')
+    expect(leaderOf(pairFixture({ delta: 0 }), true)).toBeNull()
   })
 })
 
@@ -56,9 +37,9 @@ describe('a p-value', () => {
 
 describe('what was compared', () => {
   it('is said plainly', () => {
-    expect(basisWords(pair({ n_a: 1319, n_b: 1319 }))).toBe('1,319 tasks paired')
-    expect(basisWords(pair({ n_a: 1, n_b: 1 }))).toBe('1 task paired')
-    expect(basisWords(pair({ paired: false, n_b: 60 }))).toBe('unpaired: 100 and 60 different tasks')
+    expect(basisWords(pairFixture({ n_a: 1319, n_b: 1319 }))).toBe('1,319 tasks paired')
+    expect(basisWords(pairFixture({ n_a: 1, n_b: 1 }))).toBe('1 task paired')
+    expect(basisWords(pairFixture({ paired: false, n_b: 60 }))).toBe('unpaired: 100 and 60 different tasks')
   })
 })
 

@@ -1,0 +1,89 @@
+import { render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { ActiveFilters } from './ActiveFilters'
+import { Delta } from './Delta'
+import { RunScore } from './RunScore'
+import { RunState } from './RunState'
+import { metricFixture, runFixture } from './runFixture'
+
+const best = { run_id: 'best', model: 'openai/large', value: 0.7 }
+
+describe('the distance to the best run', () => {
+  it('has a sign and says its direction', () => {
+    render(<Delta run={runFixture({ delta: -0.1, high_score: best })} />)
+    expect(screen.getByText('−0.100')).toBeTruthy()
+    expect(screen.getByLabelText('worse than the best')).toBeTruthy()
+  })
+
+  it('is better below zero where lower is better', () => {
+    const primary = metricFixture({ higher_is_better: false })
+    render(<Delta run={runFixture({ delta: -0.1, high_score: best, primary })} />)
+    expect(screen.getByLabelText('better than the best')).toBeTruthy()
+  })
+
+  it('is none for the best run itself', () => {
+    render(<Delta run={runFixture({ id: 'best', delta: 0, high_score: best })} />)
+    expect(screen.getByText('best')).toBeTruthy()
+  })
+
+  it('is missing without a best run', () => {
+    render(<Delta run={runFixture()} />)
+    expect(screen.getByText('–')).toBeTruthy()
+  })
+})
+
+describe('the score', () => {
+  it('is value, interval and n', () => {
+    const { container } = render(<RunScore run={runFixture({ state: 'finished' })} scale={undefined} />)
+    expect(container.textContent).toContain('0.600')
+    expect(container.textContent).toContain('[0.460, 0.720]')
+    expect(container.textContent).toContain('n=50/100')
+    expect(screen.getByLabelText('50 of 100 without a value')).toBeTruthy()
+  })
+
+  it('misses nothing while the run goes on', () => {
+    render(<RunScore run={runFixture()} scale={undefined} />)
+    expect(screen.queryByLabelText('50 of 100 without a value')).toBeNull()
+  })
+
+  it.each([
+    [runFixture({ primary: null }), 'no score yet'],
+    [runFixture({ state: 'pending', primary: null }), 'not begun'],
+    [
+      runFixture({
+        state: 'failed',
+        primary: metricFixture({ value: null, n_scored: 0, missing: { environment_error: 100 } }),
+      }),
+      'no score: environment error',
+    ],
+  ])('says why there is none, and never 0', (run, words) => {
+    const { container } = render(<RunScore run={run} scale={undefined} />)
+    expect(container.textContent).toBe(words)
+  })
+})
+
+describe('the state', () => {
+  it('tells roughly what is left', () => {
+    render(<RunState run={runFixture()} />)
+    expect(screen.getByText('running')).toBeTruthy()
+    expect(screen.getByText('~1m')).toBeTruthy()
+  })
+
+  it('tells why nothing was played', () => {
+    const counts = { planned: 9, completed: 0, truncated: 0, timeout: 0, failed: 0, done: 0, owed: 9 }
+    render(<RunState run={runFixture({ state: 'failed', counts, error: 'the adapter did not start' })} />)
+    expect(screen.getByText('the adapter did not start')).toBeTruthy()
+  })
+})
+
+describe('active filters', () => {
+  it('go away one by one or all at once', async () => {
+    const change = vi.fn()
+    render(<ActiveFilters search={{ tag: ['a', 'b'], sort: 'name' }} onChange={change} />)
+    await userEvent.click(screen.getByTitle('Remove tag: a'))
+    expect(change).toHaveBeenLastCalledWith({ tag: ['b'], sort: 'name' })
+    await userEvent.click(screen.getByText('Clear all'))
+    expect(change).toHaveBeenLastCalledWith({ sort: 'name' })
+  })
+})
