@@ -178,7 +178,7 @@ def test_unfinished_runs_of_an_experiment_come_newest_first(store: SqlStore, sam
     assert [run.id for run in store.unfinished(stopped.signature)] == [owing.id, stopped.id]
 
 
-def test_a_benchmark_of_a_strange_title_is_kept(store: SqlStore) -> None:
+def test_a_benchmark_of_a_strange_title_is_kept(store: SqlStore, samples: "Samples") -> None:
     run = store.add_run(samples.run(benchmark_title="a\0b\ud800c"))
     (listed,) = (row for row in store.list_benchmarks() if row.id == run.benchmark)
     assert listed.title == store.get_run(run.id).benchmark_title
