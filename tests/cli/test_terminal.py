@@ -31,7 +31,8 @@ class Screen:
 
 def terminal(*words: str | Path, answers: Sequence[str] = (), variables: Mapping[str, str] = {}) -> Screen:
     """Run a command line in a terminal of 80 columns; each answer is typed when a prompt appears."""
-    settings = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **variables}
+    settings = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    settings |= {"MESOCOSM_NO_VIEW": "1", **variables}
     command = [sys.executable, "-c", SPAWN, sys.executable, "-m", "mesocosm", *map(str, words)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings) as process:
         assert process.stdin is not None
