@@ -21,29 +21,43 @@ export function isUnified(text: string): boolean {
   return /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(start) && /^(---|diff |\+\+\+) ?/m.test(start)
 }
 
-/** Return the lines of a unified diff with their numbers. */
+/** Return the lines of a unified diff with their numbers. What a hunk's heading counts belongs to the hunk. */
 export function unified(text: string): DiffLine[] {
-  let before = 0
-  let after = 0
-  let inside = false
-  const lines = text.replace(/\n$/, '').split('\n')
-  return lines.map((line): DiffLine => {
-    const place = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line)
-    if (place) {
-      before = Number(place[1])
-      after = Number(place[2])
-      inside = true
-      return { kind: 'place', text: line, before: 0, after: 0 }
-    }
-    if (/^(diff |index |--- |\+\+\+ )/.test(line) && (!inside || /^(diff |--- )/.test(line))) {
-      inside = false
-      return { kind: 'file', text: line, before: 0, after: 0 }
-    }
-    if (line[0] === '+') return { kind: 'added', text: line.slice(1), before: 0, after: after++ }
-    if (line[0] === '-') return { kind: 'removed', text: line.slice(1), before: before++, after: 0 }
-    if (line[0] === '\\') return { kind: 'place', text: line, before: 0, after: 0 }
-    return { kind: 'same', text: line.replace(/^ /, ''), before: before++, after: after++ }
-  })
+  const at = { before: 0, after: 0, leftBefore: 0, leftAfter: 0 }
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => lineOf(line, at))
+}
+
+interface Hunk {
+  before: number
+  after: number
+  leftBefore: number
+  leftAfter: number
+}
+
+function lineOf(line: string, at: Hunk): DiffLine {
+  const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line)
+  if (place) {
+    at.before = Number(place[1])
+    at.leftBefore = Number(place[2] ?? 1)
+    at.after = Number(place[3])
+    at.leftAfter = Number(place[4] ?? 1)
+    return { kind: 'place', text: line, before: 0, after: 0 }
+  }
+  const inside = at.leftBefore > 0 || at.leftAfter > 0
+  if (!inside && /^(diff |index |--- |\+\+\+ |[a-z ]+ mode )/.test(line))
+    return { kind: 'file', text: line, before: 0, after: 0 }
+  if (line[0] === '\\') return { kind: 'place', text: line, before: 0, after: 0 }
+  if (line[0] === '+') {
+    at.leftAfter -= 1
+    return { kind: 'added', text: line.slice(1), before: 0, after: at.after++ }
+  }
+  at.leftBefore -= 1
+  if (line[0] === '-') return { kind: 'removed', text: line.slice(1), before: at.before++, after: 0 }
+  at.leftAfter -= 1
+  return { kind: 'same', text: line.replace(/^ /, ''), before: at.before++, after: at.after++ }
 }
 
 /** Return how one text became another, line by line, with the changed words of lines that were replaced. */

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { hasColours, styled, withoutColours } from './ansi'
+
+test('colours begin, change and end', () => {
+  expect(styled('a\u001b[31;1mb\u001b[0mc')).toEqual([
+    { text: 'a', look: [] },
+    { text: 'b', look: ['bold', 'fg-red'] },
+    { text: 'c', look: [] },
+  ])
+})
+
+test('sequences that move the cursor are dropped, extended colours are skipped whole', () => {
+  expect(styled('\u001b[2Ka\u001b[38;5;31mb')).toEqual([
+    { text: 'a', look: [] },
+    { text: 'b', look: [] },
+  ])
+})
+
+test('text without colours is recognised and left alone', () => {
+  expect(hasColours('plain [31m')).toBe(false)
+  expect(hasColours('\u001b[31m')).toBe(true)
+  expect(withoutColours('a\u001b[31mb\u001b[0m')).toBe('ab')
+})
