@@ -22,11 +22,18 @@ function subscribe(listener: () => void): () => void {
 
 /** An instant as a distance from now that stays true; in full on hover. */
 export function When({ at }: { at: string | null | undefined }) {
-  const text = useSyncExternalStore(subscribe, () => relative(at, Math.max(now, Date.now() - TICK_MS)))
+  const text = useSyncExternalStore(subscribe, () => relative(at, seenFrom(at)))
   if (!at) return <span className="muted">–</span>
   return (
     <time className="number" dateTime={at} title={exactTime(at)}>
       {text}
     </time>
   )
+}
+
+/** The last tick, or the instant itself when it came after that: what just happened is never ahead. */
+function seenFrom(at: string | null | undefined): number {
+  const base = Math.max(now, Date.now() - TICK_MS)
+  const instant = at ? Date.parse(at) : base
+  return instant > base && instant <= Date.now() ? instant : base
 }

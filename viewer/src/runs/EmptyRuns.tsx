@@ -1,4 +1,5 @@
 import { useEffect } from 'react'
+import { source } from '../api/source'
 import { Command } from '../parts/Command'
 import { Page } from '../parts/Page'
 import styles from './EmptyRuns.module.css'
@@ -25,18 +26,26 @@ export function EmptyRuns({ waiting, onArrival }: { waiting: boolean; onArrival:
     <Page title="Runs">
       <section className={styles.empty} aria-labelledby="nothing-yet">
         <h2 id="nothing-yet">No runs yet</h2>
-        <p className="muted">
-          Start one in a terminal, in the directory of this server. It appears here while it goes on.
-        </p>
-        <ol className={styles.commands}>
-          {COMMANDS.map(([command, words]) => (
-            <li key={command}>
-              <Command>{command}</Command>
-              <p className="muted">{words}</p>
-            </li>
-          ))}
-        </ol>
+        {source.live ? <Commands /> : <p className="muted">This site was made without any.</p>}
       </section>
     </Page>
+  )
+}
+
+function Commands() {
+  return (
+    <>
+      <p className="muted">
+        Start one in a terminal, in the directory of this server. It appears here while it goes on.
+      </p>
+      <ol className={styles.commands}>
+        {COMMANDS.map(([command, words]) => (
+          <li key={command}>
+            <Command>{command}</Command>
+            <p className="muted">{words}</p>
+          </li>
+        ))}
+      </ol>
+    </>
   )
 }

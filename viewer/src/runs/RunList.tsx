@@ -72,7 +72,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
         rowKey={({ run }) => run.id}
         rowHeight={narrow ? 132 : 52}
         headHeight={36}
-        maxHeight={selection.ids.length > 0 ? `calc(${maxHeight} - ${narrow ? 6 : 3.75}rem)` : maxHeight}
+        maxHeight={selection.ids.length > 0 ? `calc(${maxHeight} - ${narrow ? 8.5 : 3.75}rem)` : maxHeight}
         sort={search.sort ?? DEFAULT_SORT}
         onSort={sort}
         onOpen={({ run }) => void navigate({ to: '/runs/$runId', params: { runId: run.id } })}

@@ -22,6 +22,7 @@ export function SortSelect({ search, onChange }: { search: RunsSearch; onChange:
   const options = OPTIONS.some((option) => option.value === value) ? OPTIONS : [...OPTIONS, { value, label: value }]
   return (
     <Select
+      hideLabel
       label="Order"
       options={options}
       value={value}
