@@ -1,4 +1,4 @@
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react'
+import { type ReactNode, startTransition, useCallback, useEffect, useId, useRef, useState } from 'react'
 import { type Column, fitting, template } from './column'
 import { TableHead } from './TableHead'
 import { TableRow } from './TableRow'
@@ -63,7 +63,8 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const body = Math.max(0, height - headHeight)
   const { first, last, height: tall, offset } = view(count, rowHeight, top, body)
 
-  useEffect(() => onRange?.(first, last), [onRange, first, last])
+  // Telling may lag behind drawing: React takes a chain of urgent updates, as fast scrolling makes one, for an endless loop.
+  useEffect(() => startTransition(() => onRange?.(first, last)), [onRange, first, last])
   useEffect(() => {
     if (count > 0 && last >= count - NEAR_END) onMore?.()
   }, [onMore, last, count])
