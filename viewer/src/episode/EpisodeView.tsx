@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { useShortcut } from '../keys/useShortcut'
 import { Button } from '../parts/Button'
@@ -12,6 +12,7 @@ import styles from './page.module.css'
 import { SidePanel } from './SidePanel'
 import type { EpisodeSearch } from './search'
 import { Toolbar } from './Toolbar'
+import { isOpen } from './useEpisode'
 import { useHits } from './useHits'
 import { useLastStep } from './useLastStep'
 
@@ -32,6 +33,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
   const timeline = useRef<EpisodeTimelineHandle>(null)
   const [step, setStep] = useState(search.step ?? 0)
   const [hitAt, setHitAt] = useState(-1)
+  const [follow, setFollow] = useState(false)
   const lastStep = useLastStep(episode)
   const hits = useHits(episode.id, search.q ?? '')
   const replay = search.view === 'replay'
@@ -59,6 +61,15 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
     if (replay) change({ view: undefined })
     else timeline.current?.goToEvent(seq)
   }
+  const growing = isOpen(episode.state)
+  const latest = useRef(toStep)
+  useEffect(() => {
+    latest.current = toStep
+  })
+  useEffect(() => {
+    if (follow && growing) latest.current(lastStep)
+  }, [follow, growing, lastStep])
+
   const failed = episode.failure !== null
   const group = { group: 'Episode' }
   useShortcut('j', 'Next step', () => toStep(step + 1), group)
@@ -87,6 +98,8 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
         hits={hits}
         hitAt={hitAt}
         toHit={toHit}
+        follow={growing ? follow : undefined}
+        onFollow={setFollow}
       />
       {replay ? (
         <Player episode={episode} step={Math.min(search.step ?? 0, lastStep)} lastStep={lastStep} onStep={toStep} />

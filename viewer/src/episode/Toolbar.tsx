@@ -19,10 +19,25 @@ export interface ToolbarProps {
   hits: Hits
   hitAt: number
   toHit: (at: number) => void
+  /** Whether to stay at the newest step; nothing when the episode does not grow. */
+  follow?: boolean
+  onFollow: (follow: boolean) => void
 }
 
 /** What stays in sight while one reads: which step, which view, what is looked for. */
-export function Toolbar({ ref, search, change, step, lastStep, toStep, hits, hitAt, toHit }: ToolbarProps) {
+export function Toolbar({
+  ref,
+  search,
+  change,
+  step,
+  lastStep,
+  toStep,
+  hits,
+  hitAt,
+  toHit,
+  follow,
+  onFollow,
+}: ToolbarProps) {
   const replay = search.view === 'replay'
   return (
     <div ref={ref} className={styles.toolbar} data-toolbar>
@@ -35,6 +50,11 @@ export function Toolbar({ ref, search, change, step, lastStep, toStep, hits, hit
           Replay
         </Button>
       </div>
+      {follow !== undefined && (
+        <Button icon="arrowDown" aria-pressed={follow} onClick={() => onFollow(!follow)}>
+          {follow ? 'Following' : 'Follow'}
+        </Button>
+      )}
       {!replay && (
         <>
           <span className={styles.place}>
