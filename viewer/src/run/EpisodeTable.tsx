@@ -22,6 +22,9 @@ interface EpisodeTableProps {
   onTotal: (total: number | null, exact: boolean) => void
 }
 
+/** Rows that stand for a filtered list while its first page is on its way. */
+const SKELETONS = 12
+
 export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTableProps) {
   const place = useRef<HTMLDivElement>(null)
   const maxHeight = useRoomBelow(place, '20rem')
@@ -58,7 +61,7 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
           key={JSON.stringify(filter)}
           label="Episodes"
           columns={columns}
-          count={rows.waiting ? Math.min(12, run.counts.planned) : rows.count}
+          count={rows.waiting ? Math.max(rows.count, Math.min(SKELETONS, run.counts.planned)) : rows.count}
           getRow={rows.rowAt}
           rowKey={(row) => String(row.index)}
           rowHeight={narrow ? 56 : 34}
