@@ -16,7 +16,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
   const named = run.name.trim() !== ''
   const older = plural(attempts.length, 'older attempt')
   return (
-    <span className={styles.lines}>
+    <span className={styles.lines} data-nested={row.nested || undefined}>
       <span className={styles.nameLine}>
         {attempts.length > 0 && (
           <IconButton

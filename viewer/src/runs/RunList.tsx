@@ -4,7 +4,8 @@ import { useShortcut } from '../keys/useShortcut'
 import { VirtualTable } from '../parts/VirtualTable'
 import { useNarrow } from '../run/useNarrow'
 import { useRoomBelow } from '../run/useRoomBelow'
-import { type Row, rowsOf } from './page'
+import { lastOfWhole } from './beginnings'
+import { PAGE_SIZE, type Row, rowsOf } from './page'
 import styles from './RunList.module.css'
 import { narrowRunColumns, runColumns } from './runColumns'
 import { scalesOf } from './scale'
@@ -25,6 +26,8 @@ export interface RunListProps {
 
 /** Rows that stand there while the first ones are on their way. */
 const WAITING = 12
+/** Folded rows before the end at which the next page is read. */
+const NEAR_END = 30
 
 /** The runs as a table or, where that would be too narrow, as cards; moved through by keys. */
 export function RunList({ search, onChange, pages, selection, onView }: RunListProps) {
@@ -54,6 +57,10 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
     const key = SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))
     if (key) onChange(compact({ ...search, sort: nextSort(search.sort, key) }))
   }
+  const look = (first: number, last: number) => {
+    if (rows) onView(0, lastOfWhole(pages.length, PAGE_SIZE, last >= rows.length - NEAR_END))
+    else onView(first, last)
+  }
   const length = rows ? rows.length : pages.length
   return (
     <div
@@ -78,7 +85,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
         onOpen={({ run }) => void navigate({ to: '/runs/$runId', params: { runId: run.id } })}
         selected={selection.set}
         onSelect={({ run }) => selection.toggle(run)}
-        onRange={onView}
+        onRange={look}
         shortcuts
       />
     </div>

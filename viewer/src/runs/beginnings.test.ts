@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { afterPage, pagesNear, rowsKnown, unread } from './beginnings'
+import { afterPage, lastOfWhole, pagesNear, rowsKnown, unread } from './beginnings'
 
 const start = unread('q')
 
@@ -37,6 +37,13 @@ describe('the pages to hold', () => {
     expect(pagesNear(950, 980, 100, 50)).toEqual([0, 8, 9, 10])
     expect(pagesNear(0, 20, 100, 50)).toEqual([0, 1])
     expect(pagesNear(0, -1, 100, 1)).toEqual([0])
+  })
+
+  it('are all that were read, and one more only when asked for', () => {
+    const three = afterPage(afterPage(start, 0, 100, 'c1'), 1, 100, 'c2')
+    const held = (further: boolean) => pagesNear(0, lastOfWhole(rowsKnown(three, 100), 100, further), 100, 3)
+    expect(held(false)).toEqual([0, 1])
+    expect(held(true)).toEqual([0, 1, 2])
   })
 
   it('are only those whose beginning is known', () => {

@@ -32,6 +32,11 @@ export function rowsKnown(known: Beginnings, size: number): number {
   return full * size + (known.rest ?? size)
 }
 
+/** The last row to hold so that everything read so far stays and, when `further`, one more page is read. */
+export function lastOfWhole(rows: number, size: number, further: boolean): number {
+  return rows - 1 - (further ? size : 2 * size)
+}
+
 /** The pages to hold for the rows `first`…`last`: the first page always, and one more on either side. */
 export function pagesNear(first: number, last: number, size: number, pages: number): number[] {
   const from = Math.max(Math.floor(first / size) - 1, 0)
