@@ -93,3 +93,13 @@ test('content that cannot be read says so', async () => {
   expect(await screen.findByText(/answered 404/)).toBeTruthy()
   fetched.mockRestore()
 })
+
+test('a large image is shown from its bytes', async () => {
+  const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10])
+  const fetched = vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(png))
+  URL.createObjectURL = () => 'blob:here'
+  URL.revokeObjectURL = () => {}
+  render(<ContentView data={{ $blob: 'abcdef0123', bytes: 90_000 }} type="image/png" />)
+  expect((await screen.findByRole('img')).getAttribute('src')).toBe('blob:here')
+  fetched.mockRestore()
+})

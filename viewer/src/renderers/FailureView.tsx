@@ -34,7 +34,7 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
       {children && <div className={styles.actions}>{children}</div>}
       {failure.detail && (
         <Evidence
-          title="What the other side said"
+          title={SAID[failure.boundary ?? ''] ?? 'In detail'}
           text={failure.detail}
           highlight={highlight}
           keep={endOf(failure.detail)}
@@ -52,6 +52,14 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
       )}
     </div>
   )
+}
+
+const SAID: Record<string, string> = {
+  agent: 'What the agent said',
+  model: 'What the model’s server said',
+  environment: 'What the environment said',
+  grader: 'What the grader said',
+  sandbox: 'What the sandbox said',
 }
 
 /** A traceback says what happened in its last line, anything else in its first. */

@@ -1,7 +1,7 @@
-import { useMemo, useState } from 'react'
-import { bytes } from '../format'
+import { useMemo } from 'react'
 import { Marked } from './Marked'
-import { pictureOf } from './picture'
+import { PictureFigure } from './PictureFigure'
+import { pictureOf, rasterName } from './picture'
 import styles from './picture.module.css'
 
 export interface PictureViewProps {
@@ -12,10 +12,8 @@ export interface PictureViewProps {
 }
 
 /** An image that is part of the record. Nothing is loaded from elsewhere, and drawings cannot run anything. */
-export function PictureView({ data, type, large = false, small = false }: PictureViewProps) {
+export function PictureView({ data, type, large, small }: PictureViewProps) {
   const picture = useMemo(() => pictureOf(data, type), [data, type])
-  const [size, setSize] = useState('')
-  const [broken, setBroken] = useState(false)
   if (picture.kind === 'remote') {
     return (
       <p className={styles.note}>
@@ -23,31 +21,20 @@ export function PictureView({ data, type, large = false, small = false }: Pictur
         <span className={styles.address}>
           <Marked text={picture.address} />
         </span>
-        , not loaded: pages here ask nobody else.
+        , not loaded: these pages ask nobody else.
       </p>
     )
   }
-  if (picture.kind === 'none' || broken) {
-    return <p className={styles.note}>No image: {picture.kind === 'none' ? picture.reason : 'it is damaged'}.</p>
-  }
-  const kind = picture.kind === 'raster' ? picture.type.replace('image/', '').toUpperCase() : 'SVG'
-  const look = large ? styles.large : small ? styles.small : styles.normal
+  if (picture.kind === 'none') return <p className={styles.note}>No image: {picture.reason}.</p>
+  const kind = picture.kind === 'raster' ? rasterName(picture.type) : 'SVG'
   return (
-    <figure className={styles.figure}>
-      <img
-        className={`${styles.image} ${look}`}
-        src={picture.source}
-        alt={`${kind} of the record${size && `, ${size} pixels`}`}
-        title={small ? `${kind} ${size}` : undefined}
-        decoding="async"
-        onLoad={(event) => setSize(`${event.currentTarget.naturalWidth} × ${event.currentTarget.naturalHeight}`)}
-        onError={() => setBroken(true)}
-      />
-      {!small && (
-        <figcaption className={styles.note}>
-          {kind} {size} {bytes(Math.round(picture.bytes))}
-        </figcaption>
-      )}
-    </figure>
+    <PictureFigure
+      key={picture.source}
+      source={picture.source}
+      kind={kind}
+      bytes={picture.bytes}
+      large={large}
+      small={small}
+    />
   )
 }

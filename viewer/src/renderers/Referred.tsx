@@ -2,6 +2,7 @@ import { bytes } from '../format'
 import { ContentView, type ContentViewProps } from './ContentView'
 import type { Reference } from './content'
 import styles from './layout.module.css'
+import { ReferredPicture } from './ReferredPicture'
 import textStyles from './text.module.css'
 import { useBlob } from './useBlob'
 
@@ -13,6 +14,13 @@ export interface ReferredProps extends Omit<ContentViewProps, 'data'> {
 
 /** Content that was recorded by reference: its beginning is read at once, the rest when asked. */
 export function Referred({ reference, type, ...rest }: ReferredProps) {
+  if (type.startsWith('image/') && !type.startsWith('image/svg') && reference.bytes < WHOLE) {
+    return <ReferredPicture reference={reference} type={type} large={rest.large} />
+  }
+  return <ReferredText {...rest} reference={reference} type={type} />
+}
+
+function ReferredText({ reference, type, ...rest }: ReferredProps) {
   // Half a picture or half a page says nothing.
   const whole = /^(image\/|text\/html|application\/xhtml)/.test(type) && reference.bytes < WHOLE
   const blob = useBlob(reference.digest, reference.bytes, whole)

@@ -18,6 +18,11 @@ export function rasterType(bytes: ArrayLike<number>): Raster | null {
   return riff && at(8) === 0x57 && at(9) === 0x45 && at(10) === 0x42 && at(11) === 0x50 ? 'image/webp' : null
 }
 
+/** Return what a type of image is called. */
+export function rasterName(type: Raster): string {
+  return type.replace('image/', '').toUpperCase()
+}
+
 /** Return what can be shown of a value that should be an image: base64, a data URL, SVG text, or an object of these. */
 export function pictureOf(data: unknown, contentType = ''): Picture {
   if (data !== null && typeof data === 'object' && !Array.isArray(data)) {
