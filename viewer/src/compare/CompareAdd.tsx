@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { documentQuery } from '../api/query'
 import { IconButton } from '../parts/IconButton'
 import { Score } from '../parts/Score'
@@ -25,6 +25,11 @@ const OFFERED = 8
 /** Runs to add: the newest ones, or those that are searched for. */
 export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) {
   const [text, setText] = useState('')
+  const place = useRef<HTMLDivElement>(null)
+  const asked = onClose !== undefined
+  useEffect(() => {
+    if (asked) place.current?.querySelector('input')?.focus()
+  }, [asked])
   const same = text === '' && benchmark !== undefined
   const { data, error } = useQuery({
     ...documentQuery('/v1/runs', {
@@ -34,7 +39,7 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
   })
   const offered = data?.items.filter((run) => !ids.includes(run.id)).slice(0, OFFERED)
   return (
-    <div className={styles.add}>
+    <div ref={place} className={styles.add}>
       <div className={styles.head}>
         <SearchField
           page

@@ -20,7 +20,7 @@ export function CompareMap({ pair, a, b, higherIsBetter }: CompareMapProps) {
   if (isBinary(pair)) return <CompareQuads pair={pair} a={a} b={b} />
   return (
     <Scatter
-      title={`${a.letter} and ${b.letter} in each task`}
+      title={`Each task: ${b.letter} is higher above the line`}
       points={places.map(({ label, n, ...place }) => ({ ...place, weight: n, label: label || plural(n, 'task') }))}
       labelX={a.letter}
       labelY={b.letter}

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { documentQuery } from '../api/query'
+import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
@@ -9,7 +10,7 @@ import { Skeleton } from '../parts/Skeleton'
 import { CompareBenchmark } from './CompareBenchmark'
 import { CompareDifferences } from './CompareDifferences'
 import { CompareEmpty } from './CompareEmpty'
-import { labelsOf } from './CompareLabels'
+import { type Label, labelsOf } from './CompareLabels'
 import styles from './ComparePage.module.css'
 import { CompareRuns } from './CompareRuns'
 import { type CompareSearch, withBaseline } from './CompareSearch'
@@ -35,7 +36,8 @@ export function ComparePage() {
   const [first, second] = ids
   return (
     <Page
-      title="Compare"
+      title={titleOf([...labels.values()])}
+      heading="Compare"
       note={enough ? 'Every other run is compared with the first one, the baseline.' : undefined}
       actions={
         first !== undefined &&
@@ -74,6 +76,12 @@ export function ComparePage() {
       )}
     </Page>
   )
+}
+
+function titleOf(labels: readonly Label[]): string {
+  if (labels.length < 2) return 'Compare'
+  const [first, second] = labels.map((label) => label.name.slice(0, 60))
+  return labels.length === 2 ? `${first} and ${second}` : `${first} and ${plural(labels.length - 1, 'other run')}`
 }
 
 function goesOn(comparison: Comparison | undefined): boolean {

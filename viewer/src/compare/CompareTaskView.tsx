@@ -28,7 +28,7 @@ export function CompareTaskView({ benchmark, pair, labels, search, onChange }: C
   }
   const only = onlyWords(pair, a.letter, b.letter)
   return (
-    <section className={styles.view} aria-label="Task by task">
+    <section className={styles.view} aria-label={`Task by task, ${benchmark.benchmark_title || benchmark.benchmark}`}>
       <header className={styles.head}>
         <h3>
           Task by task: {a.letter} against {b.letter}

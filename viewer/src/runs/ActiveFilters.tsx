@@ -1,6 +1,7 @@
 import { memo } from 'react'
 import { Icon } from '../parts/Icon'
 import styles from './ActiveFilters.module.css'
+import { clip } from './clip'
 import { modelWords } from './model'
 import { type ActiveFilter, activeFilters, type RunsSearch, toggled, unfiltered } from './search'
 
@@ -36,7 +37,7 @@ export const ActiveFilters = memo(function ActiveFilters({
             onClick={() => onChange(toggled(search, filter, value))}
           >
             <span className="muted">{WORDS[filter]}</span>
-            <bdi className={styles.value}>{filter === 'model' ? modelWords(value).name : value}</bdi>
+            <bdi className={styles.value}>{clip(filter === 'model' ? modelWords(value).name : value, 60)}</bdi>
             <Icon name="close" size={12} label="remove" />
           </button>
         </li>

@@ -5,7 +5,7 @@ import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
 import type { Row } from './page'
 import styles from './RunList.module.css'
-import { shortId } from './runName'
+import { runName, shortId } from './runName'
 import { Tags } from './Tags'
 
 /** The name of a run, which leads to its page; its tags; the attempts that are folded into it. */
@@ -34,9 +34,9 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           onPointerEnter={prepare}
           onFocus={prepare}
           data-unnamed={named ? undefined : true}
-          title={named ? `${run.name}\n${run.id}` : run.id}
+          title={`${runName(run)}\n${run.id}`}
         >
-          <bdi>{named ? run.name : shortId(run.id)}</bdi>
+          <bdi>{runName(run)}</bdi>
         </Link>
       </span>
       {attempts.length > 0 ? (

@@ -1,6 +1,7 @@
 import { count, percent } from '../format'
 import { Progress } from '../parts/Progress'
 import { Status } from '../parts/Status'
+import { clip } from './clip'
 import type { Run } from './page'
 import { countWords, doneShare, leftWords, secondsLeft } from './progress'
 import styles from './RunList.module.css'
@@ -11,7 +12,7 @@ export function RunState({ run }: { run: Run }) {
   const left = secondsLeft(run)
   const going = run.state === 'running' || run.state === 'pending'
   return (
-    <span className={styles.lines} title={[countWords(run), run.error].filter(Boolean).join('\n')}>
+    <span className={styles.lines} title={[countWords(run), clip(run.error, 1_000)].filter(Boolean).join('\n')}>
       <span className={styles.stateLine}>
         <Status state={run.state} stopping={run.stop_requested} />
         {going && left !== null && <span className={styles.second}>{leftWords(left)}</span>}
@@ -29,6 +30,6 @@ function outcome(run: Run): string {
   const { counts, error } = run
   const failed = counts.failed > 0 ? `${count(counts.failed)} failed` : ''
   if (run.state === 'finished') return failed
-  if (counts.done === 0) return error || 'nothing played'
+  if (counts.done === 0) return clip(error) || 'nothing played'
   return [`${percent(doneShare(run))} done`, failed].filter(Boolean).join(', ')
 }

@@ -1,13 +1,14 @@
+import { clip } from './clip'
 import styles from './RunList.module.css'
 
 /** Tags in one line, in full on hover. */
 export function Tags({ tags, otherwise = '–' }: { tags: readonly string[]; otherwise?: string }) {
   if (tags.length === 0) return <span className={styles.second}>{otherwise}</span>
   return (
-    <span className={styles.tags} title={tags.join('\n')}>
+    <span className={styles.tags} title={clip(tags.join('\n'), 1_000)}>
       {tags.map((tag) => (
         <bdi key={tag} className={styles.tag}>
-          {tag}
+          {clip(tag, 60)}
         </bdi>
       ))}
     </span>

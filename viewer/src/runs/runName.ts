@@ -1,3 +1,4 @@
+import { clip } from './clip'
 import type { Run } from './page'
 
 /** The beginning of an id that people can tell apart and hand to commands. */
@@ -7,5 +8,5 @@ export function shortId(id: string): string {
 
 /** What a run is called: its name or, when it has none, the beginning of its id. */
 export function runName(run: Pick<Run, 'id' | 'name'>): string {
-  return run.name.trim() === '' ? shortId(run.id) : run.name
+  return run.name.trim() === '' ? shortId(run.id) : clip(run.name)
 }
