@@ -1,7 +1,7 @@
 /** The episodes of a run, however many: rows are drawn and read only where one looks. */
 
 import { useNavigate } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { Failure } from '../parts/Failure'
 import { VirtualTable } from '../parts/VirtualTable'
@@ -36,6 +36,7 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
   useEffect(() => onTotal(rows.total, rows.totalExact), [onTotal, rows.total, rows.totalExact])
 
   const filter = useMemo(() => episodeFilter(search), [search])
+  useStartOf(place, JSON.stringify(filter))
   const score = run.primary?.name ?? ''
   const trials = selectedTrials(run) > 1
   const columns = useMemo(
@@ -58,7 +59,6 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
       )}
       {(rows.error === null || rows.count > 0) && (
         <VirtualTable
-          key={JSON.stringify(filter)}
           label="Episodes"
           columns={columns}
           count={rows.waiting ? Math.max(rows.count, Math.min(SKELETONS, run.counts.planned)) : rows.count}
@@ -82,4 +82,15 @@ function selectedTrials(run: Schema<'RunDetail'>): number {
   const { selection } = run.spec
   const trials = typeof selection === 'object' && selection !== null && 'trials' in selection ? selection.trials : 1
   return typeof trials === 'number' ? trials : 1
+}
+
+/** Show the first rows when the list is another one. */
+function useStartOf(place: RefObject<HTMLElement | null>, list: string): void {
+  const shown = useRef(list)
+  useEffect(() => {
+    if (shown.current === list) return
+    shown.current = list
+    const grid = place.current?.querySelector('[role=grid]')
+    if (grid) grid.scrollTop = 0
+  }, [place, list])
 }

@@ -1,5 +1,6 @@
 /** The columns of the episode table. */
 
+import { memo, type ReactNode } from 'react'
 import { count, MISSING, plural } from '../format'
 import type { Column } from '../parts/column'
 import { Duration } from '../parts/Duration'
@@ -11,7 +12,7 @@ import { EpisodeLink } from './EpisodeLink'
 import { EpisodeScore } from './EpisodeScore'
 import styles from './EpisodeTable.module.css'
 import { FailureCell } from './FailureCell'
-import type { Episode, Row } from './plan'
+import { type Episode, type Row, sameRow } from './plan'
 import type { EpisodeFilter } from './search'
 
 /** What the columns show depends on the name of the primary score and on the filter that links carry on. */
@@ -32,9 +33,9 @@ export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): 
       width: 72,
       align: 'end',
       sort: 'index',
-      render: (row) => <Index row={row} />,
+      render: drawn((row) => <Index row={row} />),
     },
-    { key: 'task', header: 'Task', width: 130, grow: 1, render: (row) => <Task row={row} filter={filter} /> },
+    { key: 'task', header: 'Task', width: 130, grow: 1, render: drawn((row) => <Task row={row} filter={filter} />) },
     {
       key: 'trial',
       header: 'Trial',
@@ -56,7 +57,7 @@ export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): 
       key: 'state',
       header: 'State',
       width: 120,
-      render: (row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />,
+      render: drawn((row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
     },
     {
       key: 'score',
@@ -155,7 +156,7 @@ export function narrowEpisodeColumns({ score, filter }: EpisodeColumnsProps): Co
       key: 'state',
       header: 'State',
       width: 118,
-      render: (row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />,
+      render: drawn((row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
     },
     {
       key: 'score',
@@ -168,9 +169,26 @@ export function narrowEpisodeColumns({ score, filter }: EpisodeColumnsProps): Co
   ]
 }
 
-function played(render: (episode: Episode) => React.ReactNode): Column<Row>['render'] {
-  return (row) => (row.kind === 'episode' ? render(row.episode) : null)
+function played(draw: (episode: Episode) => ReactNode): Column<Row>['render'] {
+  return drawn((row) => (row.kind === 'episode' ? draw(row.episode) : null))
 }
+
+function drawn(draw: (row: Row) => ReactNode): Column<Row>['render'] {
+  return (row) => <Cell row={row} draw={draw} />
+}
+
+interface CellProps {
+  row: Row
+  draw: (row: Row) => ReactNode
+}
+
+/** Cells are drawn again only when they show something else: a table that scrolls draws its rows many times. */
+const Cell = memo(
+  function Cell({ row, draw }: CellProps) {
+    return draw(row)
+  },
+  (before, after) => before.draw === after.draw && sameRow(before.row, after.row),
+)
 
 function Index({ row }: { row: Row }) {
   return <span className="muted">{count(row.index)}</span>

@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { episode } from './examples'
-import { pagesOf, planRows } from './plan'
+import { pagesOf, planRow, sameRow } from './plan'
 
-describe('planRows', () => {
-  it('fills the places of owed episodes', () => {
-    const rows = planRows([episode({ index: 3 }), episode({ index: 5 })], 3, 4, 100)
-    expect(rows.map((row) => [row.index, row.kind])).toEqual([
-      [3, 'episode'],
-      [4, 'owed'],
-      [5, 'episode'],
-      [6, 'owed'],
-    ])
+const found = [episode({ index: 3 }), episode({ index: 5 })]
+
+describe('planRow', () => {
+  it('is the place of an owed episode where nothing was played', () => {
+    expect([3, 4, 5, 6].map((index) => planRow(found, index).kind)).toEqual(['episode', 'owed', 'episode', 'owed'])
   })
+})
 
-  it('ends with the plan', () => {
-    expect(planRows([], 98, 10, 100)).toHaveLength(2)
+describe('sameRow', () => {
+  it('tells rows apart by what they show', () => {
+    expect(sameRow(planRow(found, 3), planRow(found, 3))).toBe(true)
+    expect(sameRow(planRow(found, 4), planRow(found, 4))).toBe(true)
+    expect(sameRow(planRow(found, 3), planRow([episode({ index: 3, score: 0 })], 3))).toBe(false)
+    expect(sameRow(planRow(found, 3), planRow([], 3))).toBe(false)
   })
 })
 

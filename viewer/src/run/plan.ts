@@ -7,15 +7,28 @@ export type Episode = Schema<'EpisodeSummary'>
 /** A row: an episode, or the place of one in the plan that was not played yet. */
 export type Row = { kind: 'episode'; index: number; episode: Episode } | { kind: 'owed'; index: number }
 
-/** The rows `from`…`from + size − 1` of a plan of `planned` episodes, filled with what was found of them. */
-export function planRows(found: readonly Episode[], from: number, size: number, planned: number): Row[] {
-  const byIndex = new Map(found.map((episode) => [episode.index, episode]))
-  const rows: Row[] = []
-  for (let index = from; index < Math.min(from + size, planned); index++) {
-    const episode = byIndex.get(index)
-    rows.push(episode === undefined ? { kind: 'owed', index } : { kind: 'episode', index, episode })
+const known = new WeakMap<readonly Episode[], ReadonlyMap<number, Episode>>()
+
+/** Episodes by their place in the plan; worked out once for each list. */
+function byIndex(found: readonly Episode[]): ReadonlyMap<number, Episode> {
+  let map = known.get(found)
+  if (map === undefined) {
+    map = new Map(found.map((episode) => [episode.index, episode]))
+    known.set(found, map)
   }
-  return rows
+  return map
+}
+
+/** The row at a place in the plan, of which everything that was played around there is in `found`. */
+export function planRow(found: readonly Episode[], index: number): Row {
+  const episode = byIndex(found).get(index)
+  return episode === undefined ? { kind: 'owed', index } : { kind: 'episode', index, episode }
+}
+
+/** Whether two rows show the same. */
+export function sameRow(one: Row, other: Row): boolean {
+  if (one.kind === 'owed' || other.kind === 'owed') return one.kind === other.kind && one.index === other.index
+  return one.episode === other.episode
 }
 
 /** The pages of `size` rows that hold the rows `first`…`last`. */

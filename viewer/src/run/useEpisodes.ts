@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo } from 'react'
 import { get } from '../api/client'
 import type { Query, Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
-import { pagesOf, planRows, type Row } from './plan'
+import { pagesOf, planRow, type Row } from './plan'
 import { episodeFilter, isPlanOrder, type RunSearch } from './search'
 
 /** Rows of one request. */
@@ -58,15 +58,12 @@ function usePlan(runId: string, planned: number, first: number, last: number, en
       }),
     ),
   })
-  const rows = new Map<number, Row>()
-  answers.forEach(({ data }, position) => {
-    const page = pages[position]
-    if (data === undefined || page === undefined) return
-    for (const row of planRows(data.items, page * PAGE, PAGE, planned)) rows.set(row.index, row)
-  })
   return {
     count: planned,
-    rowAt: (index) => rows.get(index),
+    rowAt: (index) => {
+      const found = answers[pages.indexOf(Math.floor(index / PAGE))]?.data
+      return found === undefined ? undefined : planRow(found.items, index)
+    },
     total: planned,
     totalExact: true,
     waiting: planned > 0 && answers.every(({ isPending }) => isPending),
