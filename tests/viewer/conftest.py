@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
@@ -231,3 +233,15 @@ def find_run(results: Path, benchmark: str, model: str, name: str = "") -> str:
     finally:
         store.close()
     return next(str(run.id) for run in found if run.model.startswith(model) and name in run.name)
+
+
+def ask(server: Server, path: str) -> Any:
+    """Return what the API answers."""
+    with urlopen(server.url + path) as answer:
+        return json.load(answer)
+
+
+def find_episode(server: Server, run: str, **wanted: str) -> str:
+    """Return the id of the first episode of a run that fits the query, say `state="failed"`."""
+    query = urlencode({"limit": 1, **wanted})
+    return str(ask(server, f"/v1/runs/{run}/episodes?{query}")["items"][0]["id"])

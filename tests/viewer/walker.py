@@ -61,10 +61,11 @@ async def answer(body: dict[str, Any]) -> Answer:
         return Answer(f"up {SCRIPT}", reasoning=f"Thinking {SCRIPT}")
     astray = next((share for size, share in ASTRAY.items() if size in model), 0.5)
     has_key = "You carry the key" in text
+    # A prompt without a maze asks again for what was not understood.
     maze, closed = cells(text), "#~" if has_key else "#~D"
     move = step(maze, "k", closed) if not has_key else step(maze, "G", closed)
     move = move or step(maze, "G", "#~D")
-    if dice.random() < astray / 40:
+    if not maze or dice.random() < astray / 40:
         return Answer("I do not know where to go.", reasoning="Everything looks the same.")
     if move is None or dice.random() < astray:
         return Answer(dice.choice(list(MOVES)), reasoning="I am **not sure** about this maze.")
