@@ -123,8 +123,7 @@ class Live:
         """Return the watch over the store; one that has appeared meanwhile takes the place of none."""
         store = self._store()
         if self._watch is None or self._watch.store is not store:
-            if self._watch is not None:
-                self._watch.close()
+            self._leave()
             self._watch = Watch(store)
         return self._watch
 
@@ -132,8 +131,12 @@ class Live:
         if self._poller is not None:
             self._poller.cancel()
             self._poller = None
+        self._leave()
+
+    def _leave(self) -> None:
         if self._watch is not None:
-            self._watch.close()
+            # It may wait for a look that is under way, and this loop must not.
+            asyncio.get_running_loop().run_in_executor(None, self._watch.close)
             self._watch = None
 
     async def _poll(self) -> None:

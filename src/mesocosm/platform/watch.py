@@ -1,5 +1,6 @@
 """What has changed in a store since the last look, whichever process changed it."""
 
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from mesocosm.platform.documents.run import RunSummary, state_of
 from mesocosm.platform.run_list import summaries
 from mesocosm.platform.so_far import SoFar
 from mesocosm.store import SqlStore
+from mesocosm.store.changes import Watch as Poller
 
 RECENT_S = 30.0
 """Seconds that a new listener is told of: longer than a page takes from its list to its stream."""
@@ -32,20 +34,32 @@ class Change:
 
 
 class Watch:
-    """Looks at a store again and again. Its methods block; only one `look` may run at a time."""
+    """Looks at a store again and again. Its methods block, and nothing is read before the first of them."""
 
     def __init__(self, store: SqlStore) -> None:
         self.store = store
-        self._changes = store.watch()
         self._scores = SoFar(store)
         self._states: dict[str, object] = {}
         self._told: dict[str, object] = {}
         self._gone: dict[str, None] = {}
-        self._going = {run.id: run for status in GOING for run in store.list_runs(status=status, limit=MOST).items}
+        self._going: dict[str, Run] = {}
+        self._changes: Poller | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
     def look(self) -> Change:
         """Return what has changed since the last look. Raises InfrastructureError."""
-        changes = self._changes.changes()
+        with self._lock:
+            return Change() if self._closed else self._look(self._changes or self._begin())
+
+    def _begin(self) -> Poller:
+        self._changes = self.store.watch()
+        for status in GOING:
+            self._going.update((run.id, run) for run in self.store.list_runs(status=status, limit=MOST).items)
+        return self._changes
+
+    def _look(self, poller: Poller) -> Change:
+        changes = poller.changes()
         found = {} if changes is None else self._read(changes.changed, changes.active)
         # A process may die, and a score be computed, without anybody writing.
         for run_id, run in self._going.items():
@@ -65,9 +79,12 @@ class Watch:
         return Change(summaries(self.store, [self._scored(self.store.get_run(run_id))]))
 
     def close(self) -> None:
-        """Give up what is computed in the background, and the connection."""
+        """Give up what is computed in the background, and the connection; waits for a look that is under way."""
         self._scores.close()
-        self._changes.close()
+        with self._lock:
+            self._closed = True
+            if self._changes is not None:
+                self._changes.close()
 
     def _read(self, changed: Iterable[str], active: tuple[str, ...]) -> dict[str, Run]:
         """Return the runs that were marked as changed, and of those that go on the ones that moved."""

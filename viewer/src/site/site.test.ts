@@ -161,7 +161,7 @@ describe('traces of a site', () => {
       event(3, 1, 'message', said(2, 'three')),
       event(4, 2, 'model_call', { model: 'm', messages: [[0, 0], [2, 2]], text: 'yes', reasoning: 'why not' }),
       event(5, 2, 'error', { message: 'a "quoted"\nword' }),
-    ] // biome-ignore format: one event a line
+    ]
     files['episodes/e-2'] = [event(6, 3), event(7, 3, 'message', said(3, 'later'))]
     files['episodes/e-steps-1'] = steps(2)
   })
@@ -218,7 +218,7 @@ describe('comparisons of a site', () => {
       { benchmark: 'words', metric: 'rate', metrics: ['rate', 'guesses'], runs: [a, b], scores: [null, null],
         same_content: true, pairs: [pair(a, b, p)], note: '' },
     ],
-  }) // biome-ignore format: one benchmark
+  })
 
   beforeEach(() => {
     files.runs = { items: [run('a'), run('b'), run('c')] }
