@@ -1,4 +1,13 @@
-import { type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react'
+import {
+  type Ref,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import type { Schema } from '../api/paths'
 import { count } from '../format'
 import { Empty } from '../parts/Empty'
@@ -38,6 +47,7 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
   const timeline = useRef<TimelineHandle>(null)
   const kinds = search.kind ?? NO_KINDS
   const filtered = useFiltered(episode.id, kinds, episode.events)
+  const highlight = useDeferredValue(search.q ?? '')
   const filtering = kinds.length > 0
   const [range, setRange] = useState({ first: 0, end: 60 })
   const total = filtering ? filtered.items.length : episode.events
@@ -90,7 +100,7 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
         event={event}
         eventAt={eventAt}
         opens={row === 0 || (last !== undefined && last.step !== event.step)}
-        highlight={search.q ?? ''}
+        highlight={highlight}
         marked={event.seq === marked}
         episode={episode}
         onCall={onCall}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { useShortcut } from '../keys/useShortcut'
 import { Button } from '../parts/Button'
@@ -61,6 +61,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
     if (replay) change({ view: undefined })
     else timeline.current?.goToEvent(seq)
   }
+  const openCall = useCallback((call: number) => change({ call }, false), [change])
   const growing = isOpen(episode.state)
   const latest = useRef(toStep)
   useEffect(() => {
@@ -122,7 +123,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
             top={BAR + (height || 60) + GAP}
             marked={hits.items[hitAt]?.seq}
             onStep={setStep}
-            onCall={(call) => change({ call }, false)}
+            onCall={openCall}
           />
         </div>
       )}
