@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEpisode } from '../episode/useEpisode'
 import { Empty } from '../parts/Empty'
 import { Failure } from '../parts/Failure'
@@ -31,10 +31,16 @@ export function CompareEpisodesPage() {
       </Page>
     )
   }
+  const runs = [a.data.run_id, b.data.run_id]
   const same = a.data.task_digest === b.data.task_digest
   return (
     <Page
       title={same ? `${brief(a.data.task_id, 60)} in two runs` : 'Two episodes'}
+      trail={
+        <Link to="/compare" search={{ runs }}>
+          Comparison of the two runs
+        </Link>
+      }
       note={same ? undefined : 'These are episodes of different tasks: what differs may be the task and not the agent.'}
     >
       <EpisodesView
