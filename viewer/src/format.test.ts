@@ -17,6 +17,8 @@ describe('a measurement', () => {
     [0.000123, '0.00012'],
     [null, '–'],
     [Number.POSITIVE_INFINITY, '∞'],
+    [999_999, '999,999'],
+    [-1_234_567_890, '−1.23B'],
   ])('%s reads %s', (value, text) => expect(format.measure(value)).toBe(text))
 })
 
@@ -49,6 +51,7 @@ describe('an amount of money', () => {
     [12.345, '$12.35'],
     [1234.5, '$1,235'],
     [undefined, '–'],
+    [1_234_567, '$1.23M'],
   ])('%s reads %s', (value, text) => expect(format.money(value)).toBe(text))
 })
 

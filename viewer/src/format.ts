@@ -19,11 +19,12 @@ export function count(value: number | null | undefined): string {
   return value == null ? MISSING : withMinus(value, grouped)
 }
 
-/** A score, reward or other measurement in about three significant digits: 0.812, 12.3, 1,234. */
+/** A score, reward or other measurement in about three significant digits: 0.812, 12.3, 1,234, 1.23M. */
 export function measure(value: number | null | undefined): string {
   if (value == null || Number.isNaN(value)) return MISSING
   return withMinus(value, (size) => {
     if (!Number.isFinite(size)) return '∞'
+    if (size >= 999_999.5) return compact(size)
     if (size >= 100) return grouped(size)
     if (size >= 10) return size.toFixed(1)
     if (size >= 0.001 || size === 0) return size.toFixed(3)
@@ -68,11 +69,12 @@ function threeDigits(value: number): string {
   return value >= 9.995 ? value.toFixed(1) : value.toFixed(2)
 }
 
-/** An amount of US dollars: $0, $0.0012, $0.123, $12.34, $1,234. */
+/** An amount of US dollars: $0, $0.0012, $0.123, $12.34, $1,234, $1.23M. */
 export function money(usd: number | null | undefined): string {
   if (usd == null) return MISSING
   return withMinus(usd, (size) => {
     if (size === 0) return '$0'
+    if (size >= 99_999.5) return `$${compact(size)}`
     if (size >= 1000) return `$${grouped(size)}`
     if (size >= 1) return `$${size.toFixed(2)}`
     if (size >= 0.01) return `$${size.toFixed(3)}`

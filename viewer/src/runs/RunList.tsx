@@ -1,16 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useCallback, useMemo, useRef, useState } from 'react'
+import { useMemo, useRef } from 'react'
 import { useShortcut } from '../keys/useShortcut'
 import { VirtualTable } from '../parts/VirtualTable'
 import { useNarrow } from '../run/useNarrow'
 import { useRoomBelow } from '../run/useRoomBelow'
 import { lastOfWhole } from './beginnings'
-import { PAGE_SIZE, type Row, rowsOf } from './page'
+import { PAGE_SIZE, type Row } from './page'
 import styles from './RunList.module.css'
 import { narrowRunColumns, runColumns } from './runColumns'
 import { scalesOf } from './scale'
 import { compact, DEFAULT_SORT, nextSort, type RunsSearch, SORT_KEYS } from './search'
 import { useCompare } from './useCompare'
+import { useFolding } from './useFolding'
 import type { RunPages } from './useRunPages'
 import type { Selection } from './useSelection'
 
@@ -36,10 +37,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   const narrow = useNarrow()
   const navigate = useNavigate()
   const compare = useCompare()
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
-  const onFold = useCallback((signature: string) => setOpen((before) => toggledIn(before, signature)), [])
-  const folded = search.attempts === 'folded'
-  const rows = useMemo(() => (folded ? rowsOf(pages.runs, true, open) : undefined), [folded, pages.runs, open])
+  const { rows, open, onFold } = useFolding(pages.runs, search.attempts === 'folded')
   const scales = useMemo(() => scalesOf(pages.runs), [pages.runs])
   const columns = useMemo(
     () => (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, open, onFold }),
@@ -90,10 +88,4 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
       />
     </div>
   )
-}
-
-function toggledIn(set: ReadonlySet<string>, item: string): ReadonlySet<string> {
-  const next = new Set(set)
-  if (!next.delete(item)) next.add(item)
-  return next
 }

@@ -6,6 +6,7 @@ import { Dialog } from '../parts/Dialog'
 import { Failure } from '../parts/Failure'
 import { useToast } from '../parts/toast'
 import styles from './Dialogs.module.css'
+import { KeptTags } from './KeptTags'
 import type { Run } from './page'
 import { changedTags, commonTags, readTags } from './tags'
 
@@ -75,18 +76,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
           placeholder="nightly, baseline"
           onChange={(event) => setTyped(event.target.value)}
         />
-        {all.length + some.length > 0 && (
-          <fieldset className={styles.kept}>
-            <legend>Keep</legend>
-            {[...all, ...some].map((tag) => (
-              <label key={tag}>
-                <input type="checkbox" checked={!removed.includes(tag)} onChange={() => toggle(tag)} />
-                <bdi>{tag}</bdi>
-                {some.includes(tag) && <span className="muted">some</span>}
-              </label>
-            ))}
-          </fieldset>
-        )}
+        <KeptTags all={all} some={some} removed={removed} onToggle={toggle} />
         {error !== undefined && <Failure error={error} title="Not all tags were changed" />}
       </form>
     </Dialog>
