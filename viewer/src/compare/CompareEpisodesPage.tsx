@@ -37,7 +37,7 @@ export function CompareEpisodesPage() {
     <Page
       title={same ? `${brief(a.data.task_id, 60)} in two runs` : 'Two episodes'}
       trail={
-        <Link to="/compare" search={{ runs }}>
+        <Link to="/compare" search={{ run: runs }}>
           Comparison of the two runs
         </Link>
       }
