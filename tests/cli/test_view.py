@@ -120,6 +120,7 @@ def test_where_there_are_no_results_it_makes_nothing_and_waits_for_them(
     words = ("--model", "builtin/oracle", "--episodes", "1", "--quiet", "--results-dir", results)
     assert mesocosm("run", "local", "--manifest", scaffolded / "benchanything.json", *words).code == 0
     until(lambda: len(viewer.get("/v1/runs")["items"]) == 1)
+    until((results / link.NOTE).exists)
     assert viewer.end() == (0, "")
 
 
@@ -173,11 +174,8 @@ def test_it_does_not_end_by_itself_while_a_run_goes_on(mine: "Played") -> None:
 
 
 def test_the_page_is_opened_in_the_browser(mine: "Played", view: View, tmp_path: Path) -> None:
-    said = tmp_path / "opened"
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {said}.part && mv {said}.part {said}\n')
-    browser.chmod(0o755)
-    viewer = view(*mine.there, BROWSER=f"{browser} %s", CI="")
+    command, said = browser(tmp_path)
+    viewer = view(*mine.there, BROWSER=command, CI="")
     until(said.exists)
     assert said.read_text().strip() == viewer.url
 
@@ -270,6 +268,40 @@ class Heard(Observer):
     def notice(self, message: str) -> None:
         """Keep a line."""
         self.lines.append(message)
+
+
+def browser(place: Path) -> tuple[str, Path]:
+    """Return the command of a browser that writes the address that it opens into a file, and that file."""
+    said, program = place / "opened", place / "browser"
+    program.write_text(f'#!/bin/sh\necho "$1" > {said}.part && mv {said}.part {said}\n')
+    program.chmod(0o755)
+    return f"{program} %s", said
+
+
+def test_the_demo_opens_the_page_of_its_first_run_and_the_viewer_stays(tmp_path: Path) -> None:
+    command, opened = browser(tmp_path)
+    results = tmp_path / "results"
+    quickly = "import mesocosm.cli.demo as demo; demo.WATCHABLE_S = 1; from mesocosm.cli.main import main; main()"
+    words = ["demo", "--view", "--episodes", "2", "--results-dir", str(results)]
+    done = subprocess.run(
+        [sys.executable, "-c", quickly, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**os.environ, "BROWSER": command, "CI": ""},
+        check=True,
+    )
+    until(opened.exists)
+    until((results / link.NOTE).exists)
+    viewer = msgspec.json.decode((results / link.NOTE).read_bytes(), type=link.Viewer)
+    try:
+        first = done.stderr.partition("\nrun ")[2].split()[0]
+        assert opened.read_text().strip() == viewer.page(first)
+        assert "Playing for about 1 s" in done.stderr
+        assert httpx.get(f"{viewer.url}/v1/runs", timeout=PATIENCE, trust_env=False).json()["total"] == 2
+    finally:
+        os.kill(viewer.process.pid, signal.SIGTERM)
+        until(lambda: alive(viewer.process) is False)
 
 
 @pytest.mark.parametrize("change", ["dead", "recycled", "other store", "elsewhere", "garbage"])

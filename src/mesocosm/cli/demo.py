@@ -16,6 +16,7 @@ EXAMPLES = ("word-game", "grid-world", "negotiation")
 MODELS = ("builtin/random", "builtin/oracle")
 CALLS = {"word-game": 15, "grid-world": 65, "negotiation": 9}
 """Model calls that one seed takes with both agents together."""
+PARALLEL = 4
 WATCHABLE_S = 20
 """Seconds that both runs take when somebody watches them."""
 
@@ -34,10 +35,10 @@ def examples() -> Path:
 @click.command(cls=Command)
 @click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
-@click.option("--parallel", type=int, default=4, show_default=True, help="Episodes at the same time.")
+@click.option("--parallel", type=int, help=f"Episodes at the same time [{PARALLEL}; 1 where somebody watches].")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @view_option
-def demo(example: str, episodes: int, parallel: int, quiet: bool, view: bool | None) -> int:
+def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: bool | None) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them.
 
     On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
@@ -57,10 +58,11 @@ def demo(example: str, episodes: int, parallel: int, quiet: bool, view: bool | N
     if watched:
         why = f"Playing for about {WATCHABLE_S} s, so that there is something to watch; --no-view is faster."
         click.echo(why, err=True)
+    at_once = max(parallel or (1 if watched else PARALLEL), 1)
     runs: list[tuple[Run, int]] = []
     for model in MODELS:
         settings, selection = ModelSettings(model), Selection(count=episodes)
-        spec = RunSpec(source, settings, selection=selection, limits=limits, parallel=max(parallel, 1), name="demo")
+        spec = RunSpec(source, settings, selection=selection, limits=limits, parallel=at_once, name="demo")
         runs.append(attend_quietly(spec))
         chosen.opens = False
         if runs[-1][1] == INTERRUPTED:

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -44,8 +45,9 @@ def view(host: str, port: int | None, no_open: bool, idle_minutes: float | None,
         _warn(host, port, listening)
         url = url_of(listening, host)
         with ExitStack() as ending:
-            ready = partial(_ready, ending, results, url, chosen, no_open=no_open)
-            Viewing(results, host, idle_minutes, ready).run([listening])
+            note = partial(_note, ending, results, url, chosen)
+            ready = partial(_ready, note, results, url, chosen, no_open=no_open)
+            Viewing(results, host, idle_minutes, ready, note).run([listening])
     finally:
         results.close()
     return 0
@@ -79,11 +81,16 @@ def _loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
-def _ready(ending: ExitStack, results: "Results", url: str, chosen: Options, *, no_open: bool) -> None:
+def _note(ending: ExitStack, results: "Results", url: str, chosen: Options) -> None:
+    """Leave a note where the results are; where there are none yet, there is no place for it either."""
+    ending.enter_context(link.noted(chosen.results(), url, results.name))
+
+
+def _ready(note: Callable[[], None], results: "Results", url: str, chosen: Options, *, no_open: bool) -> None:
     """Tell where the viewer is, once it answers."""
     from mesocosm.cli.render import emit
 
-    ending.enter_context(link.noted(chosen.results(), url, results.name))
+    note()
     if chosen.json:
         emit({"url": url, "pid": os.getpid(), "store": results.name, "started": True})
     else:

@@ -117,12 +117,18 @@ class Viewing(Server):
     """A server of results that may appear later, which ends by itself when it is told to and nobody looks."""
 
     def __init__(
-        self, results: Results, host: str, idle_minutes: float | None, ready: Callable[[], None] = lambda: None
+        self,
+        results: Results,
+        host: str,
+        idle_minutes: float | None,
+        ready: Callable[[], None],
+        appeared: Callable[[], None],
     ) -> None:
         made = new_server(results.store, host=host)
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
         self._results = results
+        self._appeared = appeared
         self._idle_s = None if idle_minutes is None else idle_minutes * 60
         self._use = Use(self._app)
         self.config.app = self._use
@@ -134,6 +140,7 @@ class Viewing(Server):
         if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
             self._app.state.store = self._results.store
             self._app.state.workplace = self._results.workplace
+            self._appeared()
         if self._idle_s is not None and counter % SECOND == 0 and await self._is_over(self._idle_s):
             return True
         return await super().on_tick(counter)
