@@ -38,16 +38,7 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
       summary={`${readings.length} finished runs of ${lines.length} models over time`}
       height={HEIGHT}
       readout={shown && said(shown)}
-      table={{
-        head: ['When', 'Model', 'Agent', metric, 'Interval'],
-        rows: readings.map((one) => [
-          exactTime(one.created_at),
-          one.model,
-          one.agent,
-          measure(one.value),
-          interval(one.low, one.high),
-        ]),
-      }}
+      table={numbers(metric, readings)}
       onStep={step}
       onLeave={leave}
       onEnter={() => shown && onOpen(shown.run_id)}
@@ -85,6 +76,19 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
       }}
     </Frame>
   )
+}
+
+function numbers(metric: string, readings: readonly Reading[]) {
+  return {
+    head: ['When', 'Model', 'Agent', metric, 'Interval'],
+    rows: readings.map((one) => [
+      exactTime(one.created_at),
+      one.model,
+      one.agent,
+      measure(one.value),
+      interval(one.low, one.high),
+    ]),
+  }
 }
 
 function Point({

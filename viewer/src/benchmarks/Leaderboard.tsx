@@ -12,7 +12,7 @@ import { EntryRow } from './EntryRow'
 import styles from './Leaderboard.module.css'
 import { References } from './References'
 import { ScaleHead } from './ScaleHead'
-import { leaderboardValues, scaleOf } from './scale'
+import { leaderboardValues, type Scale, scaleOf } from './scale'
 
 export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) {
   const { leaderboard, floor, ceiling, metric, higher_is_better: up } = benchmark
@@ -47,36 +47,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable */}
       <section className={styles.scroll} aria-label="Table of models" tabIndex={0}>
         <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span className="hidden-text">Chosen</span>
-              </th>
-              <th scope="col" title="Runs whose difference could be chance share places">
-                Place
-              </th>
-              <th scope="col">Model</th>
-              <th scope="col" className={styles.number}>
-                {metric ?? 'Score'}
-              </th>
-              <th scope="col" className={styles.plot}>
-                <ScaleHead scale={scale} metric={metric ?? 'score'} />
-              </th>
-              <th scope="col" className={styles.number}>
-                n
-              </th>
-              <th scope="col" className={styles.number} title="Finished runs of this model with this agent">
-                Runs
-              </th>
-              <th scope="col" className={styles.number}>
-                Tokens
-              </th>
-              <th scope="col" className={styles.number}>
-                Cost
-              </th>
-              <th scope="col">When</th>
-            </tr>
-          </thead>
+          <Head scale={scale} metric={metric ?? 'score'} />
           <tbody>
             {leaderboard.map((entry) => (
               <EntryRow
@@ -99,5 +70,40 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
         </Link>
       </p>
     </Panel>
+  )
+}
+
+function Head({ scale, metric }: { scale: Scale; metric: string }) {
+  return (
+    <thead>
+      <tr>
+        <th scope="col">
+          <span className="hidden-text">Chosen</span>
+        </th>
+        <th scope="col" title="Runs whose difference could be chance share places">
+          Place
+        </th>
+        <th scope="col">Model</th>
+        <th scope="col" className={styles.number}>
+          {metric}
+        </th>
+        <th scope="col" className={styles.plot}>
+          <ScaleHead scale={scale} metric={metric} />
+        </th>
+        <th scope="col" className={styles.number}>
+          n
+        </th>
+        <th scope="col" className={styles.number} title="Finished runs of this model with this agent">
+          Runs
+        </th>
+        <th scope="col" className={styles.number}>
+          Tokens
+        </th>
+        <th scope="col" className={styles.number}>
+          Cost
+        </th>
+        <th scope="col">When</th>
+      </tr>
+    </thead>
   )
 }

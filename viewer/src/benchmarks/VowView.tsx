@@ -51,17 +51,25 @@ export function VowView({ vow }: { vow: VowWords }) {
         <>
           <dt>Techniques</dt>
           <dd>
-            {vow.techniques.map(({ name, required, options }) => (
-              <details key={name} className={styles.technique}>
-                <summary>
-                  <code>{name}</code> <span className="muted">{required ? 'required' : 'optional'}</span>
-                </summary>
-                <pre className={styles.schema}>{JSON.stringify(options, null, 2)}</pre>
-              </details>
-            ))}
+            <Techniques techniques={vow.techniques} />
           </dd>
         </>
       )}
     </dl>
+  )
+}
+
+function Techniques({ techniques }: Pick<VowWords, 'techniques'>) {
+  return (
+    <>
+      {techniques.map(({ name, required, options }) => (
+        <details key={name} className={styles.technique}>
+          <summary>
+            <code>{name}</code> <span className="muted">{required ? 'required' : 'optional'}</span>
+          </summary>
+          <pre className={styles.schema}>{JSON.stringify(options, null, 2)}</pre>
+        </details>
+      ))}
+    </>
   )
 }

@@ -71,6 +71,22 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
         value={search.outcome ?? 'any'}
         onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
       />
+      <Removable search={search} set={set} onSearch={onSearch} />
+      <p className={styles.total} role="status">
+        {totalWords(total, isFiltered(search), counts.planned)}
+      </p>
+    </div>
+  )
+}
+
+interface RemovableProps extends Pick<EpisodeFiltersProps, 'search' | 'onSearch'> {
+  set: (part: Partial<RunSearch>) => void
+}
+
+/** Filters that were set elsewhere, to be taken away. */
+function Removable({ search, set, onSearch }: RemovableProps) {
+  return (
+    <>
       {(search.low !== undefined || search.high !== undefined) && (
         <Button
           icon="close"
@@ -91,10 +107,7 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
           Clear filters
         </Button>
       )}
-      <p className={styles.total} role="status">
-        {totalWords(total, isFiltered(search), counts.planned)}
-      </p>
-    </div>
+    </>
   )
 }
 

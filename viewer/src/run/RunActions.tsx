@@ -24,25 +24,8 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
   const actions = useRunActions(run.id, onStarted)
   if (!source.live) return null
   const going = isGoing(run)
-  const { failed, owed } = run.counts
-  const more: MenuItem[] = [
-    { label: 'Tags…', icon: 'tag', onChoose: () => setAsked('tags') },
-    {
-      label: 'Rescore',
-      icon: 'refresh',
-      note: 'Grade the recorded episodes again',
-      disabled: going,
-      onChoose: () => actions.rescore.run(),
-    },
-    {
-      label: 'Play failed ones again',
-      icon: 'play',
-      note: plural(failed, 'failed episode'),
-      disabled: going || failed === 0,
-      onChoose: () => actions.resume.run(true),
-    },
-    { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
-  ]
+  const { owed } = run.counts
+  const more = moreItems(run, actions, setAsked)
   return (
     <>
       {going && (
@@ -105,5 +88,32 @@ function downloads(runId: string): MenuItem[] {
       note: 'One line for each episode',
       href: address('/v1/runs/{run_id}/episodes.csv', params),
     },
+  ]
+}
+
+function moreItems(
+  run: Schema<'RunDetail'>,
+  actions: ReturnType<typeof useRunActions>,
+  ask: (what: 'tags' | 'delete') => void,
+): MenuItem[] {
+  const going = isGoing(run)
+  const { failed } = run.counts
+  return [
+    { label: 'Tags…', icon: 'tag', onChoose: () => ask('tags') },
+    {
+      label: 'Rescore',
+      icon: 'refresh',
+      note: 'Grade the recorded episodes again',
+      disabled: going,
+      onChoose: () => actions.rescore.run(),
+    },
+    {
+      label: 'Play failed ones again',
+      icon: 'play',
+      note: plural(failed, 'failed episode'),
+      disabled: going || failed === 0,
+      onChoose: () => actions.resume.run(true),
+    },
+    { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => ask('delete') },
   ]
 }

@@ -24,8 +24,13 @@ export interface EpisodeColumnsProps {
 }
 
 /** Columns for a wide window. */
-export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): Column<Row>[] {
-  const columns: Column<Row>[] = [
+export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
+  const columns = [...identity(props), ...outcome(props), ...amounts()]
+  return props.trials ? columns : columns.filter(({ key }) => key !== 'trial')
+}
+
+function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
+  return [
     {
       key: 'index',
       header: '#',
@@ -53,6 +58,11 @@ export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): 
       priority: 8,
       render: played(({ seed }) => <span title={seed ?? undefined}>{seed ?? MISSING}</span>),
     },
+  ]
+}
+
+function outcome({ score }: EpisodeColumnsProps): Column<Row>[] {
+  return [
     {
       key: 'state',
       header: 'State',
@@ -77,6 +87,11 @@ export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): 
       priority: 6,
       render: played(({ total_reward }) => <Num value={total_reward} />),
     },
+  ]
+}
+
+function amounts(): Column<Row>[] {
+  return [
     {
       key: 'steps',
       header: 'Steps',
@@ -131,7 +146,6 @@ export function episodeColumns({ score, filter, trials }: EpisodeColumnsProps): 
       render: played(({ failure }) => <FailureCell failure={failure} />),
     },
   ]
-  return trials ? columns : columns.filter(({ key }) => key !== 'trial')
 }
 
 /** Columns for a phone: two lines a row. */
