@@ -1,5 +1,6 @@
 import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'
+import { clip } from '../runs/clip'
 import styles from './CompareBenchmark.module.css'
 import { CompareHeadline } from './CompareHeadline'
 import type { Label } from './CompareLabels'
@@ -21,6 +22,7 @@ export interface CompareBenchmarkProps {
 export function CompareBenchmark({ benchmark, labels, search, onChange }: CompareBenchmarkProps) {
   const { pairs, metrics, metric, note } = benchmark
   const chosen = pairs.find((pair) => pair.b === search.against) ?? pairs[0]
+  const scored = benchmark.scores.filter((score) => score !== null && score.value !== null).length
   return (
     <Panel
       title={benchmark.benchmark_title || benchmark.benchmark}
@@ -37,7 +39,7 @@ export function CompareBenchmark({ benchmark, labels, search, onChange }: Compar
       }
     >
       <div className={styles.body}>
-        {note !== '' && <p className={styles.note}>{note}</p>}
+        {note !== '' && <p className={styles.note}>{clip(note, 1_000)}</p>}
         {pairs.length > 0 && (
           <ul className={styles.headlines}>
             {pairs.map((pair) => (
@@ -48,7 +50,7 @@ export function CompareBenchmark({ benchmark, labels, search, onChange }: Compar
           </ul>
         )}
         <ComparePairs benchmark={benchmark} labels={labels} />
-        {benchmark.runs.length > 1 && <ComparePlots benchmark={benchmark} labels={labels} />}
+        {scored > 1 && <ComparePlots benchmark={benchmark} labels={labels} />}
         {chosen?.paired && (
           <CompareTaskView
             key={chosen.b}

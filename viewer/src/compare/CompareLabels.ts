@@ -1,5 +1,6 @@
 /** What runs are called beside each other: short, and no two alike. */
 import type { Schema } from '../api/paths'
+import { clip } from '../runs/clip'
 import { modelWords } from '../runs/model'
 import { shortId } from '../runs/runName'
 
@@ -29,7 +30,7 @@ export function labelsOf(runs: readonly Run[]): Map<string, Label> {
   return new Map(
     runs.map((run, index) => [
       run.id,
-      { letter: letterOf(index), name: way(run), colour: `var(--series-${(index % SERIES) + 1})` },
+      { letter: letterOf(index), name: clip(way(run), 80), colour: `var(--series-${(index % SERIES) + 1})` },
     ]),
   )
 }

@@ -25,20 +25,9 @@ export function ComparePairs({
           <tr>
             <th scope="col">Run</th>
             <th scope="col">{benchmark.metric}</th>
-            <th scope="col" data-numeric title="Score minus the score of the baseline">
-              Δ to {labels.get(runs[0] ?? '')?.letter ?? 'baseline'}
-            </th>
-            <th
-              scope="col"
-              data-numeric
-              title={several ? 'Holm-adjusted, because there are several comparisons' : undefined}
-            >
-              {several ? 'p adjusted' : 'p'}
-            </th>
-            <th scope="col" data-numeric>
-              Tasks
-            </th>
-            <th scope="col">Finding</th>
+            {pairs.length > 0 && (
+              <PairHeads letter={labels.get(runs[0] ?? '')?.letter ?? 'baseline'} several={several} />
+            )}
           </tr>
         </thead>
         <tbody>
@@ -52,7 +41,7 @@ export function ComparePairs({
                 <td className={styles.wide}>
                   <Score metric={scores[index]} />
                 </td>
-                <PairCells pair={pair} baseline={index === 0 && pairs.length > 0} />
+                {pairs.length > 0 && <PairCells pair={pair} baseline={index === 0} />}
               </tr>
             )
           })}
@@ -62,12 +51,29 @@ export function ComparePairs({
   )
 }
 
+function PairHeads({ letter, several }: { letter: string; several: boolean }) {
+  return (
+    <>
+      <th scope="col" data-numeric title="Score minus the score of the baseline">
+        Δ to {letter}
+      </th>
+      <th scope="col" data-numeric title={several ? 'Holm-adjusted, because there are several comparisons' : undefined}>
+        {several ? 'p adjusted' : 'p'}
+      </th>
+      <th scope="col" data-numeric>
+        Tasks
+      </th>
+      <th scope="col">Finding</th>
+    </>
+  )
+}
+
 function PairCells({ pair, baseline }: { pair: Pair | undefined; baseline: boolean }) {
   if (pair === undefined) {
     return (
       <>
         <td data-numeric className="muted" colSpan={3} />
-        <td className="muted">{baseline ? 'baseline' : 'nothing to compare with'}</td>
+        <td className="muted">{baseline ? 'baseline' : 'not compared'}</td>
       </>
     )
   }

@@ -57,7 +57,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     numeric: true,
     priority: 8,
   }),
-  column('cost', 'Cost', 'US dollars', 80, { sort: 'cost', numeric: true, priority: 6 }),
+  column('cost', 'Cost', 'US dollars', 86, { sort: 'cost', numeric: true, priority: 6 }),
   column('tokens', 'Tokens', 'Read and written by the model', 72, { sort: 'tokens', numeric: true, priority: 10 }),
   column('duration', 'Duration', 'From start to end, or until now', 84, {
     sort: 'duration',
