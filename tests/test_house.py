@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(path for top in ("src", "tests", "perf", "examples") for path in (ROOT / top).rglob("*.py"))
+GENERATED = ROOT / "viewer" / "src" / "api" / "schema.d.ts"
+VIEWER = sorted(path for path in (ROOT / "viewer" / "src").rglob("*.*") if path != GENERATED)
 LIGHT = {
     "mesocosm",
     "msgspec",
@@ -26,7 +28,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def test_files_stay_below_500_lines() -> None:
-    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES + VIEWER}
     assert {name: lines for name, lines in long.items() if lines > 500} == {}
 
 
