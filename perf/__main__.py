@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, listing, resume
+from perf import api, engine, listing, page, resume
 from perf.machine import machine
 
 ALL = {
@@ -13,6 +13,7 @@ ALL = {
     "help": engine.help_,
     "listing": listing.listing,
     "api": api.api,
+    "page": page.page,
 }
 
 
