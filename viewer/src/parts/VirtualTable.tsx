@@ -5,7 +5,7 @@ import { TableRow } from './TableRow'
 import { useSize } from './useSize'
 import { useTableKeys } from './useTableKeys'
 import styles from './VirtualTable.module.css'
-import { reveal, view } from './windowing'
+import { drawn, reveal, view } from './windowing'
 
 /** A table of any length. */
 export interface VirtualTableProps<Row> {
@@ -62,6 +62,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const least = tracks.reduce((sum, track) => sum + track.width, 0)
   const body = Math.max(0, height - headHeight)
   const { first, last, height: tall, offset } = view(count, rowHeight, top, body)
+  const slots = drawn(rowHeight, body)
 
   // Telling may lag behind drawing: React takes a chain of urgent updates, as fast scrolling makes one, for an endless loop.
   useEffect(() => startTransition(() => onRange?.(first, last)), [onRange, first, last])
@@ -132,7 +133,8 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
             const row = getRow(index)
             return (
               <TableRow
-                key={index}
+                // Rows that leave lend their elements to those that come: fast scrolling would leave 200 MB of old ones.
+                key={index % slots}
                 id={`${id}-${index}`}
                 index={index}
                 row={row}
