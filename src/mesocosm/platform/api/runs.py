@@ -20,6 +20,7 @@ from mesocosm.platform.documents.run import (
 )
 from mesocosm.platform.episode_list import episode_page
 from mesocosm.platform.figures import FigureBook
+from mesocosm.platform.lately import Lately
 from mesocosm.platform.place import Results
 from mesocosm.platform.run_list import facets, high_score, run_page
 from mesocosm.platform.work import workplace
@@ -31,6 +32,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 ENDED = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.STOPPED})
 
 _book = FigureBook()
+_facets = Lately[RunFacets]()
 
 
 @router.get("", response_model=RunPage)
@@ -42,7 +44,7 @@ def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
 @router.get("/facets", response_model=RunFacets)
 def run_facets(store: Results) -> Response:
     """Return the values that runs can be filtered by."""
-    return answer(facets(store))
+    return answer(_facets.get(store.place, lambda: facets(store)))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
