@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +37,8 @@ GALLERY = Path(__file__).parent / "gallery" / "benchanything.json"
 PATIENCE_MS = 15_000
 SCRIPT_NAME = "<script>window.__ran=1</script>"
 SCRIPT_TAG = "<img src=x onerror='window.__ran=1'>"
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -84,22 +86,32 @@ def play(place: str, model: str, results: Path, *words: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results directory with runs of every example (100 seeds) and of the gallery; recorded once for all workers.
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Make a directory once for all workers: the function gets its name and what fills it.
 
-    MESOCOSM_TEST_RECORDED names a directory that keeps it for the next time.
+    MESOCOSM_TEST_RECORDED names a directory that keeps them for the next time.
     """
     shared = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         shared = shared.parent
     shared = Path(os.environ.get("MESOCOSM_TEST_RECORDED", shared))
-    place = shared / "recorded"
-    with (shared / "recording.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "done").exists():
-            _record(place)
-            (place / "done").touch()
-    return place
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        place, done = shared / name, shared / f"{name}.done"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                fill(place)
+                done.touch()
+        return place
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recorded(made_once: MadeOnce) -> Path:
+    """A results directory with runs of every example (100 seeds) and of the gallery."""
+    return made_once("recorded", _record)
 
 
 def _record(place: Path) -> None:
@@ -111,7 +123,7 @@ def _record(place: Path) -> None:
 
 def _runs(place: Path, url: str) -> Iterator[tuple[Any, ...]]:
     picture = EXAMPLES / "grid-world" / "image" / "benchanything.json"
-    yield str(GALLERY), "builtin/random", place, "--episodes", "5", "--name", SCRIPT_NAME, "--tag", SCRIPT_TAG
+    yield str(GALLERY), "builtin/random", place, "--seeds", "1", "3", "--name", SCRIPT_NAME, "--tag", SCRIPT_TAG
     for size in ("large", "small", "tiny"):
         sweep = ("--name", "sweep", "--tag", "sweep", "--tag", size)
         yield manifest("grid-world"), f"openai/{size}@{url}", place, "--episodes", "100", *sweep
@@ -125,6 +137,13 @@ def _runs(place: Path, url: str) -> Iterator[tuple[Any, ...]]:
 def manifest(example: str) -> str:
     """Return the manifest of an example environment."""
     return str(EXAMPLES / example / "benchanything.json")
+
+
+def start(place: str, model: str, results: Path, *words: str) -> subprocess.Popen[str]:
+    """Start a run in a process of its own and return at once."""
+    asked = ("--manifest", place, "--model", model, "--quiet", *words, "--results-dir", str(results))
+    command = [sys.executable, "-m", "mesocosm", "run", "local", *asked]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
 
 
 @contextmanager

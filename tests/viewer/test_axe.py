@@ -1,0 +1,220 @@
+"""Everybody can use every page: axe finds nothing in either theme, wide or narrow; no phone scrolls sideways."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page, expect
+from tests.viewer.conftest import Server, find_episode, find_run, serving
+
+WIDTHS = (1440, 390)
+NARROW = 360
+AXE = Axe()
+Open = Callable[[Page, Server], None]
+
+
+def run_of(server: Server, benchmark: str, model: str) -> str:
+    return find_run(server.results, benchmark, model)
+
+
+def runs(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    expect(page.get_by_role("link", name="sweep").first).to_be_visible()
+
+
+def chosen_runs(page: Page, server: Server) -> None:
+    runs(page, server)
+    for row in (2, 3):
+        page.get_by_role("checkbox", name=f"Choose row {row}").check()
+
+
+def filter_open(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/?benchmark=grid-world&model=builtin/random")
+    expect(page.get_by_role("searchbox", name="Search runs")).to_be_visible()
+    more = page.get_by_role("button", name="Filters")
+    if more.is_visible():
+        more.click()
+    page.get_by_role("button", name=re.compile("^Benchmark")).first.click()
+    expect(page.get_by_role("checkbox", name=re.compile("^grid-world ")).first).to_be_visible()
+
+
+def nothing_found(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/?q=nothing-is-called-so")
+    expect(page.get_by_role("main")).to_contain_text(re.compile("no run", re.IGNORECASE))
+
+
+def shortcuts(page: Page, server: Server) -> None:
+    runs(page, server)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def delete_dialog(page: Page, server: Server) -> None:
+    chosen_runs(page, server)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def run(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/runs/{run_of(server, 'grid-world', 'openai/small')}")
+    expect(page.get_by_role("link", name="seed-0", exact=True)).to_be_visible()
+
+
+def run_with_failures(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/runs/{run_of(server, 'content-gallery', 'builtin')}?cause=environment_error")
+    expect(page.get_by_role("grid", name="Episodes").get_by_role("link")).to_have_count(1)
+
+
+def run_charts(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/runs/{run_of(server, 'grid-world', 'openai/small')}?tab=charts")
+    expect(page.get_by_role("figure", name="Tokens over time")).to_be_visible()
+
+
+def run_configuration(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/runs/{run_of(server, 'grid-world', 'openai/small')}?tab=configuration")
+    expect(page.get_by_role("tree")).to_be_visible()
+
+
+def run_menu(page: Page, server: Server) -> None:
+    run(page, server)
+    page.get_by_role("button", name="Download").click()
+    expect(page.get_by_role("menu")).to_be_visible()
+
+
+def episode(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "grid-world", "openai/small"), sort="-steps")
+    page.goto(f"{server.url}/episodes/{found}?step=2&q=way")
+    expect(page.get_by_role("heading", name=re.compile("^Step 2 "))).to_be_visible()
+
+
+def failed_episode(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "content-gallery", "builtin"), state="failed")
+    page.goto(f"{server.url}/episodes/{found}")
+    expect(page.get_by_role("group", name="The environment crashed").first).to_be_visible()
+    page.keyboard.press("e")
+    expect(page.get_by_role("article", name="Error")).to_be_visible()
+
+
+def gallery(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "content-gallery", "builtin"), state="completed")
+    page.goto(f"{server.url}/episodes/{found}?step=11")
+    expect(page.get_by_role("heading", name=re.compile("^Step 11 "))).to_be_visible()
+
+
+def replay(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "grid-world", "openai/small"), sort="-steps")
+    page.goto(f"{server.url}/episodes/{found}?step=2&view=replay")
+    expect(page.get_by_role("region", name="Replay").get_by_role("table")).to_be_visible()
+
+
+def model_call(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "grid-world", "openai/small"), sort="-steps")
+    page.goto(f"{server.url}/episodes/{found}")
+    page.get_by_role("button", name="Request and reply").first.click()
+    expect(page.get_by_role("dialog").get_by_text("You walk through a maze").first).to_be_visible()
+
+
+def compare(page: Page, server: Server) -> None:
+    ids = [run_of(server, "grid-world", model) for model in ("openai/small", "openai/large", "builtin/oracle")]
+    page.goto(f"{server.url}/compare?" + "&".join(f"run={one}" for one in ids))
+    expect(page.get_by_role("grid", name="Tasks of both runs").get_by_role("link").first).to_be_visible()
+
+
+def compare_nothing(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/compare")
+    expect(page.get_by_role("button", name=re.compile("^Add")).first).to_be_visible()
+
+
+def compare_episodes(page: Page, server: Server) -> None:
+    ids = [run_of(server, "grid-world", model) for model in ("openai/small", "builtin/oracle")]
+    one, other = (find_episode(server, found, q="seed-11") for found in ids)
+    page.goto(f"{server.url}/compare/episodes?a={one}&b={other}&step=1")
+    expect(page.get_by_role("region", name="Episode B", exact=True)).to_contain_text("reward")
+
+
+def benchmarks(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/benchmarks")
+    expect(page.get_by_role("link", name="Grid world", exact=True)).to_be_visible()
+
+
+def benchmark(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/benchmarks/grid-world")
+    expect(page.get_by_role("region", name="Binding vow")).to_be_visible()
+
+
+PAGES = (
+    runs,
+    chosen_runs,
+    filter_open,
+    nothing_found,
+    shortcuts,
+    delete_dialog,
+    run,
+    run_with_failures,
+    run_charts,
+    run_configuration,
+    run_menu,
+    episode,
+    failed_episode,
+    gallery,
+    replay,
+    model_call,
+    compare,
+    compare_nothing,
+    compare_episodes,
+    benchmarks,
+    benchmark,
+)
+
+
+def violations(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
+    """Return what axe has to say about the page, a line for each rule and place."""
+    options = {"runOnly": list(rules)} if rules else {}
+    found = AXE.run(page, options={**options, "resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']}: {node['html'][:200]}: {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+def examine(page: Page, server: Server, open_page: Open) -> list[str]:
+    """Open a page wide and narrow and look at it in both themes; the dark one differs by its colours alone."""
+    found: list[str] = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        open_page(page, server)
+        found += [f"light {width}: {line}" for line in violations(page)]
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        found += [f"dark {width}: {line}" for line in violations(page, ("color-contrast",))]
+    return found
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path / "results") as running:
+        yield running
+
+
+@pytest.mark.parametrize("open_page", PAGES, ids=lambda open_page: open_page.__name__)
+def test_axe_finds_nothing(page: Page, server: Server, open_page: Open) -> None:
+    assert examine(page, server, open_page) == []
+
+
+def test_axe_finds_nothing_where_there_are_no_results(page: Page, empty: Server) -> None:
+    def first_page(page: Page, server: Server) -> None:
+        page.goto(server.url)
+        expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
+
+    assert examine(page, empty, first_page) == []
+
+
+@pytest.mark.parametrize("open_page", PAGES, ids=lambda open_page: open_page.__name__)
+def test_a_phone_never_scrolls_sideways(page: Page, server: Server, open_page: Open) -> None:
+    page.set_viewport_size({"width": NARROW, "height": 740})
+    open_page(page, server)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW

@@ -1,0 +1,138 @@
+"""Runs that go on in other processes while somebody watches: nothing is reloaded, everything moves."""
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.viewer.conftest import Server, manifest, serving, start
+
+Begin = Callable[..., "subprocess.Popen[str]"]
+SLOW_MS = 60_000
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    """A viewer of a directory that has no results yet."""
+    with serving(tmp_path / "results") as running:
+        yield running
+
+
+@pytest.fixture
+def begin(empty: Server, model_url: str) -> Iterator[Begin]:
+    """Start a run of so many episodes on a slow model, in a process of its own; a tiny one takes many steps."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_run(episodes: int, size: str = "large") -> subprocess.Popen[str]:
+        words = ("--episodes", str(episodes), "--parallel", "2", "--name", "watched")
+        process = start(manifest("grid-world"), f"openai/slow-{size}@{model_url}", empty.results, *words)
+        started.append(process)
+        return process
+
+    yield start_run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def mark(page: Page) -> None:
+    """Leave a sign in the page that a reload would take away."""
+    page.evaluate("window.__kept = true")
+
+
+def kept(page: Page) -> bool:
+    return bool(page.evaluate("window.__kept === true"))
+
+
+def done(page: Page) -> Locator:
+    return page.get_by_text(re.compile(r"^[1-9]\d* of \d+$"))
+
+
+def count(page: Page) -> int:
+    return int(done(page).inner_text().split()[0])
+
+
+def grown(page: Page, than: int) -> None:
+    """Wait until the page shows more finished episodes."""
+    page.wait_for_function(
+        """than => [...document.querySelectorAll('strong')].some(
+            strong => Number(/^(\\d+) of \\d+$/.exec(strong.textContent)?.[1] ?? 0) > than)""",
+        arg=than,
+        timeout=SLOW_MS,
+    )
+
+
+def status(page: Page, word: str) -> Locator:
+    return page.locator("header").get_by_text(word, exact=True)
+
+
+def watch(page: Page, server: Server, begin: Begin, episodes: int) -> "subprocess.Popen[str]":
+    """Open the list, start a run, wait for it to appear, open its page, wait for its first episode."""
+    page.goto(server.url)
+    expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
+    mark(page)
+    process = begin(episodes)
+    page.get_by_role("link", name="watched").click()
+    expect(done(page)).to_be_visible(timeout=SLOW_MS)
+    return process
+
+
+def test_a_run_of_another_process_appears_moves_and_finishes(page: Page, empty: Server, begin: Begin) -> None:
+    process = watch(page, empty, begin, 6)
+    expect(status(page, "running")).to_be_visible()
+    grown(page, count(page))
+    expect(status(page, "finished")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("6 of 6", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="goal_rate")).to_contain_text("n = 6/6")
+    assert process.wait(timeout=30) == 0
+    assert kept(page)
+
+
+def test_the_list_shows_how_far_a_run_is(page: Page, empty: Server, begin: Begin) -> None:
+    page.goto(empty.url)
+    mark(page)
+    begin(8)
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="watched"))
+    bar = row.get_by_role("progressbar", name="Episodes")
+    expect(bar).to_have_attribute("aria-valuenow", re.compile("[1-7]"), timeout=SLOW_MS)
+    expect(row).to_contain_text("finished", timeout=SLOW_MS)
+    expect(row).to_contain_text("n=8/8")
+    assert kept(page)
+
+
+def test_a_run_is_stopped_by_a_button_and_keeps_what_was_played(page: Page, empty: Server, begin: Begin) -> None:
+    process = watch(page, empty, begin, 300)
+    page.get_by_role("button", name="Stop").click()
+    expect(status(page, "stopped")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("This run was stopped before its end.")).to_be_visible()
+    assert 0 < count(page) < 300
+    process.wait(timeout=30)
+    assert kept(page)
+
+
+def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, empty: Server, begin: Begin) -> None:
+    process = watch(page, empty, begin, 8)
+    process.kill()
+    process.wait(timeout=30)
+    expect(status(page, "interrupted")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text(re.compile("The process that played this run is gone"))).to_be_visible()
+    before = count(page)
+    page.get_by_role("button", name="Resume").click()
+    expect(status(page, "finished")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("8 of 8", exact=True)).to_be_visible()
+    assert before < 8
+    assert kept(page)
+
+
+def test_an_episode_that_is_being_played_grows_under_the_readers_eyes(page: Page, empty: Server, begin: Begin) -> None:
+    page.goto(empty.url)
+    begin(40, "tiny")
+    page.get_by_role("link", name="watched").click()
+    row = page.get_by_role("grid", name="Episodes").get_by_role("row").filter(has_text="running").first
+    row.get_by_role("link").click(timeout=SLOW_MS)
+    expect(page.get_by_text("It goes on; new events appear here.")).to_be_visible()
+    steps = page.get_by_role("complementary", name="Outline").get_by_role("button", name=re.compile(r"^\d"))
+    now = steps.count()
+    expect(steps.nth(now + 1)).to_be_visible(timeout=SLOW_MS)
