@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +16,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, text
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError
@@ -259,3 +259,113 @@ def test_opening_an_up_to_date_store_does_not_load_the_migrations(tmp_path: Path
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+def add_run(connection: Connection, run_id: str, **changed: Any) -> None:
+    """Put another run beside the one of release 0001, like it but for what is said to be different."""
+    connection.execute(text("CREATE TEMPORARY TABLE another AS SELECT * FROM runs WHERE id = :id"), {"id": RUN})
+    for name, value in {"id": run_id, **changed}.items():
+        connection.execute(text(f"UPDATE another SET {name} = :value"), {"value": value})
+    connection.execute(text("INSERT INTO runs SELECT * FROM another"))
+    connection.execute(text("DROP TABLE another"))
+
+
+def add_episode(connection: Connection, run_id: str, position: int, status: str = "completed", **scored: Any) -> None:
+    """Give a run an episode with scores by name: (value, whether it is the worst)."""
+    one = f"SELECT * FROM episodes WHERE run_id = '{RUN}' AND position = 0"
+    connection.execute(text(f"CREATE TEMPORARY TABLE another AS {one}"))
+    new = {"id": f"{run_id}-{position}", "run_id": run_id, "position": position, "trial": position, "status": status}
+    for name, value in new.items():
+        connection.execute(text(f"UPDATE another SET {name} = :value"), {"value": value})
+    connection.execute(text("INSERT INTO episodes SELECT * FROM another"))
+    connection.execute(text("DROP TABLE another"))
+    score = text("INSERT INTO scores VALUES (:episode, :name, :run, :value, :missing, :worst, '')")
+    for name, (value, worst) in scored.items():
+        missing = "timeout" if value is None else None
+        given = {"episode": new["id"], "name": name, "run": run_id, "value": value, "missing": missing, "worst": worst}
+        connection.execute(score, given)
+
+
+@contextmanager
+def written(place: str) -> Iterator[Connection]:
+    """Write into a database without opening it as a store, which would migrate it."""
+    bare = place.replace("postgresql:", "postgresql+psycopg:") if "://" in place else f"sqlite:///{place}"
+    engine = create_engine(bare)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def rows(store: SqlStore, columns: str, table: str, order: str) -> list[tuple[Any, ...]]:
+    """Return some columns of all rows of a table."""
+    with store._database.once() as connection:
+        found = connection.execute(text(f"SELECT {columns} FROM {table} ORDER BY {order}"))
+        return [tuple(row) for row in found]
+
+
+def test_runs_of_release_0001_get_lines_with_the_best_score_of_their_benchmark_and_direction(unused: str) -> None:
+    load(unused, "0001")
+    with written(unused) as connection:
+        lower = '[{"name":"strokes","aggregation":"mean","value":4.0,"higher_is_better":false,"primary":true}]'
+        add_run(connection, "run-2", score=0.25, tags="[]", name="Second")
+        add_run(connection, "run-3", score=4.0, benchmark="golf", metrics=lower)
+        add_run(connection, "run-4", score=2.5, benchmark="golf", metrics=lower, cost_unknown=0, ended_at=None)
+        add_run(connection, "run-5", score=None, benchmark="golf", metrics="[]")
+
+    store = open_store(unused)
+
+    better = [
+        (row[0], None if row[1] is None else bool(row[1])) for row in rows(store, "id, higher_is_better", "runs", "id")
+    ]
+    assert better == [(RUN, True), ("run-2", True), ("run-3", False), ("run-4", False), ("run-5", None)]
+    assert rows(store, "run_id, score, high_score, delta", "run_lines", "run_id") == [
+        (RUN, 1.0, 1.0, 0.0),
+        ("run-2", 0.25, 1.0, -0.75),
+        ("run-3", 4.0, 2.5, 1.5),
+        ("run-4", 2.5, 2.5, 0.0),
+        ("run-5", None, 2.5, None),
+    ]
+    assert rows(store, "id, best_run, best_score", "benchmarks", "id") == [("words", RUN, 1.0)]
+    assert rows(store, "name, cost, tokens, duration", "run_lines", "run_id")[:4] == [
+        ("first release", None, 122, 8.5),
+        ("second", None, 122, 8.5),
+        ("first release", None, 122, 8.5),
+        ("first release", 0.5, 122, None),
+    ]
+    assert rows(store, "tag, run_id", "run_tags", "run_id, tag")[:2] == [("a", RUN), ("ü", RUN)]
+    assert "run-2" not in [run_id for _tag, run_id in rows(store, "tag, run_id", "run_tags", "run_id, tag")]
+    store.close()
+
+
+def test_episodes_of_release_0001_get_their_score_and_outcome(unused: str) -> None:
+    load(unused, "0001")
+    with written(unused) as connection:
+        add_run(connection, "run-2")
+        add_episode(connection, "run-2", 0, accuracy=(0.5, False), other=(9.0, False))
+        add_episode(connection, "run-2", 1, accuracy=(None, True))
+        add_episode(connection, "run-2", 2, accuracy=(None, False))
+        add_episode(connection, "run-2", 3)
+        add_episode(connection, "run-2", 4, "running", accuracy=(0.5, False))
+        add_run(connection, "run-3", metrics="[]", score=None)
+        add_episode(connection, "run-3", 0, only=(0.75, False))
+        add_episode(connection, "run-3", 1, one=(0.25, False), two=(0.5, False))
+        declared = '{"metrics":[{"name":"rate","score":"two","primary":true}]}'
+        add_run(connection, "run-4", metrics="[]", score=None, info=declared)
+        add_episode(connection, "run-4", 0, one=(0.25, False), two=(0.5, False))
+
+    store = open_store(unused)
+
+    assert rows(store, "run_id, position, score, outcome", "episodes", "run_id, position") == [
+        (RUN, 0, 1.0, "scored"),
+        (RUN, 1, None, "missing"),
+        ("run-2", 0, 0.5, "scored"),
+        ("run-2", 1, None, "worst"),
+        ("run-2", 2, None, "missing"),
+        ("run-2", 3, None, "missing"),
+        ("run-2", 4, None, None),
+        ("run-3", 0, 0.75, "scored"),
+        ("run-3", 1, None, None),
+        ("run-4", 0, 0.5, "scored"),
+    ]
+    assert rows(store, "tokens, duration", "episodes", "run_id, position")[:2] == [(110, 3.0), (12, 3.0)]
+    store.close()
