@@ -1,6 +1,7 @@
 """A replay JSON file read back as a run, so that others' exports can be looked at and compared."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ JSON = dict[str, Any]
 T = TypeVar("T")
 PIECE = 100
 """Events of one chunk."""
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _STATUS = {
     "completed": RunStatus.FINISHED,
@@ -68,7 +71,9 @@ class Replay:
 def read_replay(path: Path) -> Replay:
     """Read a schema-1 replay file whole. Raises UsageError naming what is missing or wrong."""
     try:
-        document = json.loads(path.read_bytes(), parse_constant=lambda _: None, parse_int=_integer)
+        raw = path.read_bytes()
+        document = json.loads(raw, parse_constant=lambda _: None, parse_int=_integer)
+        document = _encodable(document) if _SURROGATE.search(raw) else document
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}") from error
     if not isinstance(document, dict) or str(document.get("schema_version")) != "1":
@@ -79,6 +84,15 @@ def read_replay(path: Path) -> Replay:
         raise UsageError(f"{path} is a damaged replay: {error} is missing") from error
     except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path} is a damaged replay: {error}") from error
+
+
+def _encodable(value: Any) -> Any:
+    """Return JSON with halves of surrogate pairs replaced: JSON can name them, UTF-8 cannot hold them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _integer(digits: str) -> int | float:
@@ -103,8 +117,13 @@ def _replay(document: JSON) -> Replay:
         record.warnings = (
             f"{left} of {len(listed)} episodes were not finished when this was exported; they are left out",
         )
-    entries = [Entry(episode, list(_chunks(_events(traces.get(episode.id, []))))) for episode in finished]
+    entries = [_entry(episode, traces.get(episode.id, [])) for episode in finished]
     return Replay(_checked(record, Run), _checked(entries, list[Entry]))
+
+
+def _entry(episode: Episode, trace: list[JSON]) -> Entry:
+    events = list(_events(trace))
+    return Entry(msgspec.structs.replace(episode, events=len(events)), list(_chunks(iter(events))))
 
 
 def _checked(records: T, kind: type[T]) -> T:
