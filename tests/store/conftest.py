@@ -100,7 +100,10 @@ def samples() -> Samples:
 
 @pytest.fixture(scope="session")
 def postgres_schema() -> Iterator[str]:
-    """Return the URL of an own schema on the PostgreSQL server that the environment names."""
+    """Return the URL of an own schema on the PostgreSQL server that the environment names.
+
+    Connections carry its name, so that a test which cuts its own leaves those of other workers alone.
+    """
     url = os.environ.get("MESOCOSM_TEST_POSTGRES")
     if not url:
         reason = "MESOCOSM_TEST_POSTGRES names no PostgreSQL server; tests/postgres.sh starts one"
@@ -110,7 +113,7 @@ def postgres_schema() -> Iterator[str]:
     name = f"test_{new_id().replace('-', '')}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
-        yield f"{url}?options={quote(f'-csearch_path={name}')}"
+        yield f"{url}?application_name={name}&options={quote(f'-csearch_path={name}')}"
         connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 

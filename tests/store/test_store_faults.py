@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 SCRIPT = Path(__file__).parents[1] / "postgres.sh"
+CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()
+"""
+"""Ends the other connections of the same worker, which carry the name of its schema."""
+
 
 only_postgres = [
     pytest.mark.postgres,
@@ -247,10 +253,7 @@ class TestPostgres:
     ) -> None:
         def cut() -> None:
             with psycopg.connect(place, autocommit=True) as connection:
-                connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE application_name = 'mesocosm' AND pid <> pg_backend_pid()"
-                )
+                connection.execute(CUT)
 
         await play(store, samples, cut)
 
@@ -259,9 +262,7 @@ class TestPostgres:
     ) -> None:
         run = store.add_run(samples.run())
         with psycopg.connect(place, autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mesocosm'"
-            )
+            connection.execute(CUT)
 
         assert store.get_run(run.id) == run
 
