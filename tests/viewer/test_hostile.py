@@ -1,0 +1,214 @@
+"""Whatever a run recorded is shown and nothing of it happens: no script, no request, no way out of its frame."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Dialog, Locator, Page, expect
+from tests.viewer.conftest import (
+    EXAMPLES,
+    SCRIPT_NAME,
+    SCRIPT_TAG,
+    MadeOnce,
+    Server,
+    ask,
+    find_episode,
+    find_run,
+    mesocosm,
+    play,
+    serving,
+)
+
+SCRIPT = "<script>window.__ran=1;parent.__ran=1;top.__ran=1</script>"
+"""How every hostile text of the gallery begins."""
+PLANTED = "</title></script><script>window.__ran=1</script><svg onload=window.__ran=1>\u202e\x07\ud800"
+STEPS = 15
+WATCH = """
+window.__violations = [];
+document.addEventListener('securitypolicyviolation', event => window.__violations.push(event.violatedDirective));
+"""
+
+
+@pytest.fixture
+def page(page: Page) -> Iterator[Page]:
+    """A page that fails its test when anything recorded ran in it, opened a dialog or met the policy."""
+    dialogs: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    page.add_init_script(WATCH)
+    yield page
+    for frame in page.frames:
+        assert frame.evaluate("window.__ran === undefined")
+    assert page.evaluate("window.__violations") == []
+    assert not dialogs
+    assert page.title().endswith("mesocosm")
+
+
+@pytest.fixture(scope="session")
+def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
+    """A viewer over two imported replay files: the gallery as it is, and with script in every other field."""
+
+    def fill(place: Path) -> None:
+        place.mkdir()
+        replay = place / "replay.json"
+        gallery = find_run(recorded, "content-gallery", "builtin")
+        mesocosm("run", "export", gallery, "-o", str(replay), results=recorded)
+        mesocosm("import", str(replay), results=place)
+        replay.write_text(json.dumps(poisoned(json.loads(replay.read_text()))))
+        mesocosm("import", str(replay), results=place)
+
+    with serving(made_once("planted", fill)) as running:
+        yield running
+
+
+def poisoned(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a replay document as another run, with script wherever a run may say what it likes."""
+    text = json.dumps(document).replace("01a1f", "01a1e")
+    run = json.loads(text)
+    run["domain_name"] = run["domain_id"] = PLANTED
+    told = run["run"]
+    told.update(model=PLANTED, name=PLANTED, tags=[PLANTED], benchmark=PLANTED, benchmark_title=PLANTED, error=PLANTED)
+    told["config"]["domain_id"] = told["config"]["agent_config"]["model"] = told["warnings"] = PLANTED
+    told["warnings"] = [PLANTED]
+    for episode in run["episodes"]:
+        episode["task"] = f"{episode['task']} {PLANTED}"
+        if episode.get("failure"):
+            episode["failure"].update(message=PLANTED, detail=PLANTED, stderr=PLANTED)
+    return dict(run)
+
+
+def gallery(page: Page, server: Server, step: int) -> Locator:
+    """Open the gallery at a step; return what that step showed."""
+    episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
+    page.goto(f"{server.url}/episodes/{episode}?step={step}")
+    timeline = page.get_by_role("region", name="Timeline")
+    expect(timeline.get_by_role("heading", name=f"Step {step} ")).to_be_in_viewport()
+    return timeline.locator(f"[id='event-{observation(server, episode, step)}']").get_by_role("article").first
+
+
+def observation(server: Server, episode: str, step: int) -> int:
+    """Return the position of what a step showed."""
+    events = ask(server, f"/v1/episodes/{episode}/events?limit=100")["items"]
+    return int(next(event["seq"] for event in events if (event["kind"], event["step"]) == ("observation", step)))
+
+
+def test_a_run_with_script_in_name_and_tags_is_listed_as_text(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/?columns=tags")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=SCRIPT_NAME))
+    expect(row).to_contain_text(SCRIPT_TAG)
+    row.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1, name=SCRIPT_NAME)).to_be_visible()
+
+
+def test_a_filter_of_the_address_that_is_script_is_text(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/?q=%3Cscript%3Ewindow.__ran%3D1%3C/script%3E&model=%3Cimg%20src=x%20onerror=alert(1)%3E")
+    expect(page.get_by_role("list", name="Active filters")).to_contain_text("<img src=x onerror=alert(1)>")
+
+
+@pytest.mark.parametrize("step", range(1, STEPS + 1))
+def test_every_kind_of_content_is_drawn_and_does_nothing(page: Page, server: Server, step: int) -> None:
+    shown = gallery(page, server, step)
+    expect(shown).to_be_visible()
+    expect(shown).not_to_contain_text("could not be drawn")
+    for view in shown.get_by_role("group", name="Shown as").get_by_role("button").all():
+        if view.get_attribute("aria-pressed") is not None:
+            view.click()
+    expect(shown).to_be_visible()
+
+
+def test_markdown_keeps_its_script_as_text_and_its_links_dead(page: Page, server: Server) -> None:
+    shown = gallery(page, server, 1)
+    expect(shown).to_contain_text(SCRIPT)
+    expect(shown.get_by_text("Heading", exact=True)).to_be_visible()
+    expect(shown.get_by_role("cell", name="x")).to_be_visible()
+    expect(shown.locator("a[href^='javascript' i]")).to_have_count(0)
+
+
+def test_a_page_is_shown_in_a_frame_without_its_script(page: Page, server: Server) -> None:
+    shown = gallery(page, server, 4)
+    inside = shown.frame_locator("iframe")
+    expect(inside.get_by_role("heading", name="Report")).to_be_visible()
+    expect(inside.locator("script, iframe, [onload], [onerror], a[href^='javascript' i]")).to_have_count(0)
+    sandbox = shown.locator("iframe").get_attribute("sandbox")
+    assert sandbox is not None
+    assert "allow-scripts" not in sandbox
+    inside.get_by_text("press").click()
+    expect(inside.locator("[action]")).to_have_count(0)
+    expect(inside.get_by_role("heading", name="Report")).to_be_visible()
+
+
+def test_a_picture_is_a_picture_and_what_is_none_says_so(page: Page, server: Server) -> None:
+    picture = gallery(page, server, 5).get_by_role("img")
+    expect(picture).to_be_visible()
+    page.wait_for_function("image => image.complete && image.naturalWidth === 16", arg=picture.element_handle())
+    expect(gallery(page, server, 7)).to_contain_text("No image")
+
+
+def test_hidden_characters_are_named(page: Page, server: Server) -> None:
+    shown = gallery(page, server, 12)
+    for sign in ("BEL", "NUL", "RLO", "\ufffd"):
+        expect(shown).to_contain_text(sign)
+
+
+def test_ten_megabytes_are_opened_without_freezing_the_page(page: Page, server: Server) -> None:
+    shown = gallery(page, server, 14)
+    expect(shown).to_contain_text(SCRIPT)
+    shown.get_by_role("button", name=re.compile("Show all|Load|whole", re.IGNORECASE)).first.click()
+    expect(shown).to_contain_text("A long line.")
+    page.keyboard.press("k")
+    expect(page.get_by_text(re.compile("^Step 13 of"))).to_be_visible()
+    assert len(page.get_by_role("main").inner_text()) < 2_000_000
+
+
+def test_a_failure_shows_message_and_error_output_as_text(page: Page, server: Server) -> None:
+    run = find_run(server.results, "content-gallery", "builtin")
+    page.goto(f"{server.url}/episodes/{find_episode(server, run, state='failed')}")
+    failure = page.get_by_role("group", name="The environment crashed").first
+    expect(failure).to_contain_text(f"board {SCRIPT}")
+    expect(failure).to_contain_text(f"the board is gone {SCRIPT}")
+
+
+def test_a_model_that_talks_in_script_is_quoted(page: Page, own_server: Server, model_url: str) -> None:
+    model = f"openai/script-<img src=x onerror=window.__ran=1>@{model_url}"
+    run = play(str(EXAMPLES / "grid-world" / "benchanything.json"), model, own_server.results, "--seeds", "1")
+    page.goto(own_server.url)
+    page.get_by_role("row").filter(has_text="script-<img src=x").get_by_role("link").click()
+    expect(page.get_by_role("main")).to_contain_text("script-<img src=x onerror=window.__ran=1>")
+    page.goto(f"{own_server.url}/episodes/{find_episode(own_server, run)}?step=1")
+    expect(page.get_by_role("article", name="Model").first).to_contain_text("<script>window.__ran=1</script>")
+    page.get_by_role("button", name="Request and reply").first.click()
+    page.get_by_role("tab", name="Reply").click()
+    expect(page.get_by_role("tabpanel")).to_contain_text("<script>window.__ran=1</script>")
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 12])
+def test_an_imported_replay_file_looks_the_same(page: Page, server: Server, planted: Server, step: int) -> None:
+    recorded = gallery(page, server, step).inner_text()
+    imported = gallery(page, planted, step)
+    expect(imported).to_be_visible()
+    assert imported.inner_text() == recorded
+
+
+def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Server) -> None:
+    page.goto(planted.url)
+    links = page.get_by_role("grid", name="Runs").get_by_role("link")
+    expect(links).to_have_count(2)
+    links.filter(has_text="</title>").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("</title></script><script>window.__ran=1</script>")
+    for tab in ("Charts and metrics", "Configuration", "Episodes"):
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
+    page.get_by_role("grid", name="Episodes").get_by_role("link").last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("<svg onload=window.__ran=1>")
+    page.goto(f"{planted.url}/benchmarks")
+    expect(page.get_by_role("main")).to_contain_text("<svg onload=window.__ran=1>")
+    ids = [run["id"] for run in ask(planted, "/v1/runs")["items"]]
+    page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
+    expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")
