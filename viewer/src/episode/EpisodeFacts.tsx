@@ -1,4 +1,5 @@
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { count, exact, measure } from '../format'
 import { Duration } from '../parts/Duration'
 import { Icon } from '../parts/Icon'
@@ -6,7 +7,6 @@ import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
-import { explain } from '../renderers/causes'
 import { Marked } from '../renderers/Marked'
 import { Fact } from './Fact'
 import styles from './head.module.css'
@@ -78,7 +78,7 @@ function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
   if (score.missing !== null) {
     return (
       <Fact label={label}>
-        <span className={styles.missing} title={explain(score.missing).title}>
+        <span className={styles.missing} title={causeWords(score.missing).title}>
           <Icon name="dash" size={13} /> missing
         </span>
       </Fact>

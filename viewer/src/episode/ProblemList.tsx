@@ -1,7 +1,7 @@
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { count } from '../format'
 import { Button } from '../parts/Button'
-import { explain } from '../renderers/causes'
 import { brief } from '../renderers/marks'
 import { payloadOf, textIn } from './events'
 import { kindName } from './labels'
@@ -30,7 +30,7 @@ export function ProblemList({
             <span className={styles.where}>
               step {count(event.step)} · {kindName(event.kind)}
             </span>
-            {cause ? explain(cause).title : brief(textIn(payload, 'message'), 120)}
+            {cause ? causeWords(cause).title : brief(textIn(payload, 'message'), 120)}
           </button>
         )
       })}

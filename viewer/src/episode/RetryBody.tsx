@@ -1,5 +1,5 @@
+import { causeWords } from '../cause'
 import { duration } from '../format'
-import { explain } from '../renderers/causes'
 import { Marked } from '../renderers/Marked'
 import { type EventDocument, numberIn, payloadOf, textIn } from './events'
 import styles from './timeline.module.css'
@@ -11,7 +11,7 @@ export function RetryBody({ event, highlight }: { event: EventDocument; highligh
   return (
     <>
       <p className={styles.line}>
-        <strong>{explain(textIn(payload, 'cause') || 'retry').title}</strong>
+        <strong>{causeWords(textIn(payload, 'cause') || 'retry').title}</strong>
         {wait !== null && <span className={styles.since}> asked again after {duration(wait)}</span>}
       </p>
       <p className={styles.line}>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import type { Schema } from '../api/paths'
-import { explain, verdict } from './causes'
+import { causeWords, verdict } from '../cause'
 import styles from './failure.module.css'
 import { Marked } from './Marked'
 import { TextView } from './TextView'
@@ -14,7 +14,7 @@ export interface FailureViewProps {
 
 /** Why something failed: in plain words first, then what was said, then the evidence. */
 export function FailureView({ failure, children, highlight }: FailureViewProps) {
-  const { title, meaning } = explain(failure.cause)
+  const { title, meaning } = causeWords(failure.cause)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form
     <div className={styles.failure} role="group" aria-label={title}>

@@ -1,14 +1,15 @@
 /** What the episode table is filtered by. */
 
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { count, interval, measure, plural } from '../format'
 import { Button } from '../parts/Button'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { Select } from '../parts/Select'
-import { causeTitle, troubles } from './cause'
 import styles from './EpisodeFilters.module.css'
 import { compact, EPISODE_STATES, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
+import { troubles } from './troubles'
 
 interface EpisodeFiltersProps {
   run: Schema<'RunDetail'>
@@ -32,7 +33,7 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
   const amounts: Partial<Record<string, number>> = { ...counts, pending: counts.owed }
   const causes = troubles(run.failures, run.primary).map(({ cause, count: some }) => ({
     value: cause,
-    label: causeTitle(cause),
+    label: causeWords(cause).name,
     count: some,
   }))
   return (

@@ -1,9 +1,9 @@
 /** The primary score of an episode; without a value, whether it counts as worst or is missing, and why. */
 
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { MISSING } from '../format'
 import { Num } from '../parts/Num'
-import { causeTitle } from './cause'
 import styles from './EpisodeTable.module.css'
 import type { Episode } from './plan'
 
@@ -19,7 +19,7 @@ export function EpisodeScore({ episode, name }: { episode: Episode; name: string
     )
   }
   if (score?.missing) {
-    const why = `Left out: ${causeTitle(score.missing)}. ${score.explanation}`
+    const why = `Left out: ${causeWords(score.missing).name}. ${score.explanation}`
     return (
       <span className={styles.missing} title={why.slice(0, 1_000)}>
         missing

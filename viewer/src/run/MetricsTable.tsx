@@ -1,10 +1,10 @@
 /** Every metric of a run, with its interval, both readings and what is missing. */
 
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { count, interval, measure } from '../format'
 import { Icon } from '../parts/Icon'
 import { Num } from '../parts/Num'
-import { causeTitle } from './cause'
 import { aggregationWords, methodWords, readingsDiffer } from './headline'
 import styles from './MetricsTable.module.css'
 
@@ -70,7 +70,8 @@ function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
         )}
       </td>
       <td className={styles.words}>
-        {missing.map(([cause, some]) => `${count(some)} ${causeTitle(cause).toLowerCase()}`).join(', ') || 'nothing'}
+        {missing.map(([cause, some]) => `${count(some)} ${causeWords(cause).name.toLowerCase()}`).join(', ') ||
+          'nothing'}
       </td>
     </tr>
   )

@@ -2,14 +2,15 @@
 
 import { useState } from 'react'
 import type { Schema } from '../api/paths'
+import { causeWords } from '../cause'
 import { count, plural } from '../format'
 import { Button } from '../parts/Button'
 import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'
-import { causeMeaning, causeTitle, type Trouble, troubles } from './cause'
 import { EpisodeLink } from './EpisodeLink'
 import { isGoing } from './headline'
 import styles from './TroublePanel.module.css'
+import { type Trouble, troubles } from './troubles'
 
 interface TroublePanelProps {
   run: Schema<'RunDetail'>
@@ -66,6 +67,8 @@ interface TroubleRowProps {
 }
 
 function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, onChoose }: TroubleRowProps) {
+  const { name, title, meaning } = causeWords(cause)
+  const why = meaning === '' ? '' : `${title}. ${meaning}`
   return (
     <li className={styles.trouble}>
       <button
@@ -73,15 +76,15 @@ function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, 
         className={styles.cause}
         aria-pressed={chosen}
         onClick={() => onChoose(cause)}
-        title={`${causeMeaning(cause)} Click to show only these episodes.`.trim()}
+        title={`${why} Click to show only these episodes.`.trim()}
       >
-        <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{causeTitle(cause)}</span>{' '}
+        <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{name}</span>{' '}
         <span className={styles.effect} data-effect={effect}>
           {effect === 'worst' ? 'counts as worst' : 'left out'}
         </span>
       </button>
       {example === undefined ? (
-        <p className={styles.example}>{causeMeaning(cause)}</p>
+        <p className={styles.example}>{why}</p>
       ) : (
         <p className={styles.example} title={example.message.slice(0, 1_000)}>
           <EpisodeLink id={example.episode} filter={{ cause: [cause] }}>

@@ -159,7 +159,15 @@ describe('traces of a site', () => {
     }
     files['episodes/e-1'] = [
       event(3, 1, 'message', said(2, 'three')),
-      event(4, 2, 'model_call', { model: 'm', messages: [[0, 0], [2, 2]], text: 'yes', reasoning: 'why not' }),
+      event(4, 2, 'model_call', {
+        model: 'm',
+        messages: [
+          [0, 0],
+          [2, 2],
+        ],
+        text: 'yes',
+        reasoning: 'why not',
+      }),
       event(5, 2, 'error', { message: 'a "quoted"\nword' }),
     ]
     files['episodes/e-2'] = [event(6, 3), event(7, 3, 'message', said(3, 'later'))]
@@ -215,8 +223,16 @@ describe('comparisons of a site', () => {
     runs: [run(a), run(b)],
     differences: [{ field: 'model', values: [a, b] }],
     benchmarks: [
-      { benchmark: 'words', metric: 'rate', metrics: ['rate', 'guesses'], runs: [a, b], scores: [null, null],
-        same_content: true, pairs: [pair(a, b, p)], note: '' },
+      {
+        benchmark: 'words',
+        metric: 'rate',
+        metrics: ['rate', 'guesses'],
+        runs: [a, b],
+        scores: [null, null],
+        same_content: true,
+        pairs: [pair(a, b, p)],
+        note: '',
+      },
     ],
   })
 

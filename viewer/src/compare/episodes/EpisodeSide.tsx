@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../../api/paths'
+import { causeWords } from '../../cause'
 import { FrameView } from '../../episode/FrameView'
 import type { Frame } from '../../episode/frame'
 import { count, exact, measure } from '../../format'
 import { Skeleton } from '../../parts/Skeleton'
 import { Status } from '../../parts/Status'
-import { explain } from '../../renderers/causes'
 import { Marked } from '../../renderers/Marked'
 import { brief } from '../../renderers/marks'
 import styles from './episodes.module.css'
@@ -51,7 +51,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
             <Marked text={brief(run.model, 80)} />
           </span>
         </p>
-        {episode.failure && <p className={styles.failure}>{explain(episode.failure.cause).title}</p>}
+        {episode.failure && <p className={styles.failure}>{causeWords(episode.failure.cause).title}</p>}
       </header>
       {over !== null && <p className={styles.over}>It ended after step {count(over)}; this is how it ended.</p>}
       {frame ? <FrameView frame={frame} /> : <Skeleton height="16rem" />}

@@ -1,18 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { causeMeaning, causeTitle, troubles } from './cause'
 import { failure, metric } from './examples'
-
-describe('causes', () => {
-  it('have a title and a meaning', () => {
-    expect(causeTitle('model_timeout')).toBe('Model timed out')
-    expect(causeMeaning('model_timeout')).not.toBe('')
-  })
-
-  it('that are not known yet keep their name', () => {
-    expect(causeTitle('cosmic_ray')).toBe('Cosmic ray')
-    expect(causeMeaning('cosmic_ray')).toBe('')
-  })
-})
+import { troubles } from './troubles'
 
 describe('troubles', () => {
   it('put the most frequent first and say whether they count', () => {
