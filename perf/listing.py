@@ -70,7 +70,7 @@ def _report(name: str, budget: float, calls: Iterator[tuple[str, Call]]) -> None
         call()
         taken.append(((time.perf_counter() - began) * 1000, what))
     times = [ms for ms, _what in taken]
-    p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 2 else max(times)
+    p95 = statistics.quantiles(times, n=20)[-1] if len(times) >= 20 else max(times)
     line(f"{name}, p95 of {len(times):,}", p95, "ms", budget, above=False)
     slowest, what = max(taken)
     print(f"    median {statistics.median(times):.1f} ms, slowest {slowest:.1f} ms {what}")

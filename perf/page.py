@@ -161,9 +161,9 @@ def _use(url: str, place: Place) -> None:
         line(f"{place.name}: longest task", longest[0] or 1.0, "ms", LONG_TASK_MS, above=False)
         each = "; ".join(f"{name} {len(some)}, {max(some, default=0):.0f} ms" for name, some in tasks.items())
         print(f"    tasks over 50 ms, and the longest: {each}")
-        line("  most private memory of its process", memory.process, "MiB", MEMORY_MIB, above=False)
-        line("  most JavaScript memory, garbage included", memory.script, "MiB", MEMORY_MIB, above=False)
-        print(f"    after collecting garbage: process {memory.settled()}")
+        line("  its process afterwards, garbage collected", memory.settled(), "MiB", MEMORY_MIB, above=False)
+        line("  its process at most, garbage included", memory.process, "MiB", MEMORY_MIB, above=False)
+        print(f"    JavaScript objects at most, garbage included: {memory.script:.0f} MiB")
 
 
 def _long(tab: Any) -> list[float]:
@@ -226,7 +226,10 @@ def _typing(tab: Any, place: Place, look: Callable[[], None]) -> None:
 
 
 class _Memory:
-    """The most that a page took: its JavaScript objects, and what its process has for itself."""
+    """The most that a page took: its JavaScript objects, and what its process has for itself.
+
+    Most of the latter is what the browser has not collected yet: it does so late while there is memory.
+    """
 
     def __init__(self, tab: Any) -> None:
         self._session = tab.context.new_cdp_session(tab)
@@ -240,11 +243,10 @@ class _Memory:
         script, process = self._now()
         self.script, self.process = max(self.script, script), max(self.process, process)
 
-    def settled(self) -> str:
-        """Collect garbage and tell what is left."""
+    def settled(self) -> float:
+        """Collect garbage and return what the process then has for itself, in MiB."""
         self._session.send("HeapProfiler.collectGarbage")
-        script, process = self._now()
-        return f"{process:.0f} MiB, JavaScript {script:.0f} MiB"
+        return self._now()[1]
 
     def _now(self) -> tuple[float, float]:
         metrics = {item["name"]: item["value"] for item in self._session.send("Performance.getMetrics")["metrics"]}
