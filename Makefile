@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type f -print)
 
-.PHONY: demo test check format docs perf lock clean viewer viewer-check
+.PHONY: demo test check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -33,6 +33,9 @@ viewer: $(VENV)/.installed
 
 viewer-check: viewer/node_modules/typescript/package.json
 	cd viewer && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check
+
+screenshots: $(VENV)/.installed-test viewer
+	$(BIN)/python -m tests.viewer.screenshots
 
 viewer/node_modules/typescript/package.json: viewer/package-lock.json
 	cd viewer && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --loglevel=error
