@@ -75,6 +75,13 @@ def test_a_link_to_a_step_opens_there(page: Page, server: Server) -> None:
     expect(page.get_by_text(re.compile("^Step 17 of"))).to_be_visible()
 
 
+def test_a_link_to_a_step_opens_there_for_readers_who_want_no_motion(page: Page, server: Server) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    run = find_run(server.results, "grid-world", "openai/small")
+    page.goto(f"{server.url}/episodes/{find_episode(server, run, sort='-steps')}?step=6")
+    expect(head(page, "Step 6")).to_be_in_viewport()
+
+
 def test_a_step_shows_what_was_seen_thought_done_and_gained(long: Page) -> None:
     expect(events(long, "Observation").first.get_by_role("table", name=re.compile("^Board of"))).to_be_visible()
     outline(long, 1).click()
