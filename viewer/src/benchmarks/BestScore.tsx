@@ -2,33 +2,52 @@
 
 import type { Schema } from '../api/paths'
 import { interval, measure } from '../format'
-import { modelWords } from '../runs/model'
+import { ModelName } from '../runs/ModelName'
 import styles from './BenchmarkList.module.css'
 import { wholeScale } from './scale'
 import { Whisker } from './Whisker'
 
 export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'> }) {
-  const { best, floor, ceiling, metric } = benchmark
-  if (best === null) {
-    const referred = floor !== null || ceiling !== null
-    return <span className="muted">{referred ? 'only random and oracle runs yet' : 'no finished run yet'}</span>
-  }
-  const { value, low, high } = best.metric
+  const { best, floor, ceiling } = benchmark
+  if (best === null && floor === null && ceiling === null) return <span className="muted">no finished run yet</span>
+  const { value = null, low = null, high = null } = best?.metric ?? {}
   const scale = wholeScale([floor, ceiling, value, low, high])
   return (
     <span className={styles.best}>
-      <span className={styles.lines}>
-        <span title={metric ?? undefined}>
-          <strong className={styles.value}>{measure(value)}</strong>{' '}
-          <span className="muted">{interval(low, high)}</span>
-        </span>
-        <span className={styles.second} title={best.model}>
-          <bdi>{modelWords(best.model).name}</bdi>
-        </span>
-      </span>
+      {best === null ? <References benchmark={benchmark} /> : <Best best={best} metric={benchmark.metric} />}
       <span className={styles.plot}>
-        <Whisker metric={best.metric} scale={scale} floor={floor} ceiling={ceiling} reference={best.reference} />
+        <Whisker
+          metric={best?.metric ?? null}
+          scale={scale}
+          floor={floor}
+          ceiling={ceiling}
+          reference={best?.reference ?? ''}
+        />
       </span>
+    </span>
+  )
+}
+
+function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }) {
+  const { value, low, high } = best.metric
+  return (
+    <span className={styles.lines}>
+      <span title={metric ?? undefined}>
+        <strong className={styles.value}>{measure(value)}</strong> <span className="muted">{interval(low, high)}</span>
+      </span>
+      <span className={styles.second}>
+        <ModelName model={best.model} short />
+      </span>
+    </span>
+  )
+}
+
+function References({ benchmark: { floor, ceiling } }: { benchmark: Schema<'BenchmarkSummary'> }) {
+  const known = [floor !== null && `random ${measure(floor)}`, ceiling !== null && `oracle ${measure(ceiling)}`]
+  return (
+    <span className={styles.lines}>
+      <span className="muted">no model yet</span>
+      <span className={styles.second}>{known.filter(Boolean).join(', ')}</span>
     </span>
   )
 }

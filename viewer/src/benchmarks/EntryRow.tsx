@@ -5,8 +5,10 @@ import type { Schema } from '../api/paths'
 import { count, interval } from '../format'
 import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
+import { Score } from '../parts/Score'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
+import { ModelName } from '../runs/ModelName'
 import { modelWords } from '../runs/model'
 import styles from './Leaderboard.module.css'
 import { rankWords, type Scale } from './scale'
@@ -17,16 +19,19 @@ interface EntryRowProps {
   scale: Scale
   floor: number | null
   ceiling: number | null
+  /** A phone: one column instead of many. */
+  narrow: boolean
   chosen: boolean
   onToggle: () => void
 }
 
-export function EntryRow({ entry, scale, floor, ceiling, chosen, onToggle }: EntryRowProps) {
-  const { metric, model, agent, reference } = entry
+export function EntryRow(props: EntryRowProps) {
+  const { entry, narrow, chosen, onToggle } = props
+  const { model, agent, reference } = entry
   const { name, server } = modelWords(model)
   return (
     <tr data-chosen={chosen || undefined} data-reference={reference || undefined}>
-      <td>
+      <td className={styles.choose}>
         <label className={styles.box}>
           <input type="checkbox" checked={chosen} onChange={onToggle} />
           <span className="hidden-text">Choose {name}</span>
@@ -35,11 +40,11 @@ export function EntryRow({ entry, scale, floor, ceiling, chosen, onToggle }: Ent
       <td className={styles.rank} title={rankTitle(entry)}>
         {rankWords(entry) || <span className="muted">{reference || '–'}</span>}
       </td>
-      <th scope="row" className={styles.model} title={model}>
+      <th scope="row" className={styles.model}>
         <Link to="/runs/$runId" params={{ runId: entry.run_id }}>
-          <bdi>{name}</bdi>
+          <ModelName model={model} short />
         </Link>
-        <span className={styles.second}>
+        <span className={styles.second} title={model}>
           {server !== '' && (
             <>
               <bdi>{server}</bdi>
@@ -48,31 +53,61 @@ export function EntryRow({ entry, scale, floor, ceiling, chosen, onToggle }: Ent
           )}
           <bdi>{agent}</bdi>
         </span>
+        {narrow && <Under {...props} />}
       </th>
-      <td className={styles.number}>
+      {!narrow && <Numbers {...props} />}
+    </tr>
+  )
+}
+
+/** On a phone: everything else below the name. */
+function Under(props: EntryRowProps) {
+  const { metric, tokens, cost_usd: cost, created_at: at } = props.entry
+  return (
+    <span className={styles.under}>
+      <Score metric={metric} />
+      <span className={styles.drawn}>
+        <Drawn {...props} />
+      </span>
+      <span className={styles.facts}>
+        <Tokens value={tokens} /> tokens, <Money usd={cost} />, <When at={at} />
+      </span>
+    </span>
+  )
+}
+
+function Numbers(props: EntryRowProps) {
+  const { metric, runs, tokens, cost_usd: cost, created_at: at } = props.entry
+  return (
+    <>
+      <td data-numeric>
         <strong>
           <Num value={metric.value} />
         </strong>
         <span className={styles.second}>{interval(metric.low, metric.high)}</span>
       </td>
       <td className={styles.plot}>
-        <Whisker metric={metric} scale={scale} floor={floor} ceiling={ceiling} reference={reference} />
+        <Drawn {...props} />
       </td>
-      <td className={styles.number} title="scored of planned episodes">
+      <td data-numeric title="scored of planned episodes">
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>
-      <td className={styles.number}>{count(entry.runs)}</td>
-      <td className={styles.number}>
-        <Tokens value={entry.tokens} />
+      <td data-numeric>{count(runs)}</td>
+      <td data-numeric>
+        <Tokens value={tokens} />
       </td>
-      <td className={styles.number}>
-        <Money usd={entry.cost_usd} />
+      <td data-numeric>
+        <Money usd={cost} />
       </td>
       <td>
-        <When at={entry.created_at} />
+        <When at={at} />
       </td>
-    </tr>
+    </>
   )
+}
+
+function Drawn({ entry, scale, floor, ceiling }: EntryRowProps) {
+  return <Whisker metric={entry.metric} scale={scale} floor={floor} ceiling={ceiling} reference={entry.reference} />
 }
 
 function rankTitle({ rank, rank_last: last, reference }: Schema<'Entry'>): string {

@@ -7,7 +7,7 @@ import { useReadout } from '../charts/useReadout'
 import { XAxis } from '../charts/XAxis'
 import { YAxis } from '../charts/YAxis'
 import { exactTime, interval, measure } from '../format'
-import { modelWords } from '../runs/model'
+import { modelText } from '../runs/model'
 import styles from './HistoryChart.module.css'
 import type { Line, Reading } from './history'
 import { scaleOf } from './scale'
@@ -83,7 +83,7 @@ function numbers(metric: string, readings: readonly Reading[]) {
     head: ['When', 'Model', 'Agent', metric, 'Interval'],
     rows: readings.map((one) => [
       exactTime(one.created_at),
-      one.model,
+      modelText(one.model),
       one.agent,
       measure(one.value),
       interval(one.low, one.high),
@@ -122,5 +122,5 @@ function timeScale(readings: readonly Reading[], width: number) {
 
 function said({ created_at, model, agent, value, low, high, n_scored, n_planned }: Reading): string {
   const score = `${measure(value)} ${interval(low, high)} n=${n_scored}/${n_planned}`
-  return `${modelWords(model).name} with ${agent}, ${exactTime(created_at).slice(0, 16)}: ${score}`
+  return `${modelText(model)} with ${agent}, ${exactTime(created_at).slice(0, 16)}: ${score}`
 }

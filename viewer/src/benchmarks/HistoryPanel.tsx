@@ -6,7 +6,7 @@ import type { Schema } from '../api/paths'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'
-import { modelWords } from '../runs/model'
+import { modelText } from '../runs/model'
 import { HistoryChart } from './HistoryChart'
 import { historyLines } from './history'
 
@@ -29,7 +29,7 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
       actions={
         <Select
           label="Follow"
-          options={models.map((value) => ({ value, label: modelWords(value).name }))}
+          options={models.map((value) => ({ value, label: modelText(value) }))}
           value={followed?.model ?? ''}
           onChange={(value) => onModel(value === lines[0]?.model ? undefined : value)}
         />

@@ -7,6 +7,8 @@ import { MOST_RUNS } from '../compare/CompareSearch'
 import { Button } from '../parts/Button'
 import { Empty } from '../parts/Empty'
 import { Panel } from '../parts/Panel'
+import { PlainTable } from '../parts/PlainTable'
+import { useNarrow } from '../parts/useNarrow'
 import { useCompare } from '../runs/useCompare'
 import { EntryRow } from './EntryRow'
 import styles from './Leaderboard.module.css'
@@ -18,6 +20,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   const { leaderboard, floor, ceiling, metric, higher_is_better: up } = benchmark
   const [chosen, setChosen] = useState<readonly string[]>([])
   const compare = useCompare()
+  const narrow = useNarrow()
   const toggle = (id: string) =>
     setChosen((before) => (before.includes(id) ? before.filter((one) => one !== id) : [...before, id]))
   if (leaderboard.length === 0) {
@@ -44,25 +47,23 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
         </Button>
       }
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable */}
-      <section className={styles.scroll} aria-label="Table of models" tabIndex={0}>
-        <table className={styles.table}>
-          <Head scale={scale} metric={metric ?? 'score'} />
-          <tbody>
-            {leaderboard.map((entry) => (
-              <EntryRow
-                key={entry.run_id}
-                entry={entry}
-                scale={scale}
-                floor={floor}
-                ceiling={ceiling}
-                chosen={chosen.includes(entry.run_id)}
-                onToggle={() => toggle(entry.run_id)}
-              />
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <PlainTable label="Table of models" className={styles.table}>
+        <Head scale={scale} metric={metric ?? 'score'} narrow={narrow} />
+        <tbody>
+          {leaderboard.map((entry) => (
+            <EntryRow
+              key={entry.run_id}
+              entry={entry}
+              scale={scale}
+              floor={floor}
+              ceiling={ceiling}
+              narrow={narrow}
+              chosen={chosen.includes(entry.run_id)}
+              onToggle={() => toggle(entry.run_id)}
+            />
+          ))}
+        </tbody>
+      </PlainTable>
       <References floor={floor} ceiling={ceiling} />
       <p className={styles.all}>
         <Link to="/" search={{ benchmark: [benchmark.id] }}>
@@ -73,37 +74,48 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   )
 }
 
-function Head({ scale, metric }: { scale: Scale; metric: string }) {
+function Head({ scale, metric, narrow }: { scale: Scale; metric: string; narrow: boolean }) {
   return (
     <thead>
       <tr>
-        <th scope="col">
+        <th scope="col" className={styles.choose}>
           <span className="hidden-text">Chosen</span>
         </th>
-        <th scope="col" title="Runs whose difference could be chance share places">
+        <th scope="col" className={styles.rank} title="Runs whose difference could be chance share places">
           Place
         </th>
-        <th scope="col">Model</th>
-        <th scope="col" className={styles.number}>
-          {metric}
+        <th scope="col" className={styles.model}>
+          Model
+          {narrow && <ScaleHead scale={scale} metric={metric} />}
         </th>
-        <th scope="col" className={styles.plot}>
-          <ScaleHead scale={scale} metric={metric} />
-        </th>
-        <th scope="col" className={styles.number}>
-          n
-        </th>
-        <th scope="col" className={styles.number} title="Finished runs of this model with this agent">
-          Runs
-        </th>
-        <th scope="col" className={styles.number}>
-          Tokens
-        </th>
-        <th scope="col" className={styles.number}>
-          Cost
-        </th>
-        <th scope="col">When</th>
+        {!narrow && <NumberHeads scale={scale} metric={metric} />}
       </tr>
     </thead>
+  )
+}
+
+function NumberHeads({ scale, metric }: { scale: Scale; metric: string }) {
+  return (
+    <>
+      <th scope="col" data-numeric>
+        {metric}
+      </th>
+      <th scope="col" className={styles.plot}>
+        <ScaleHead scale={scale} metric={metric} />
+      </th>
+      <th scope="col" data-numeric>
+        n
+      </th>
+      <th scope="col" data-numeric title="Finished runs of this model with this agent">
+        Runs
+      </th>
+      <th scope="col" data-numeric>
+        Tokens
+      </th>
+      <th scope="col" data-numeric>
+        Cost
+      </th>
+      <th scope="col">When</th>
+    </>
   )
 }

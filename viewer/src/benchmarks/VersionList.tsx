@@ -3,8 +3,8 @@
 import type { Schema } from '../api/paths'
 import { count } from '../format'
 import { CopyButton } from '../parts/CopyButton'
+import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
-import styles from './PlainTable.module.css'
 
 export function VersionList({
   versions,
@@ -14,36 +14,33 @@ export function VersionList({
   current: string
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Table of versions" tabIndex={0}>
-      <table className={styles.table}>
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">Content</th>
-            <th scope="col" className={styles.number}>
-              Runs
+    <PlainTable label="Table of versions">
+      <thead>
+        <tr>
+          <th scope="col">Version</th>
+          <th scope="col">Content</th>
+          <th scope="col" data-numeric>
+            Runs
+          </th>
+          <th scope="col">First run</th>
+        </tr>
+      </thead>
+      <tbody>
+        {versions.map(({ digest, version, runs, first_run_at }) => (
+          <tr key={digest}>
+            <th scope="row">
+              {version} {digest === current && <span className="muted">latest</span>}
             </th>
-            <th scope="col">First run</th>
+            <td title={digest}>
+              <code>{digest.slice(0, 12)}</code> <CopyButton text={digest} label="Copy the digest of the content" />
+            </td>
+            <td data-numeric>{count(runs)}</td>
+            <td>
+              <When at={first_run_at} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {versions.map(({ digest, version, runs, first_run_at }) => (
-            <tr key={digest}>
-              <th scope="row">
-                {version} {digest === current && <span className="muted">latest</span>}
-              </th>
-              <td title={digest}>
-                <code>{digest.slice(0, 12)}</code> <CopyButton text={digest} label="Copy the digest of the content" />
-              </td>
-              <td className={styles.number}>{count(runs)}</td>
-              <td>
-                <When at={first_run_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </tbody>
+    </PlainTable>
   )
 }

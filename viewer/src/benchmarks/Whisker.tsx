@@ -6,7 +6,8 @@ import { placeOn, type Scale } from './scale'
 import styles from './Whisker.module.css'
 
 interface WhiskerProps {
-  metric: Schema<'MetricDocument'>
+  /** Null where only floor and ceiling are known. */
+  metric: Schema<'MetricDocument'> | null
   scale: Scale
   floor: number | null
   ceiling: number | null
@@ -14,8 +15,10 @@ interface WhiskerProps {
   reference: string
 }
 
+const UNKNOWN = { value: null, low: null, high: null }
+
 export function Whisker({ metric, scale, floor, ceiling, reference }: WhiskerProps) {
-  const { value, low, high } = metric
+  const { value, low, high } = metric ?? UNKNOWN
   const at = (number: number) => `${placeOn(scale, number) * 100}%`
   return (
     <span className={styles.plot} title={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>

@@ -5,7 +5,7 @@ import { IconButton } from '../parts/IconButton'
 import { Score } from '../parts/Score'
 import { SearchField } from '../parts/SearchField'
 import { When } from '../parts/When'
-import { modelWords } from '../runs/model'
+import { ModelName } from '../runs/ModelName'
 import { runName } from '../runs/runName'
 import styles from './CompareAdd.module.css'
 
@@ -57,7 +57,9 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
           <li key={run.id}>
             <button type="button" className={styles.run} onClick={() => onAdd(run.id)}>
               <span className="hidden-text">Add</span>
-              <bdi className={styles.model}>{modelWords(run.model).name}</bdi>
+              <span className={styles.model}>
+                <ModelName model={run.model} short />
+              </span>
               <bdi className={styles.name}>{runName(run)}</bdi>
               <bdi className={styles.benchmark}>{run.benchmark_title || run.benchmark}</bdi>
               <span className={styles.score}>

@@ -1,4 +1,5 @@
 import { Panel } from '../parts/Panel'
+import { PlainTable } from '../parts/PlainTable'
 import styles from './CompareDifferences.module.css'
 import type { Label } from './CompareLabels'
 import { CompareLetter } from './CompareLetter'
@@ -24,36 +25,33 @@ export function CompareDifferences({
   }
   return (
     <Panel title="What else differs" flush>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable */}
-      <section className={styles.scroll} aria-label="Settings that differ" tabIndex={0}>
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              {runs.map((run) => {
-                const label = labels.get(run.id)
-                return (
-                  <th key={run.id} scope="col" title={label?.name}>
-                    {label && <CompareLetter letter={label.letter} colour={label.colour} />}
-                  </th>
-                )
-              })}
+      <PlainTable label="Settings that differ" className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">Setting</th>
+            {runs.map((run) => {
+              const label = labels.get(run.id)
+              return (
+                <th key={run.id} scope="col" title={label?.name}>
+                  {label && <CompareLetter letter={label.letter} colour={label.colour} />}
+                </th>
+              )
+            })}
+          </tr>
+        </thead>
+        <tbody>
+          {differences.map(({ field, values }) => (
+            <tr key={field}>
+              <th scope="row">{field.replaceAll('_', ' ')}</th>
+              {values.map((value, index) => (
+                <td key={runs[index]?.id}>
+                  <Setting value={value} />
+                </td>
+              ))}
             </tr>
-          </thead>
-          <tbody>
-            {differences.map(({ field, values }) => (
-              <tr key={field}>
-                <th scope="row">{field.replaceAll('_', ' ')}</th>
-                {values.map((value, index) => (
-                  <td key={runs[index]?.id}>
-                    <Setting value={value} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+          ))}
+        </tbody>
+      </PlainTable>
     </Panel>
   )
 }

@@ -19,10 +19,7 @@ it('calls runs of one model by their names', () => {
 })
 
 it('tells servers of the same model apart', () => {
-  expect(names({ model: 'a@http://h:1/v1' }, { model: 'a@http://h:2/v1' })).toEqual([
-    'A a@http://h:1/v1',
-    'B a@http://h:2/v1',
-  ])
+  expect(names({ model: 'a@http://h:1/v1' }, { model: 'a@http://h:2/v1' })).toEqual(['A a at h:1', 'B a at h:2'])
 })
 
 it('falls back to ids where nothing differs', () => {

@@ -1,7 +1,7 @@
 /** What runs are called beside each other: short, and no two alike. */
 import type { Schema } from '../api/paths'
 import { clip } from '../runs/clip'
-import { modelWords } from '../runs/model'
+import { modelText, modelWords } from '../runs/model'
 import { shortId } from '../runs/runName'
 
 type Run = Schema<'RunSummary'>
@@ -21,7 +21,7 @@ export function labelsOf(runs: readonly Run[]): Map<string, Label> {
   const ways: ((run: Run) => string)[] = [
     (run) => modelWords(run.model).name,
     (run) => run.name,
-    (run) => run.model,
+    (run) => modelText(run.model),
     (run) => `${modelWords(run.model).name}, ${run.agent}`,
     (run) => `${modelWords(run.model).name}, ${run.benchmark_title || run.benchmark}`,
   ]

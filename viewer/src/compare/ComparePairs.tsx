@@ -1,6 +1,8 @@
 import { count, exact, interval, pValue, signed } from '../format'
 import { Badge } from '../parts/Badge'
+import { PlainTable } from '../parts/PlainTable'
 import { Score } from '../parts/Score'
+import { useNarrow } from '../parts/useNarrow'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
 import { type BenchmarkComparison, type Pair, testWords } from './CompareVerdict'
@@ -17,75 +19,105 @@ export function ComparePairs({
   const { runs, scores, pairs } = benchmark
   const several = pairs.length > 1
   const label = `Scores and differences, ${benchmark.benchmark_title || benchmark.benchmark}`
+  const narrow = useNarrow()
+  const baseline = labels.get(runs[0] ?? '')?.letter ?? 'baseline'
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label={label} tabIndex={0}>
-      <table className={styles.table}>
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">{benchmark.metric}</th>
-            {pairs.length > 0 && (
-              <PairHeads letter={labels.get(runs[0] ?? '')?.letter ?? 'baseline'} several={several} />
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((id, index) => {
-            const pair = pairs.find((one) => one.b === id)
-            return (
-              <tr key={id}>
-                <td>
-                  <CompareWho label={labels.get(id)} />
-                </td>
-                <td className={styles.wide}>
-                  <Score metric={scores[index]} />
-                </td>
-                {pairs.length > 0 && <PairCells pair={pair} baseline={index === 0} />}
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </section>
+    <PlainTable label={label} className={styles.table}>
+      <thead>
+        <tr>
+          <th scope="col">Run</th>
+          {!narrow && <th scope="col">{benchmark.metric}</th>}
+          {pairs.length > 0 && <PairHeads letter={baseline} several={several} narrow={narrow} />}
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((id, index) => {
+          const pair = pairs.find((one) => one.b === id)
+          const score = <Score metric={scores[index]} show={narrow ? 'stack' : 'line'} />
+          return (
+            <tr key={id}>
+              <td>
+                <CompareWho label={labels.get(id)} />
+                {narrow && score}
+              </td>
+              {!narrow && <td className={styles.wide}>{score}</td>}
+              {pairs.length > 0 && <PairCells pair={pair} baseline={index === 0} narrow={narrow} />}
+            </tr>
+          )
+        })}
+      </tbody>
+    </PlainTable>
   )
 }
 
-function PairHeads({ letter, several }: { letter: string; several: boolean }) {
+function PairHeads({ letter, several, narrow }: { letter: string; several: boolean; narrow: boolean }) {
   return (
     <>
       <th scope="col" data-numeric title="Score minus the score of the baseline">
         Δ to {letter}
       </th>
-      <th scope="col" data-numeric title={several ? 'Holm-adjusted, because there are several comparisons' : undefined}>
-        {several ? 'p adjusted' : 'p'}
-      </th>
-      <th scope="col" data-numeric>
-        Tasks
-      </th>
-      <th scope="col">Finding</th>
+      {!narrow && (
+        <>
+          <th
+            scope="col"
+            data-numeric
+            title={several ? 'Holm-adjusted, because there are several comparisons' : undefined}
+          >
+            {several ? 'p adjusted' : 'p'}
+          </th>
+          <th scope="col" data-numeric>
+            Tasks
+          </th>
+          <th scope="col">Finding</th>
+        </>
+      )}
     </>
   )
 }
 
-function PairCells({ pair, baseline }: { pair: Pair | undefined; baseline: boolean }) {
+interface PairCellsProps {
+  pair: Pair | undefined
+  baseline: boolean
+  narrow: boolean
+}
+
+function PairCells({ pair, baseline, narrow }: PairCellsProps) {
   if (pair === undefined) {
     return (
       <>
-        <td data-numeric className="muted" colSpan={3} />
-        <td className="muted">{baseline ? 'baseline' : 'not compared'}</td>
+        {!narrow && <td className="muted" colSpan={3} />}
+        <td className="muted" data-numeric={narrow || undefined}>
+          {baseline ? 'baseline' : 'not compared'}
+        </td>
       </>
+    )
+  }
+  const delta = `${exact(pair.delta)}\n${pair.level * 100} % interval, ${pair.method}`
+  const p = `${testWords(pair.test)}: p = ${pair.p_value}, adjusted ${pair.p_adjusted}`
+  const tasks = pair.paired ? count(pair.n_a) : `${count(pair.n_a)} / ${count(pair.n_b)}`
+  if (narrow) {
+    return (
+      <td>
+        <span className={styles.delta}>
+          <strong title={delta}>{signed(pair.delta)}</strong>
+          <span className="muted">{interval(pair.low, pair.high)}</span>
+          <span title={p}>
+            p {pValue(pair.p_adjusted)}, {tasks} tasks
+          </span>
+          <Finding pair={pair} />
+        </span>
+      </td>
     )
   }
   return (
     <>
-      <td data-numeric title={`${exact(pair.delta)}\n${pair.level * 100} % interval, ${pair.method}`}>
+      <td data-numeric title={delta}>
         {signed(pair.delta)} <span className="muted">{interval(pair.low, pair.high)}</span>
       </td>
-      <td data-numeric title={`${testWords(pair.test)}: p = ${pair.p_value}, adjusted ${pair.p_adjusted}`}>
+      <td data-numeric title={p}>
         {pValue(pair.p_adjusted)}
       </td>
-      <td data-numeric>{pair.paired ? count(pair.n_a) : `${count(pair.n_a)} / ${count(pair.n_b)}`}</td>
+      <td data-numeric>{tasks}</td>
       <td>
         <Finding pair={pair} />
       </td>

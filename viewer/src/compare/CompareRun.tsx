@@ -3,7 +3,7 @@ import type { Schema } from '../api/paths'
 import { useDocument } from '../api/query'
 import { IconButton } from '../parts/IconButton'
 import { Skeleton } from '../parts/Skeleton'
-import { modelWords } from '../runs/model'
+import { ModelName } from '../runs/ModelName'
 import { runName, shortId } from '../runs/runName'
 import { letterOf } from './CompareLabels'
 import { CompareLetter } from './CompareLetter'
@@ -39,7 +39,7 @@ function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean
   return (
     <span className={styles.words}>
       <Link to="/runs/$runId" params={{ runId: run.id }} title={`${run.model}\n${run.id}`}>
-        <bdi>{modelWords(run.model).name}</bdi>
+        <ModelName model={run.model} short />
       </Link>
       <span className={styles.second}>
         {baseline && <strong>baseline · </strong>}

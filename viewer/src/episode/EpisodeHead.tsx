@@ -5,6 +5,7 @@ import { Page } from '../parts/Page'
 import { Status } from '../parts/Status'
 import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
+import { ModelName } from '../runs/ModelName'
 import { EpisodeFacts } from './EpisodeFacts'
 import { NeighbourLinks } from './NeighbourLinks'
 import { type EpisodeSearch, listQuery } from './search'
@@ -30,7 +31,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
           <Link to="/runs/$runId" params={{ runId: run.id }} search={listQuery(search) as object}>
             <Marked text={brief(runName, 80)} />
           </Link>{' '}
-          <Marked text={brief(run.model, 80)} />, episode {episode.index + 1} of {run.counts.planned}
+          <ModelName model={run.model} />, episode {episode.index + 1} of {run.counts.planned}
         </nav>
       }
       aside={<Status state={episode.state} />}

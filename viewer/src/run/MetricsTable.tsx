@@ -5,38 +5,36 @@ import { causeWords } from '../cause'
 import { count, interval, measure } from '../format'
 import { Icon } from '../parts/Icon'
 import { Num } from '../parts/Num'
+import { PlainTable } from '../parts/PlainTable'
 import { aggregationWords, methodWords, readingsDiffer } from './headline'
 import styles from './MetricsTable.module.css'
 
 export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable
-    <section className={styles.scroll} aria-label="Table of metrics" tabIndex={0}>
-      <table className={styles.table}>
-        <thead>
-          <tr>
-            <th scope="col">Metric</th>
-            <th scope="col">What it is</th>
-            <th scope="col" className={styles.number}>
-              Value
-            </th>
-            <th scope="col">Interval</th>
-            <th scope="col" className={styles.number}>
-              n
-            </th>
-            <th scope="col" className={styles.number} title="With everything missing counted as the worst value">
-              Missing as worst
-            </th>
-            <th scope="col">Missing</th>
-          </tr>
-        </thead>
-        <tbody>
-          {metrics.map((metric) => (
-            <MetricRow key={metric.name} metric={metric} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <PlainTable label="Table of metrics" className={styles.table}>
+      <thead>
+        <tr>
+          <th scope="col">Metric</th>
+          <th scope="col">What it is</th>
+          <th scope="col" data-numeric>
+            Value
+          </th>
+          <th scope="col">Interval</th>
+          <th scope="col" data-numeric>
+            n
+          </th>
+          <th scope="col" data-numeric title="With everything missing counted as the worst value">
+            Missing as worst
+          </th>
+          <th scope="col">Missing</th>
+        </tr>
+      </thead>
+      <tbody>
+        {metrics.map((metric) => (
+          <MetricRow key={metric.name} metric={metric} />
+        ))}
+      </tbody>
+    </PlainTable>
   )
 }
 
@@ -50,16 +48,16 @@ function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
       <td className={styles.words}>
         {aggregationWords(metric)}, {metric.higher_is_better ? 'more is better' : 'less is better'}
       </td>
-      <td className={styles.number}>
+      <td data-numeric>
         <Num value={metric.value} />
       </td>
-      <td title={methodWords(metric)} className={styles.interval}>
+      <td title={methodWords(metric)} className={styles.words}>
         {interval(metric.low, metric.high) || 'none'}
       </td>
-      <td className={styles.number} title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst`}>
+      <td data-numeric title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst`}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>
-      <td className={styles.number}>
+      <td data-numeric>
         {readingsDiffer(metric) ? (
           <>
             {measure(metric.pessimistic)}{' '}

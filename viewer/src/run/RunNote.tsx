@@ -4,20 +4,18 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
 import { CopyButton } from '../parts/CopyButton'
 import { When } from '../parts/When'
-import { modelWords } from '../runs/model'
+import { ModelName } from '../runs/ModelName'
 import { shortId } from '../runs/runName'
 import styles from './RunNote.module.css'
 
 export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
-  const { name, server } = modelWords(run.model)
   return (
     <span className={styles.note}>
       <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: run.benchmark }}>
         <bdi>{run.benchmark_title || run.benchmark}</bdi>
       </Link>
-      <span title={run.model}>
-        <bdi className={styles.strong}>{name}</bdi>
-        {server !== '' && <bdi> at {server}</bdi>}
+      <span className={styles.strong}>
+        <ModelName model={run.model} />
       </span>
       <span>
         agent <bdi>{run.agent}</bdi>

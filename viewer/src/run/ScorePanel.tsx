@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
 import { exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
-import { modelWords } from '../runs/model'
+import { ModelName } from '../runs/ModelName'
 import { aggregationWords, headline, methodWords } from './headline'
 import styles from './ScorePanel.module.css'
 
@@ -60,7 +60,7 @@ function Distance({ run }: { run: Schema<'RunDetail'> }) {
     <li>
       <span title={exact(delta)}>{signed(delta)}</span> to the best run,{' '}
       <Link to="/runs/$runId" params={{ runId: best.run_id }}>
-        <bdi>{modelWords(best.model).name}</bdi> {measure(best.value)}
+        <ModelName model={best.model} short /> {measure(best.value)}
       </Link>
     </li>
   )

@@ -2,7 +2,7 @@ import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
 import { When } from '../parts/When'
 import { Delta } from './Delta'
-import { modelWords } from './model'
+import { ModelName } from './ModelName'
 import type { Row } from './page'
 import styles from './RunCard.module.css'
 import { RunLink } from './RunLink'
@@ -27,10 +27,10 @@ export function RunCard({ row, scale, open, onFold }: RunCardProps) {
         <RunLink row={row} open={open} onFold={onFold} />
         <RunState run={run} />
       </div>
-      <p className={styles.what} title={`${run.benchmark_title}\n${run.model}`}>
+      <p className={styles.what} title={run.benchmark_title}>
         <bdi>{run.benchmark_title || run.benchmark}</bdi>
         <span aria-hidden="true"> · </span>
-        <bdi>{modelWords(run.model).name}</bdi>
+        <ModelName model={run.model} short />
       </p>
       <RunScore run={run} scale={scale} />
       <p className={styles.facts}>

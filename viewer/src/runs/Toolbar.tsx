@@ -4,9 +4,9 @@ import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
-import { useNarrow } from '../run/useNarrow'
+import { useNarrow } from '../parts/useNarrow'
 import { ColumnChooser } from './ColumnChooser'
-import { modelWords } from './model'
+import { modelText } from './model'
 import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch } from './search'
 import styles from './Toolbar.module.css'
@@ -53,7 +53,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
             label={LABELS[facet]}
             options={(facets?.[facet] ?? []).map(({ value, count }) => ({
               value,
-              label: facet === 'model' ? shortModel(value) : value,
+              label: facet === 'model' ? modelText(value) : value,
               count,
             }))}
             selected={search[facet] ?? []}
@@ -80,8 +80,3 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
     </div>
   )
 })
-
-function shortModel(model: string): string {
-  const { name, server } = modelWords(model)
-  return server === '' ? name : `${name} at ${server}`
-}

@@ -10,6 +10,12 @@ export interface ModelWords {
   server: string
 }
 
+/** A model in one line: `openai/small at 127.0.0.1:8771`. */
+export function modelText(model: string): string {
+  const { name, server } = modelWords(model)
+  return server === '' ? name : `${name} at ${server}`
+}
+
 /** `openai/small@http://127.0.0.1:8771/v1` is `openai/small` at `127.0.0.1:8771`. */
 export function modelWords(model: string): ModelWords {
   if (model.length > LONGEST) return { name: clip(model), server: '' }

@@ -8,6 +8,7 @@ import { Skeleton } from '../../parts/Skeleton'
 import { Status } from '../../parts/Status'
 import { Marked } from '../../renderers/Marked'
 import { brief } from '../../renderers/marks'
+import { ModelName } from '../../runs/ModelName'
 import styles from './episodes.module.css'
 
 export interface EpisodeSideProps {
@@ -48,7 +49,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
             <Marked text={brief(run.name || run.benchmark_title || run.benchmark, 60)} />
           </Link>
           <span className={styles.model}>
-            <Marked text={brief(run.model, 80)} />
+            <ModelName model={run.model} />
           </span>
         </p>
         {episode.failure && <p className={styles.failure}>{causeWords(episode.failure.cause).title}</p>}
