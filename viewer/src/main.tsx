@@ -1,5 +1,6 @@
 import './theme/tokens.css'
 import './theme/base.css'
+import './theme/shapes.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './App'

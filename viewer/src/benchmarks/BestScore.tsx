@@ -43,11 +43,15 @@ function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }
 }
 
 function References({ benchmark: { floor, ceiling } }: { benchmark: Schema<'BenchmarkSummary'> }) {
-  const known = [floor !== null && `random ${measure(floor)}`, ceiling !== null && `oracle ${measure(ceiling)}`]
   return (
     <span className={styles.lines}>
       <span className="muted">no model yet</span>
-      <span className={styles.second}>{known.filter(Boolean).join(', ')}</span>
+      <span className={styles.second}>{referenceWords(floor, ceiling)}</span>
     </span>
   )
+}
+
+function referenceWords(floor: number | null, ceiling: number | null): string {
+  if (floor === null) return `oracle ${measure(ceiling)}`
+  return ceiling === null ? `random ${measure(floor)}` : `from ${measure(floor)} to ${measure(ceiling)}`
 }

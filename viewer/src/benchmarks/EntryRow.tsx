@@ -5,7 +5,6 @@ import type { Schema } from '../api/paths'
 import { count, interval } from '../format'
 import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
-import { Score } from '../parts/Score'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
 import { ModelName } from '../runs/ModelName'
@@ -38,7 +37,7 @@ export function EntryRow(props: EntryRowProps) {
         </label>
       </td>
       <td className={styles.rank} title={rankTitle(entry)}>
-        {rankWords(entry) || <span className="muted">{reference || '–'}</span>}
+        {rankWords(entry) || <span className={styles.small}>{reference || '–'}</span>}
       </td>
       <th scope="row" className={styles.model}>
         <Link to="/runs/$runId" params={{ runId: entry.run_id }}>
@@ -65,12 +64,18 @@ function Under(props: EntryRowProps) {
   const { metric, tokens, cost_usd: cost, created_at: at } = props.entry
   return (
     <span className={styles.under}>
-      <Score metric={metric} />
+      <span>
+        <strong>
+          <Num value={metric.value} />
+        </strong>{' '}
+        <span className="muted">{interval(metric.low, metric.high)}</span>
+      </span>
       <span className={styles.drawn}>
         <Drawn {...props} />
       </span>
-      <span className={styles.facts}>
-        <Tokens value={tokens} /> tokens, <Money usd={cost} />, <When at={at} />
+      <span className={styles.small}>
+        {count(metric.n_scored)}/{count(metric.n_planned)} scored, <Tokens value={tokens} /> tokens,{' '}
+        <Money usd={cost} />, <When at={at} />
       </span>
     </span>
   )

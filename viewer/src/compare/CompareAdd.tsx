@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { documentQuery } from '../api/query'
 import { IconButton } from '../parts/IconButton'
+import { Panel } from '../parts/Panel'
 import { Score } from '../parts/Score'
 import { SearchField } from '../parts/SearchField'
 import { When } from '../parts/When'
@@ -39,42 +40,46 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
   })
   const offered = data?.items.filter((run) => !ids.includes(run.id)).slice(0, OFFERED)
   return (
-    <div ref={place} className={styles.add}>
-      <div className={styles.head}>
-        <SearchField
-          page
-          label="Search runs to add"
-          placeholder="Search runs to add…"
-          value={text}
-          onChange={setText}
-        />
-        <span className="muted">{same ? 'Newest runs of the same benchmark' : text === '' ? 'Newest runs' : ''}</span>
-        {onClose && <IconButton icon="close" label="Add no more" onClick={onClose} />}
+    <Panel>
+      <div ref={place} className={styles.add}>
+        <div className={styles.head}>
+          <SearchField
+            page
+            label="Search runs to add"
+            placeholder="Search runs to add…"
+            value={text}
+            onChange={setText}
+          />
+          <span className="muted">{same ? 'Newest runs of the same benchmark' : text === '' ? 'Newest runs' : ''}</span>
+          {onClose && <IconButton icon="close" label="Add no more" onClick={onClose} />}
+        </div>
+        {error && <p role="alert">{error.message}</p>}
+        <ul className={styles.list}>
+          {offered?.map((run) => (
+            <li key={run.id}>
+              <button type="button" className={styles.run} onClick={() => onAdd(run.id)}>
+                <span className="hidden-text">Add</span>
+                <span className={styles.model}>
+                  <ModelName model={run.model} short />
+                </span>
+                <bdi className={styles.name}>{runName(run)}</bdi>
+                <bdi className={styles.benchmark}>{run.benchmark_title || run.benchmark}</bdi>
+                <span className={styles.score}>
+                  <Score metric={run.primary} />
+                </span>
+                <span className={styles.when}>
+                  <When at={run.created_at} />
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {offered?.length === 0 && (
+          <p className="muted">
+            {text === '' ? 'There is no other run to compare with yet.' : 'No other run matches.'}
+          </p>
+        )}
       </div>
-      {error && <p role="alert">{error.message}</p>}
-      <ul className={styles.list}>
-        {offered?.map((run) => (
-          <li key={run.id}>
-            <button type="button" className={styles.run} onClick={() => onAdd(run.id)}>
-              <span className="hidden-text">Add</span>
-              <span className={styles.model}>
-                <ModelName model={run.model} short />
-              </span>
-              <bdi className={styles.name}>{runName(run)}</bdi>
-              <bdi className={styles.benchmark}>{run.benchmark_title || run.benchmark}</bdi>
-              <span className={styles.score}>
-                <Score metric={run.primary} />
-              </span>
-              <span className={styles.when}>
-                <When at={run.created_at} />
-              </span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {offered?.length === 0 && (
-        <p className="muted">{text === '' ? 'There is no other run to compare with yet.' : 'No other run matches.'}</p>
-      )}
-    </div>
+    </Panel>
   )
 }

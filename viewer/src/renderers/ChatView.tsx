@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { plural } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { TalkView } from './TalkView'
 import type { Talk } from './talk'
 import styles from './talk.module.css'
-import textStyles from './text.module.css'
 
 const SHOWN = 20
 
@@ -20,9 +20,9 @@ export function ChatView({ talks, highlight, open }: ChatViewProps) {
   return (
     <div className={styles.list}>
       {first > 0 && (
-        <button type="button" className={textStyles.quiet} onClick={() => setShown(shown * 3)}>
+        <TextButton onClick={() => setShown(shown * 3)}>
           Show {plural(Math.min(first, shown * 2), 'earlier message')} of {talks.length}
-        </button>
+        </TextButton>
       )}
       {talks.slice(first).map((talk, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a message is its place

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react'
-import { CopyButton } from './CopyButton'
+import { CopyButton } from '../parts/CopyButton'
 import { referenceOf, textOf, VIEW_NAMES, type View, viewsOf } from './content'
 import { Guarded } from './Guarded'
 import styles from './layout.module.css'
@@ -50,7 +50,7 @@ function Direct(props: ContentViewProps) {
                 {VIEW_NAMES[one]}
               </button>
             ))}
-          <CopyButton text={() => textOf(data)} label="Copy" />
+          <CopyButton look="words" text={() => textOf(data)} label="Copy" />
         </div>
       )}
     </div>

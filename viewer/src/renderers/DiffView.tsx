@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react'
 import { count } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { type DiffLine, difference, shortened, unified } from './diff'
 import styles from './diff.module.css'
 import { Marked } from './Marked'
@@ -41,9 +42,7 @@ export function DiffView({ diff, before, after }: DiffViewProps) {
         </table>
       </ScrollBox>
       {shown < lines.length && (
-        <button type="button" className={styles.quiet} onClick={() => setShown(shown * 3)}>
-          Show more of {count(lines.length)} lines
-        </button>
+        <TextButton onClick={() => setShown(shown * 3)}>Show more of {count(lines.length)} lines</TextButton>
       )}
     </div>
   )

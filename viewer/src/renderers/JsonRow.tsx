@@ -1,5 +1,5 @@
 import { bytes, count } from '../format'
-import { CopyButton } from './CopyButton'
+import { CopyButton } from '../parts/CopyButton'
 import { textOf } from './content'
 import { JsonValue } from './JsonValue'
 import styles from './json.module.css'
@@ -51,8 +51,8 @@ export function JsonRow({ id, row, active, highlight, onFlip, onChoose }: JsonRo
       )}
       {row.kind !== 'group' && (
         <span className={styles.tools}>
-          {row.path.length > 0 && <CopyButton inTree text={() => pathText(row.path)} label="Copy path" />}
-          <CopyButton inTree text={() => textOf(row.value)} label="Copy value" />
+          {row.path.length > 0 && <CopyButton look="words" inTree text={() => pathText(row.path)} label="Copy path" />}
+          <CopyButton look="words" inTree text={() => textOf(row.value)} label="Copy value" />
         </span>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { bytes } from '../format'
+import { TextButton } from '../parts/TextButton'
 import styles from './json.module.css'
 import { Marked } from './Marked'
 import { cut } from './marks'
@@ -30,9 +31,8 @@ export function JsonValue({ value, highlight }: { value: unknown; highlight: str
         "<Marked text={open ? cut(value, MOST) : cut(value, SHORT).replaceAll('\n', '↵')} highlight={highlight} />
         {(open ? value.length > MOST : value.length > SHORT) ? '…' : '"'}
       </span>{' '}
-      <button
-        type="button"
-        className={styles.quiet}
+      <TextButton
+        size="xs"
         tabIndex={-1}
         onClick={(event) => {
           event.stopPropagation()
@@ -40,7 +40,7 @@ export function JsonValue({ value, highlight }: { value: unknown; highlight: str
         }}
       >
         {open ? 'less' : `all ${bytes(value.length)}`}
-      </button>
+      </TextButton>
     </span>
   )
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { plural } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { fillPage } from './page'
 import styles from './page.module.css'
 import { TextView } from './TextView'
@@ -17,9 +18,9 @@ export function PageView({ html, highlight }: { html: string; highlight?: string
   return (
     <div className={styles.page}>
       <div className={styles.tools}>
-        <button type="button" className={styles.quiet} aria-pressed={source} onClick={() => setSource(!source)}>
+        <TextButton aria-pressed={source} onClick={() => setSource(!source)}>
           {source ? 'Show page' : 'Show source'}
-        </button>
+        </TextButton>
         {dropped > 0 && (
           <span className={styles.note}>
             {plural(dropped, 'script, link or address', 'scripts, links and addresses')} left out

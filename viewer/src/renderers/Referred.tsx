@@ -1,4 +1,5 @@
 import { bytes } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { ContentView, type ContentViewProps } from './ContentView'
 import type { Reference } from './content'
 import styles from './layout.module.css'
@@ -34,12 +35,12 @@ function ReferredText({ reference, type, ...rest }: ReferredProps) {
           <span className={styles.note}>
             {bytes(blob.read)} of {bytes(reference.bytes)} read{blob.error ? `; ${blob.error}` : ''}
           </span>
-          <button type="button" className={textStyles.quiet} disabled={blob.loading} onClick={() => blob.more()}>
+          <TextButton disabled={blob.loading} onClick={() => blob.more()}>
             {blob.loading ? 'Reading …' : 'Read more'}
-          </button>
-          <button type="button" className={textStyles.quiet} disabled={blob.loading} onClick={() => blob.more(true)}>
+          </TextButton>
+          <TextButton disabled={blob.loading} onClick={() => blob.more(true)}>
             Read all {bytes(reference.bytes)}
-          </button>
+          </TextButton>
         </div>
       )}
     </div>

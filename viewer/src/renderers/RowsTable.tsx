@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { count } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { Marked } from './Marked'
 import { brief } from './marks'
 import type { Rows } from './rows'
@@ -46,10 +47,10 @@ export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: st
         </table>
       </ScrollBox>
       {shown < rows.rows.length && (
-        <button type="button" className={styles.quiet} onClick={() => setShown(shown * 4)}>
+        <TextButton onClick={() => setShown(shown * 4)}>
           Show more of {count(rows.rows.length)}
           {rows.more ? '+' : ''} rows
-        </button>
+        </TextButton>
       )}
     </div>
   )

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react'
 import { bytes, count } from '../format'
+import { TextButton } from '../parts/TextButton'
 import { AnsiText } from './AnsiText'
 import { hasColours } from './ansi'
 import { blocksOf } from './grid'
@@ -58,19 +59,14 @@ export function TextView({
       {(long || inColour) && (
         <div className={styles.tools}>
           {long && (
-            <button
-              type="button"
-              className={styles.quiet}
-              onClick={() => setUnfolded(!unfolded)}
-              aria-expanded={unfolded}
-            >
+            <TextButton onClick={() => setUnfolded(!unfolded)} aria-expanded={unfolded}>
               {unfolded ? 'Show less' : `Show all ${total > 1 ? `${count(total)} lines, ` : ''}${bytes(text.length)}`}
-            </button>
+            </TextButton>
           )}
           {inColour && (
-            <button type="button" className={styles.quiet} onClick={() => setColours(!colours)} aria-pressed={colours}>
+            <TextButton onClick={() => setColours(!colours)} aria-pressed={colours}>
               {colours ? 'Show colour codes' : 'Show colours'}
-            </button>
+            </TextButton>
           )}
         </div>
       )}
