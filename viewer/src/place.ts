@@ -7,7 +7,7 @@ export interface Place {
 }
 
 /** Read the block; a page without one (or with a broken one) is in front of a server. */
-export function readPlace(page: Document = document): Place {
+function readPlace(page: Document = document): Place {
   const text = page.getElementById('place')?.textContent ?? '{}'
   try {
     const found: unknown = JSON.parse(text)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { flag, index, number, oneOf, readSearch, someOf, text, texts, writeSearch } from './search'
+import { index, number, oneOf, readSearch, someOf, text, texts, writeSearch } from './search'
 
 it('comes back as it was written, lists by repeating the key', () => {
   const written = writeSearch({
@@ -25,5 +25,4 @@ it('reads values with their types and drops what does not fit', () => {
   expect([index('3'), index('-1'), index('1.5')]).toEqual([3, undefined, undefined])
   expect([oneOf('raw', ['raw', 'text']), oneOf('other', ['raw', 'text'])]).toEqual(['raw', undefined])
   expect(someOf(['failed', 'bogus'], ['failed', 'running'])).toEqual(['failed'])
-  expect([flag('1'), flag('true'), flag(undefined), flag('no')]).toEqual([true, true, undefined, undefined])
 })

@@ -61,8 +61,3 @@ export function someOf<Word extends string>(value: unknown, words: readonly Word
   const found = (texts(value) ?? []).flatMap((one) => words.filter((word) => word === one))
   return found.length > 0 ? found : undefined
 }
-
-/** Whether a switch is on; nothing when it is off, so that it leaves the address. */
-export function flag(value: unknown): true | undefined {
-  return value === true || ['true', '1', ''].includes(String(value ?? 'off')) ? true : undefined
-}

@@ -101,9 +101,8 @@ function PairCells({ pair, baseline, narrow }: PairCellsProps) {
         <span className={styles.delta}>
           <strong title={delta}>{signed(pair.delta)}</strong>
           <span className="muted">{interval(pair.low, pair.high)}</span>
-          <span title={p}>
-            p {pValue(pair.p_adjusted)}, {tasks} tasks
-          </span>
+          <span title={p}>p {pValue(pair.p_adjusted)}</span>
+          <span>{tasks} tasks</span>
           <Finding pair={pair} />
         </span>
       </td>

@@ -1,7 +1,7 @@
 /** What of the Episode page lives in its address. */
 import { index, number, oneOf, type RawSearch, text, texts } from '../search'
 
-export const VIEWS = ['timeline', 'replay'] as const
+const VIEWS = ['timeline', 'replay'] as const
 export type EpisodeView = (typeof VIEWS)[number]
 
 export const KINDS = [
@@ -64,11 +64,6 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
     sort: text(raw.sort),
     listq: text(raw.listq)?.slice(0, 1_000),
   })
-}
-
-/** Return the address of an episode in a list that was filtered so. */
-export function fromList({ q, ...filter }: Omit<ListSearch, 'listq'> & { q?: string }): EpisodeSearch {
-  return present({ ...filter, listq: q })
 }
 
 /** Return the part of the address that says which list the reader came from. */

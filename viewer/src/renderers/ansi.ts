@@ -15,11 +15,6 @@ export function hasColours(text: string): boolean {
   return /\u001b\[[0-9;]*m/.test(text.slice(0, 100_000))
 }
 
-/** Return the text without any sequences that set colours. */
-export function withoutColours(text: string): string {
-  return text.replace(SEQUENCE, '')
-}
-
 /** Return the text in runs of one look; sequences that move the cursor are dropped. */
 export function styled(text: string): Styled[] {
   const found: Styled[] = []

@@ -8,7 +8,7 @@ export interface Piece {
 }
 
 /** Return where the content lies, relative to the page's base. */
-export function blobAddress(digest: string): string {
+function blobAddress(digest: string): string {
   const directory = place.mode === 'site' ? './data/blobs/' : './v1/blobs/'
   return new URL(directory + encodeURIComponent(digest), document.baseURI).href
 }

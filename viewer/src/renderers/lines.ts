@@ -1,6 +1,6 @@
 /** Long text cut into lines that can be shown one by one without laying out the whole. */
 
-export const PIECE = 240
+const PIECE = 240
 
 export interface LineIndex {
   /** Where each shown line begins; the last entry is the end of the text. */

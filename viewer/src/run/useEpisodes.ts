@@ -33,7 +33,7 @@ export interface Rows {
 }
 
 /** The query of `/v1/runs/{run_id}/episodes` for a search. */
-export function episodesQuery(search: RunSearch): Query<'/v1/runs/{run_id}/episodes', 'get'> {
+function episodesQuery(search: RunSearch): Query<'/v1/runs/{run_id}/episodes', 'get'> {
   return { ...episodeFilter(search), limit: PAGE }
 }
 
