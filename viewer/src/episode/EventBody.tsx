@@ -51,19 +51,7 @@ export function EventBody(props: EventRowProps): ReactNode {
     case 'retry':
       return <RetryBody event={event} highlight={highlight} />
     case 'error':
-      return (
-        <FailureView
-          failure={{
-            cause: textIn(payload, 'cause') || 'error',
-            boundary: textIn(payload, 'boundary'),
-            message: textIn(payload, 'message') || textIn(payload, 'error'),
-            detail: textIn(payload, 'detail'),
-            stderr: textIn(payload, 'stderr'),
-            valid: episode.failure?.valid,
-          }}
-          highlight={highlight}
-        />
-      )
+      return <FailureView failure={failureIn(event, episode.failure?.valid)} highlight={highlight} />
     case 'warning':
     case 'log':
       if (typeof payload.message !== 'string') break
@@ -77,4 +65,17 @@ export function EventBody(props: EventRowProps): ReactNode {
       return <FieldList fields={payload} highlight={highlight} />
   }
   return <ContentView data={event.payload} type="" highlight={highlight} />
+}
+
+/** An error as it was recorded, as a failure to show. */
+function failureIn(event: EventRowProps['event'], valid: boolean | undefined) {
+  const payload = payloadOf(event)
+  return {
+    cause: textIn(payload, 'cause') || 'error',
+    boundary: textIn(payload, 'boundary'),
+    message: textIn(payload, 'message') || textIn(payload, 'error'),
+    detail: textIn(payload, 'detail'),
+    stderr: textIn(payload, 'stderr'),
+    valid,
+  }
 }

@@ -25,7 +25,6 @@ const FILTER_FROM = 9
 /** A filter: a button that opens a list of boxes to tick. Arrows move, space ticks, escape closes. */
 export function MultiSelect({ label, options, selected, onChange, quiet = false }: MultiSelectProps) {
   const [open, setOpen] = useState(false)
-  const [typed, setTyped] = useState('')
   const root = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
   const id = useId()
@@ -40,9 +39,6 @@ export function MultiSelect({ label, options, selected, onChange, quiet = false 
   }, [open])
 
   const known = [...options, ...unknown(options, selected)]
-  const shown = known.filter((option) => (option.label ?? option.value).toLowerCase().includes(typed.toLowerCase()))
-  const toggle = (value: string) =>
-    onChange(selected.includes(value) ? selected.filter((one) => one !== value) : [...selected, value])
   const press = (event: KeyboardEvent) => {
     if (event.key === 'Escape') {
       setOpen(false)
@@ -81,41 +77,53 @@ export function MultiSelect({ label, options, selected, onChange, quiet = false 
       {open && (
         // biome-ignore lint/a11y/noStaticElementInteractions: only hands keys of its fields on
         <div id={id} className={styles.popover} data-end={isAtEnd(button.current) || undefined} onKeyDown={press}>
-          {known.length >= FILTER_FROM && (
-            <input
-              type="search"
-              className={styles.search}
-              aria-label={`Find ${label.toLowerCase()}`}
-              placeholder="Find…"
-              value={typed}
-              onChange={(event) => setTyped(event.target.value)}
-            />
-          )}
-          <fieldset className={styles.list}>
-            <legend className="hidden-text">{label}</legend>
-            {shown.map((option) => (
-              <label key={option.value} className={styles.option}>
-                <input
-                  type="checkbox"
-                  checked={selected.includes(option.value)}
-                  onChange={() => toggle(option.value)}
-                />
-                <span className={styles.name} title={option.label ?? option.value}>
-                  {option.label ?? option.value}
-                </span>
-                {option.count !== undefined && <span className={styles.count}>{count(option.count)}</span>}
-              </label>
-            ))}
-            {shown.length === 0 && <p className={styles.none}>Nothing to choose</p>}
-          </fieldset>
-          {selected.length > 0 && (
-            <button type="button" className={styles.clear} onClick={() => onChange([])}>
-              Clear
-            </button>
-          )}
+          <Choices label={label} known={known} selected={selected} onChange={onChange} />
         </div>
       )}
     </div>
+  )
+}
+
+interface ChoicesProps extends Pick<MultiSelectProps, 'label' | 'selected' | 'onChange'> {
+  known: readonly MultiSelectOption[]
+}
+
+function Choices({ label, known, selected, onChange }: ChoicesProps) {
+  const [typed, setTyped] = useState('')
+  const shown = known.filter((option) => (option.label ?? option.value).toLowerCase().includes(typed.toLowerCase()))
+  const toggle = (value: string) =>
+    onChange(selected.includes(value) ? selected.filter((one) => one !== value) : [...selected, value])
+  return (
+    <>
+      {known.length >= FILTER_FROM && (
+        <input
+          type="search"
+          className={styles.search}
+          aria-label={`Find ${label.toLowerCase()}`}
+          placeholder="Find…"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      )}
+      <fieldset className={styles.list}>
+        <legend className="hidden-text">{label}</legend>
+        {shown.map((option) => (
+          <label key={option.value} className={styles.option}>
+            <input type="checkbox" checked={selected.includes(option.value)} onChange={() => toggle(option.value)} />
+            <span className={styles.name} title={option.label ?? option.value}>
+              {option.label ?? option.value}
+            </span>
+            {option.count !== undefined && <span className={styles.count}>{count(option.count)}</span>}
+          </label>
+        ))}
+        {shown.length === 0 && <p className={styles.none}>Nothing to choose</p>}
+      </fieldset>
+      {selected.length > 0 && (
+        <button type="button" className={styles.clear} onClick={() => onChange([])}>
+          Clear
+        </button>
+      )}
+    </>
   )
 }
 

@@ -1,0 +1,86 @@
+import { type RefObject, useEffect, useRef, useState } from 'react'
+import type { Schema } from '../api/paths'
+import { useShortcut } from '../keys/useShortcut'
+import type { EpisodeTimelineHandle } from './EpisodeTimeline'
+import { errorIn } from './locate'
+import type { EpisodeSearch } from './search'
+import { isOpen } from './useEpisode'
+import { useHits } from './useHits'
+import { useLastStep } from './useLastStep'
+
+export interface EpisodeViewProps {
+  episode: Schema<'EpisodeDetail'>
+  search: EpisodeSearch
+  change: (part: Partial<EpisodeSearch>, replace?: boolean) => void
+}
+
+/** Where in the episode the reader is, and all ways to get elsewhere: steps, hits of the search, the error. */
+export function usePlace(
+  { episode, search, change }: EpisodeViewProps,
+  timeline: RefObject<EpisodeTimelineHandle | null>,
+) {
+  const [step, setStep] = useState(search.step ?? 0)
+  const [hitAt, setHitAt] = useState(-1)
+  const [follow, setFollow] = useState(false)
+  const lastStep = useLastStep(episode)
+  const hits = useHits(episode.id, search.q ?? '')
+  const replay = search.view === 'replay'
+
+  const toStep = (wanted: number) => {
+    const next = Math.max(0, Math.min(wanted, lastStep))
+    setStep(next)
+    change({ step: next })
+    if (!replay) timeline.current?.goToStep(next)
+  }
+  const toEvent = (seq: number, atStep: number) => {
+    setStep(atStep)
+    if (replay) change({ step: atStep })
+    else timeline.current?.goToEvent(seq)
+  }
+  const toHit = (at: number) => {
+    const place = hits.items.length ? (at + hits.items.length) % hits.items.length : -1
+    const hit = hits.items[place]
+    setHitAt(place)
+    if (hit) toEvent(hit.seq, hit.step)
+  }
+  const toError = async () => {
+    const seq = await errorIn(episode.id, episode.events)
+    if (seq === null) return
+    if (replay) change({ view: undefined })
+    else timeline.current?.goToEvent(seq)
+  }
+  const growing = isOpen(episode.state)
+  const latest = useRef(toStep)
+  useEffect(() => {
+    latest.current = toStep
+  })
+  useEffect(() => {
+    if (follow && growing) latest.current(lastStep)
+  }, [follow, growing, lastStep])
+  usePlaceKeys(episode, { step, toStep, hits: hits.items.length, hitAt, toHit, toError })
+  useShortcut('v', 'Timeline or replay', () => change({ view: replay ? undefined : 'replay', step }), {
+    group: 'Episode',
+  })
+  // Once there will be no newer step, there is none to follow.
+  const following = growing ? follow : undefined
+  return { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, replay, follow: following, setFollow }
+}
+
+interface Ways {
+  step: number
+  toStep: (step: number) => void
+  hits: number
+  hitAt: number
+  toHit: (at: number) => void
+  toError: () => Promise<void>
+}
+
+function usePlaceKeys(episode: Schema<'EpisodeDetail'>, { step, toStep, hits, hitAt, toHit, toError }: Ways): void {
+  const failed = episode.failure !== null
+  const group = { group: 'Episode' }
+  useShortcut('j', 'Next step', () => toStep(step + 1), group)
+  useShortcut('k', 'Previous step', () => toStep(step - 1), group)
+  useShortcut('n', 'Next hit', () => toHit(hitAt + 1), { ...group, enabled: hits > 0 })
+  useShortcut('p', 'Previous hit', () => toHit(hitAt - 1), { ...group, enabled: hits > 0 })
+  useShortcut('e', 'Jump to the error', () => void toError(), { ...group, enabled: failed })
+}
