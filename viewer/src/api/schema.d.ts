@@ -1369,6 +1369,8 @@ export interface components {
         /**
          * RunPage
          * @description A page of runs; `total` is exact or, when `total_exact` is false, a lower bound.
+         *
+         *     Where running and interrupted runs are told apart, a page may hold fewer than asked for and a cursor to go on from.
          */
         RunPage: {
             /** Cursor */
