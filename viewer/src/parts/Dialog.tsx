@@ -13,12 +13,18 @@ export interface DialogProps {
   wide?: boolean
 }
 
-/** A modal dialog; escape and a click beside it close it, the focus goes back to where it was. */
+/** What takes the focus when a dialog opens; without any the browser chooses. */
+const FIELDS = 'input:not([type="checkbox"], [type="radio"]), textarea'
+
+/** A modal dialog: its first field has the focus; escape and a click beside it close it, the focus goes back. */
 export function Dialog({ open, onClose, title, children, actions, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
-    if (open && !dialog.current?.open) dialog.current?.showModal()
+    if (open && !dialog.current?.open) {
+      dialog.current?.showModal()
+      dialog.current?.querySelector<HTMLElement>(FIELDS)?.focus()
+    }
     if (!open && dialog.current?.open) dialog.current.close()
   }, [open])
   return (

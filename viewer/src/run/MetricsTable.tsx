@@ -6,7 +6,7 @@ import { count, interval, measure } from '../format'
 import { Icon } from '../parts/Icon'
 import { Num } from '../parts/Num'
 import { PlainTable } from '../parts/PlainTable'
-import { aggregationWords, methodWords, readingsDiffer } from './headline'
+import { aggregationWords, hasTwoReadings, methodWords } from './headline'
 import styles from './MetricsTable.module.css'
 
 export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
@@ -58,13 +58,13 @@ function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>
       <td data-numeric>
-        {readingsDiffer(metric) ? (
+        {hasTwoReadings(metric) ? (
           <>
             {measure(metric.pessimistic)}{' '}
             <span className="muted">{interval(metric.pessimistic_low, metric.pessimistic_high)}</span>
           </>
         ) : (
-          <span className="muted">the same</span>
+          <span className="muted">{metric.n_scored < metric.n_planned ? '–' : 'nothing missing'}</span>
         )}
       </td>
       <td className={styles.words}>

@@ -14,6 +14,14 @@ describe('Notices', () => {
     expect(screen.getByText('mesocosm run resume 01a')).toBeTruthy()
   })
 
+  it('say why a run was stopped in the same sentence', async () => {
+    const stopped = { state: 'stopped', error: 'somebody asked to stop it', counts: counts({ done: 99, owed: 1 }) }
+    await draw(<Notices run={run({ ...stopped, state: 'stopped' })} />)
+    expect(screen.getByTestId('part').textContent).toBe(
+      'This run was stopped before its end: somebody asked to stop it. 1 episode is owed.',
+    )
+  })
+
   it('shorten a long error until all of it is asked for', async () => {
     await draw(<Notices run={run({ state: 'failed', error: `adapter.py\n${'x'.repeat(900)}` })} />)
     const more = screen.getByRole('button', { name: 'All of it' })

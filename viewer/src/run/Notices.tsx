@@ -17,8 +17,8 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
         <div className={styles.notice} data-tone={state === 'failed' ? 'bad' : 'warn'}>
           <Icon name={state === 'failed' ? 'error' : 'warning'} />
           <div className={styles.words}>
-            <p>{ending(state, counts.owed)}</p>
-            {error !== '' && <LongText text={error} />}
+            <p>{ending(run)}</p>
+            {error !== '' && !isReason(run) && <LongText text={error} />}
             {commands.resume !== null && counts.owed > 0 && <Command>{commands.resume}</Command>}
           </div>
         </div>
@@ -41,11 +41,23 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
   )
 }
 
-function ending(state: string, owed: number): string {
+type Ended = Pick<Schema<'RunDetail'>, 'state' | 'error' | 'counts'>
+
+function ending(run: Ended): string {
+  const { state, error, counts } = run
+  const { owed } = counts
   const rest = owed > 0 ? ` ${plural(owed, 'episode')} ${owed === 1 ? 'is' : 'are'} owed.` : ''
   if (state === 'interrupted') return `The process that played this run is gone.${rest}`
-  if (state === 'stopped') return `This run was stopped before its end.${rest}`
+  if (state === 'stopped') {
+    const why = isReason(run) ? `: ${error.trim().replace(/\.$/, '')}` : ''
+    return `This run was stopped before its end${why}.${rest}`
+  }
   return `This run failed.${rest}`
+}
+
+/** Whether what ended the run is a reason in a few words, so that it can stand in a sentence. */
+function isReason({ state, error }: Ended): boolean {
+  return state === 'stopped' && error.trim() !== '' && error.length <= 200 && !error.includes('\n')
 }
 
 /** Two lines of a text, all of it on request. */

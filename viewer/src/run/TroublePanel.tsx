@@ -8,9 +8,9 @@ import { Button } from '../parts/Button'
 import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'
 import { EpisodeLink } from './EpisodeLink'
-import { isGoing } from './headline'
+import { gist } from './gist'
 import styles from './TroublePanel.module.css'
-import { type Trouble, troubles } from './troubles'
+import { type Trouble, troubles, withoutTrouble } from './troubles'
 
 interface TroublePanelProps {
   run: Schema<'RunDetail'>
@@ -52,10 +52,11 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
 }
 
 function Nothing({ run }: { run: Schema<'RunDetail'> }) {
-  if (run.counts.done === 0) return <p className="muted">Nothing was played {isGoing(run) ? 'yet' : 'in this run'}.</p>
+  const { words, good } = withoutTrouble(run)
+  if (!good) return <p className="muted">{words}</p>
   return (
     <p className={styles.fine}>
-      <Icon name="check" /> Nothing{isGoing(run) ? ' so far' : ''}: every episode ended in the ordinary way.
+      <Icon name="check" /> {words}
     </p>
   )
 }
@@ -90,7 +91,7 @@ function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, 
           <EpisodeLink id={example.episode} filter={{ cause: [cause] }}>
             {example.task}
           </EpisodeLink>{' '}
-          {example.message.slice(0, 400)}
+          {gist(example.message, 400)}
         </p>
       )}
     </li>

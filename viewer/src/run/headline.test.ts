@@ -12,7 +12,21 @@ describe('headline', () => {
     expect(found.sentences).toContain('37 failures of the agent count as worst (0.000).')
   })
 
-  it('tells both readings where they differ', () => {
+  it('tells both readings although only their intervals differ', () => {
+    const primary = metric({
+      value: 0,
+      n_scored: 8,
+      n_planned: 12,
+      pessimistic: 0,
+      pessimistic_low: 0,
+      pessimistic_high: 0.243,
+    })
+    expect(headline(run({ primary })).sentences).toContain(
+      'If the 4 missing ones counted as worst: 0.000 [0.000, 0.243].',
+    )
+  })
+
+  it('tells both readings where something is missing', () => {
     const primary = metric({
       n_scored: 92,
       missing: { model_timeout: 8 },

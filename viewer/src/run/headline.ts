@@ -29,9 +29,9 @@ export function headline(run: Run): Headline {
   }
 }
 
-/** Whether counting what is missing as worst gives another number. */
-export function readingsDiffer(metric: Metric): boolean {
-  return metric.n_scored < metric.n_planned && metric.pessimistic !== null && metric.pessimistic !== metric.value
+/** Whether anything is missing, so that counting it as worst is a reading of its own, be it only by its interval. */
+export function hasTwoReadings(metric: Metric): boolean {
+  return metric.n_scored < metric.n_planned && metric.pessimistic !== null
 }
 
 /** How a metric is made of the values of episodes, in words. */
@@ -90,7 +90,7 @@ function worst(metric: Metric): string {
 /** While episodes are still to be played, counting them as worst would say nothing. */
 function left(run: Run, metric: Metric): string {
   const missing = metric.n_planned - metric.n_scored
-  if (isGoing(run) || metric.pessimistic === null || !readingsDiffer(metric)) return ''
+  if (isGoing(run) || metric.pessimistic === null || !hasTwoReadings(metric)) return ''
   const range = interval(metric.pessimistic_low, metric.pessimistic_high)
   return `If the ${plural(missing, 'missing one')} counted as worst: ${[measure(metric.pessimistic), range].filter(Boolean).join(' ')}.`
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { failure, metric } from './examples'
-import { troubles } from './troubles'
+import { counts, failure, metric, run } from './examples'
+import { troubles, withoutTrouble } from './troubles'
 
 describe('troubles', () => {
   it('put the most frequent first and say whether they count', () => {
@@ -20,5 +20,28 @@ describe('troubles', () => {
 
   it('are not episodes that were not played', () => {
     expect(troubles([], metric({ missing: { not_run: 52 } }))).toEqual([])
+  })
+})
+
+describe('a run without trouble', () => {
+  it('is good when all of it was played and scored above zero', () => {
+    expect(withoutTrouble(run())).toEqual({ words: 'None of the 100 episodes failed.', good: true })
+    expect(withoutTrouble(run({ primary: metric({ value: 0 }) })).good).toBe(false)
+  })
+
+  it.each(['stopped', 'interrupted', 'running'] as const)(
+    'is not praised while it is %s and owes episodes',
+    (state) => {
+      expect(withoutTrouble(run({ state, counts: counts({ done: 72, owed: 28 }) }))).toEqual({
+        words: 'No episode has failed so far; 28 are still owed.',
+        good: false,
+      })
+    },
+  )
+
+  it('tells of episodes that were cut off', () => {
+    const cut = withoutTrouble(run({ counts: counts({ truncated: 3, timeout: 1 }) }))
+    expect(cut.words).toBe('None of the 100 episodes failed, 3 reached the limit of steps and 1 ran out of time.')
+    expect(cut.good).toBe(false)
   })
 })

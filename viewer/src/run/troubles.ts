@@ -1,6 +1,8 @@
 /** What went wrong in a run. */
 
 import type { Schema } from '../api/paths'
+import { count } from '../format'
+import { isGoing } from './headline'
 
 type FailureGroup = Schema<'FailureGroup'>
 type Metric = Schema<'MetricDocument'>
@@ -33,4 +35,24 @@ export function troubles(failures: readonly FailureGroup[], primary: Metric | nu
     if (count > 0 && !found.some((trouble) => trouble.cause === cause)) found.push({ cause, count, effect: 'missing' })
   }
   return found.sort((one, other) => other.count - one.count || one.cause.localeCompare(other.cause))
+}
+
+/** What can be said of a run without any trouble; `good` only when all of it was played and its score is not zero. */
+export function withoutTrouble(run: Pick<Schema<'RunDetail'>, 'state' | 'counts' | 'primary'>) {
+  const { done, owed, truncated, timeout } = run.counts
+  const going = isGoing(run)
+  if (done === 0) return { words: `Nothing was played ${going ? 'yet' : 'in this run'}.`, good: false }
+  const open = owed > 0 || run.state !== 'finished'
+  const rest = owed > 0 ? `; ${count(owed)} ${owed === 1 ? 'is' : 'are'} still owed` : ''
+  const cut = [
+    truncated > 0 ? `${count(truncated)} reached the limit of steps` : '',
+    timeout > 0 ? `${count(timeout)} ran out of time` : '',
+  ].filter(Boolean)
+  const failed = open
+    ? 'No episode has failed so far'
+    : done === 1
+      ? 'The only episode did not fail'
+      : `None of the ${count(done)} episodes failed`
+  const words = `${failed}${cut.length > 0 ? `, ${cut.join(' and ')}` : ''}${rest}.`
+  return { words, good: !open && cut.length === 0 && Boolean(run.primary?.value) }
 }
