@@ -74,7 +74,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
 }
 
 function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
-  const label = score.name.replaceAll('_', ' ')
+  const label = score.name
   if (score.missing !== null) {
     return (
       <Fact label={label}>
@@ -104,7 +104,7 @@ function explanations(episode: Schema<'EpisodeDetail'>): { name: string; text: s
   const found = new Map<string, string[]>()
   for (const { name, explanation } of episode.scores) {
     if (!explanation || explanation === episode.failure?.message) continue
-    found.set(explanation, [...(found.get(explanation) ?? []), name.replaceAll('_', ' ')])
+    found.set(explanation, [...(found.get(explanation) ?? []), name])
   }
   return [...found].map(([text, names]) => ({ name: names.slice(0, 3).join(', '), text }))
 }

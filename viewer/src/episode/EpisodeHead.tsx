@@ -2,11 +2,11 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { Schema } from '../api/paths'
 import { Page } from '../parts/Page'
-import { Status } from '../parts/Status'
 import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
 import { ModelName } from '../runs/ModelName'
 import { EpisodeFacts } from './EpisodeFacts'
+import { EpisodeState } from './EpisodeState'
 import { NeighbourLinks } from './NeighbourLinks'
 import { type EpisodeSearch, listQuery } from './search'
 
@@ -34,7 +34,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
           <ModelName model={run.model} />, episode {episode.index + 1} of {run.counts.planned}
         </nav>
       }
-      aside={<Status state={episode.state} />}
+      aside={<EpisodeState episode={episode} />}
       actions={<NeighbourLinks episodeId={episode.id} search={search} />}
     >
       <div aria-busy={loading}>

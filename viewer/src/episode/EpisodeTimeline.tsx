@@ -14,12 +14,12 @@ import { Empty } from '../parts/Empty'
 import { Skeleton } from '../parts/Skeleton'
 import { EventRow } from './EventRow'
 import type { EventDocument } from './events'
+import { cutOffWords, goesOn } from './goesOn'
 import { firstOfStep } from './locate'
 import styles from './page.module.css'
 import type { EpisodeSearch } from './search'
 import { Timeline, type TimelineHandle } from './Timeline'
 import timelineStyles from './timeline.module.css'
-import { isOpen } from './useEpisode'
 import { useEvents } from './useEvents'
 import { useFiltered } from './useFiltered'
 
@@ -109,7 +109,7 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
   }
   return (
     <section className={styles.timeline} aria-label="Timeline">
-      {total === 0 && !filtered.loading && <Nothing filtering={filtering} open={isOpen(episode.state)} />}
+      {total === 0 && !filtered.loading && <Nothing filtering={filtering} episode={episode} />}
       <Timeline
         ref={timeline}
         count={total}
@@ -124,15 +124,31 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
           Searched {count(filtered.searched)} of {count(episode.events)} events.
         </p>
       )}
-      {!filtering && isOpen(episode.state) && <p className={styles.notice}>It goes on; new events appear here.</p>}
+      {!filtering && total > 0 && <Going episode={episode} />}
     </section>
   )
 }
 
-function Nothing({ filtering, open }: { filtering: boolean; open: boolean }) {
+function Going({ episode }: { episode: Schema<'EpisodeDetail'> }) {
+  if (goesOn(episode)) return <p className={styles.notice}>It goes on; new events appear here.</p>
+  const words = cutOffWords(episode)
+  return words === '' ? null : <p className={styles.notice}>{sentence(words)}</p>
+}
+
+function Nothing({ filtering, episode }: { filtering: boolean; episode: Schema<'EpisodeDetail'> }) {
   if (filtering) return <Empty title="No events of these kinds">Take a kind away from the filter to see others.</Empty>
-  if (open) return <Empty title="Nothing has happened yet">Events appear here as the episode is played.</Empty>
-  return <Empty title="This episode has no events">It was not played, or its record is gone.</Empty>
+  if (goesOn(episode))
+    return <Empty title="Nothing has happened yet">Events appear here as the episode is played.</Empty>
+  const words = cutOffWords(episode)
+  return (
+    <Empty title="This episode has no events">
+      {words === '' ? 'It was not played, or its record is gone.' : sentence(words)}
+    </Empty>
+  )
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 }
 
 function Placeholder({ row }: { row: number }) {

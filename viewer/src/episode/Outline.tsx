@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
 import { reveal, view } from '../parts/windowing'
+import { goesOn } from './goesOn'
 import { OutlineItem } from './OutlineItem'
 import styles from './side.module.css'
-import { isOpen } from './useEpisode'
 
 const ROW = 30
 const PAGE = 200
@@ -63,7 +63,7 @@ export function Outline({ episode, step, lastStep, onStep }: OutlineProps) {
 function useSteps(episode: Schema<'EpisodeDetail'>, first: number, last: number) {
   const starts: number[] = []
   for (let from = first - (first % PAGE); from <= last; from += PAGE) starts.push(from)
-  const growing = isOpen(episode.state)
+  const growing = goesOn(episode)
   const results = useQueries({
     queries: starts.map((from) => ({
       ...documentQuery('/v1/episodes/{episode_id}/steps', {

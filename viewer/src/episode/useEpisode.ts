@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
+import { goesOn } from './goesOn'
 
 const POLL_MS = 2_000
 
@@ -10,11 +11,6 @@ export function useEpisode(episodeId: string) {
     ...documentQuery('/v1/episodes/{episode_id}', { params: { episode_id: episodeId } }),
     enabled: episodeId !== '',
     placeholderData: keepPreviousData,
-    refetchInterval: (query) => (source.live && isOpen(query.state.data?.state) ? POLL_MS : false),
+    refetchInterval: (query) => (source.live && goesOn(query.state.data) ? POLL_MS : false),
   })
-}
-
-/** Whether an episode in this state still grows. */
-export function isOpen(state: string | undefined): boolean {
-  return state === 'running' || state === 'pending'
 }

@@ -2,9 +2,9 @@ import { type RefObject, useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { useShortcut } from '../keys/useShortcut'
 import type { EpisodeTimelineHandle } from './EpisodeTimeline'
+import { goesOn } from './goesOn'
 import { errorIn } from './locate'
 import type { EpisodeSearch } from './search'
-import { isOpen } from './useEpisode'
 import { useHits } from './useHits'
 import { useLastStep } from './useLastStep'
 
@@ -49,7 +49,7 @@ export function usePlace(
     if (replay) change({ view: undefined })
     else timeline.current?.goToEvent(seq)
   }
-  const growing = isOpen(episode.state)
+  const growing = goesOn(episode)
   const latest = useRef(toStep)
   useEffect(() => {
     latest.current = toStep

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../../api/paths'
 import { causeWords } from '../../cause'
+import { EpisodeState } from '../../episode/EpisodeState'
 import { FrameView } from '../../episode/FrameView'
 import type { Frame } from '../../episode/frame'
 import { count, exact, measure } from '../../format'
 import { Skeleton } from '../../parts/Skeleton'
-import { Status } from '../../parts/Status'
 import { Marked } from '../../renderers/Marked'
 import { brief } from '../../renderers/marks'
 import { ModelName } from '../../runs/ModelName'
@@ -36,7 +36,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
           </Link>
         </h2>
         <p className={styles.facts}>
-          <Status state={episode.state} />
+          <EpisodeState episode={episode} />
           <span title={exact(episode.score)}>
             score <strong>{measure(episode.score)}</strong>
           </span>

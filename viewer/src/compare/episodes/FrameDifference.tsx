@@ -14,11 +14,12 @@ export function FrameDifference({ a, b }: { a: Frame; b: Frame }) {
   const before = useMemo(() => sceneText(a), [a])
   const after = useMemo(() => sceneText(b), [b])
   const sameScene = before === after
+  const acted = a.actions.length > 0 || b.actions.length > 0
   const sameAction = JSON.stringify(a.actions) === JSON.stringify(b.actions)
   return (
     <section className={styles.compared} aria-label="Differences at this step">
       <p className={styles.facts}>
-        <Verdict same={sameAction} what="action" />
+        {acted && <Verdict same={sameAction} what="action" />}
         <Verdict same={sameScene} what="observation" />
         {!sameScene && before !== null && after !== null && (
           <Button look="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
