@@ -4,11 +4,12 @@ import { clip } from '../runs/clip'
 import styles from './CompareBenchmark.module.css'
 import { CompareHeadline } from './CompareHeadline'
 import type { Label } from './CompareLabels'
+import { noteWords } from './CompareNote'
 import { ComparePairs } from './ComparePairs'
 import { ComparePlots } from './ComparePlots'
 import type { CompareSearch } from './CompareSearch'
 import { CompareTaskView } from './CompareTaskView'
-import type { BenchmarkComparison } from './CompareVerdict'
+import { type BenchmarkComparison, directionWords } from './CompareVerdict'
 
 /** The runs of one benchmark. */
 export interface CompareBenchmarkProps {
@@ -20,13 +21,14 @@ export interface CompareBenchmarkProps {
 
 /** The runs of one benchmark against its baseline: in words, in numbers, drawn, and task by task. */
 export function CompareBenchmark({ benchmark, labels, search, onChange }: CompareBenchmarkProps) {
-  const { pairs, metrics, metric, note } = benchmark
+  const { pairs, metrics, metric, higher_is_better: direction } = benchmark
+  const note = noteWords(benchmark, labels)
   const chosen = pairs.find((pair) => pair.b === search.against) ?? pairs[0]
   const scored = benchmark.scores.filter((score) => score !== null && score.value !== null).length
   return (
     <Panel
       title={benchmark.benchmark_title || benchmark.benchmark}
-      note={benchmark.higher_is_better ? 'higher is better' : 'lower is better'}
+      note={directionWords(direction)}
       actions={
         metrics.length > 1 && (
           <Select
@@ -44,7 +46,7 @@ export function CompareBenchmark({ benchmark, labels, search, onChange }: Compar
           <ul className={styles.headlines}>
             {pairs.map((pair) => (
               <li key={pair.b}>
-                <CompareHeadline pair={pair} labels={labels} higherIsBetter={benchmark.higher_is_better} />
+                <CompareHeadline pair={pair} labels={labels} direction={direction} />
               </li>
             ))}
           </ul>

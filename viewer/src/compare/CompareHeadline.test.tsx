@@ -2,16 +2,16 @@ import { render } from '@testing-library/react'
 import { describe, expect, it } from 'vitest'
 import { CompareHeadline } from './CompareHeadline'
 import { pairFixture } from './ComparePairFixture'
-import type { Pair } from './CompareVerdict'
+import type { Direction, Pair } from './CompareVerdict'
 
 const labels = new Map([
   ['run-a', { letter: 'A', name: 'small', colour: '' }],
   ['run-b', { letter: 'B', name: 'large', colour: '' }],
 ])
 
-function sentence(changes: Partial<Pair>, higherIsBetter = true) {
+function sentence(changes: Partial<Pair>, direction: Direction = true) {
   const pair = pairFixture(changes)
-  const { container } = render(<CompareHeadline pair={pair} labels={labels} higherIsBetter={higherIsBetter} />)
+  const { container } = render(<CompareHeadline pair={pair} labels={labels} direction={direction} />)
   return container.textContent
 }
 
@@ -35,6 +35,14 @@ describe('the headline', () => {
 
   it('knows that lower can be better', () => {
     expect(sentence({ winner: 'tie' }, false)).toContain('Asmall scored better than Blarge')
+  })
+
+  it('says only which run is higher where no direction is declared', () => {
+    expect(sentence({}, null)).toContain('Blarge is higher than Asmall by 0.100')
+    expect(sentence({ winner: 'tie', delta: -0.1, low: -0.2, high: 0 }, null)).toContain(
+      'Asmall scored higher than Blarge',
+    )
+    expect(sentence({}, null)).not.toContain('better')
   })
 
   it('says that different tasks are compared unpaired', () => {

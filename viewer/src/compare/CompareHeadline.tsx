@@ -1,21 +1,22 @@
 import { interval, measure } from '../format'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
-import { basisWords, leaderOf, leadOf, type Pair, pWords } from './CompareVerdict'
+import { basisWords, type Direction, leaderOf, leadOf, leadWords, type Pair, pWords } from './CompareVerdict'
 import { CompareWho } from './CompareWho'
 
 /** One pair of runs. */
 export interface CompareHeadlineProps {
   pair: Pair
   labels: ReadonlyMap<string, Label>
-  higherIsBetter: boolean
+  direction: Direction
 }
 
 /** What a comparison says, in a sentence. */
-export function CompareHeadline({ pair, labels, higherIsBetter }: CompareHeadlineProps) {
+export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProps) {
   const a = <CompareWho label={labels.get(pair.a)} />
   const b = <CompareWho label={labels.get(pair.b)} />
   const lead = leadOf(pair)
+  const { ahead } = leadWords(direction)
   const numbers = (
     <strong className="number" title={`${lead.amount}\n${lead.low} to ${lead.high}`}>
       {measure(lead.amount)} {interval(lead.low, lead.high)}
@@ -25,12 +26,12 @@ export function CompareHeadline({ pair, labels, higherIsBetter }: CompareHeadlin
   if (pair.winner !== 'tie') {
     return (
       <p className={styles.headline}>
-        {pair.winner === 'b' ? b : a} is better than {pair.winner === 'b' ? a : b} by {numbers}
+        {pair.winner === 'b' ? b : a} is {ahead} than {pair.winner === 'b' ? a : b} by {numbers}
         <span className={styles.basis}>, {basis}.</span>
       </p>
     )
   }
-  const leader = leaderOf(pair, higherIsBetter)
+  const leader = leaderOf(pair, direction)
   return (
     <p className={styles.headline}>
       Tie:{' '}
@@ -40,8 +41,8 @@ export function CompareHeadline({ pair, labels, higherIsBetter }: CompareHeadlin
         </>
       ) : (
         <>
-          {leader === 'b' ? b : a} scored better than {leader === 'b' ? a : b} by {numbers}, but the difference could be
-          chance
+          {leader === 'b' ? b : a} scored {ahead} than {leader === 'b' ? a : b} by {numbers}, but the difference could
+          be chance
         </>
       )}
       <span className={styles.basis}>

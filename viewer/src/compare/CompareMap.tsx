@@ -3,19 +3,19 @@ import { plural } from '../format'
 import type { Label } from './CompareLabels'
 import { CompareQuads } from './CompareQuads'
 import { isBinary, placesOf } from './CompareTasks'
-import { domainOf, type Pair } from './CompareVerdict'
+import { type Direction, domainOf, type Pair } from './CompareVerdict'
 
 /** Two runs and the direction of the metric. */
 export interface CompareMapProps {
   pair: Pair
   a: Label
   b: Label
-  higherIsBetter: boolean
+  direction: Direction
 }
 
 /** Where the tasks lie: four fields when they pass or fail, else a plane in which larger dots are more tasks. */
-export function CompareMap({ pair, a, b, higherIsBetter }: CompareMapProps) {
-  const places = placesOf(pair, higherIsBetter)
+export function CompareMap({ pair, a, b, direction }: CompareMapProps) {
+  const places = placesOf(pair, direction)
   if (places.length === 0) return null
   if (isBinary(pair)) return <CompareQuads pair={pair} a={a} b={b} />
   return (

@@ -5,7 +5,7 @@ import { Score } from '../parts/Score'
 import { useNarrow } from '../parts/useNarrow'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
-import { type BenchmarkComparison, type Pair, testWords } from './CompareVerdict'
+import { type BenchmarkComparison, type Direction, leadWords, type Pair, testWords } from './CompareVerdict'
 import { CompareWho } from './CompareWho'
 
 /** The runs of one benchmark as a table: score, difference to the baseline, p, and which one wins. */
@@ -41,7 +41,9 @@ export function ComparePairs({
                 {narrow && score}
               </td>
               {!narrow && <td className={styles.wide}>{score}</td>}
-              {pairs.length > 0 && <PairCells pair={pair} baseline={index === 0} narrow={narrow} />}
+              {pairs.length > 0 && (
+                <PairCells pair={pair} baseline={index === 0} narrow={narrow} direction={benchmark.higher_is_better} />
+              )}
             </tr>
           )
         })}
@@ -79,9 +81,10 @@ interface PairCellsProps {
   pair: Pair | undefined
   baseline: boolean
   narrow: boolean
+  direction: Direction
 }
 
-function PairCells({ pair, baseline, narrow }: PairCellsProps) {
+function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
   if (pair === undefined) {
     return (
       <>
@@ -103,7 +106,7 @@ function PairCells({ pair, baseline, narrow }: PairCellsProps) {
           <span className="muted">{interval(pair.low, pair.high)}</span>
           <span title={p}>p {pValue(pair.p_adjusted)}</span>
           <span>{tasks} tasks</span>
-          <Finding pair={pair} />
+          <Finding pair={pair} direction={direction} />
         </span>
       </td>
     )
@@ -118,14 +121,22 @@ function PairCells({ pair, baseline, narrow }: PairCellsProps) {
       </td>
       <td data-numeric>{tasks}</td>
       <td>
-        <Finding pair={pair} />
+        <Finding pair={pair} direction={direction} />
       </td>
     </>
   )
 }
 
-function Finding({ pair }: { pair: Pair }) {
+function Finding({ pair, direction }: { pair: Pair; direction: Direction }) {
   if (pair.winner === 'tie') return <Badge title="The difference could be chance">tie</Badge>
+  if (direction === null) {
+    const { ahead, behind } = leadWords(direction)
+    return (
+      <Badge title="Nobody declared whether more of this metric is better">
+        {pair.winner === 'b' ? ahead : behind}
+      </Badge>
+    )
+  }
   if (pair.winner === 'b') {
     return (
       <Badge tone="good" icon="arrowUp">

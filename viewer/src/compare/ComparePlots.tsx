@@ -2,7 +2,7 @@ import { ForestPlot, type ForestRow } from '../charts/ForestPlot'
 import { signed } from '../format'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
-import { type BenchmarkComparison, domainOf, type Pair, scoreDomain } from './CompareVerdict'
+import { type BenchmarkComparison, type Direction, domainOf, leadWords, type Pair, scoreDomain } from './CompareVerdict'
 
 const TONES = { a: 'worse', b: 'better', tie: 'tie' } as const
 
@@ -23,7 +23,9 @@ export function ComparePlots({
     const score = scores[index]
     return { label: called(id), value: score?.value ?? null, low: score?.low ?? null, high: score?.high ?? null }
   })
-  const different = pairs.map((pair): ForestRow => ({ ...rowOf(pair), label: called(pair.b) }))
+  const different = pairs.map(
+    (pair): ForestRow => ({ ...rowOf(pair, benchmark.higher_is_better), label: called(pair.b) }),
+  )
   return (
     <div className={styles.plots}>
       <ForestPlot title={metric} rows={scored} domain={scoreDomain(scored.flatMap(numbers))} />
@@ -39,9 +41,11 @@ export function ComparePlots({
   )
 }
 
-function rowOf(pair: Pair): Omit<ForestRow, 'label'> {
-  const tone = TONES[pair.winner]
-  return { value: pair.delta, low: pair.low, high: pair.high, tone, note: `${signed(pair.delta)} ${tone}` }
+function rowOf(pair: Pair, direction: Direction): Omit<ForestRow, 'label'> {
+  const { ahead, behind } = leadWords(direction)
+  const word = { a: behind, b: ahead, tie: 'tie' }[pair.winner]
+  const tone = direction === null ? undefined : TONES[pair.winner]
+  return { value: pair.delta, low: pair.low, high: pair.high, tone, note: `${signed(pair.delta)} ${word}` }
 }
 
 function numbers(row: ForestRow): (number | null)[] {

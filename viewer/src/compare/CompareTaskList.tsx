@@ -10,24 +10,25 @@ import type { Label } from './CompareLabels'
 import type { Shown } from './CompareSearch'
 import { shownCounts, shownTasks } from './CompareTasks'
 import styles from './CompareTaskView.module.css'
-import type { Pair, TaskPair } from './CompareVerdict'
+import { type Direction, leadWords, type Pair, type TaskPair } from './CompareVerdict'
 
 /** The tasks of two runs. */
 export interface CompareTaskListProps {
   pair: Pair
   a: Label
   b: Label
-  higherIsBetter: boolean
+  direction: Direction
   shown: Shown
   onShow: (shown: Shown) => void
 }
 
 /** Which tasks changed sides, and the episodes in which to see why. */
-export function CompareTaskList({ pair, a, b, higherIsBetter, shown, onShow }: CompareTaskListProps) {
-  const tasks = useMemo(() => shownTasks(pair.tasks, shown, higherIsBetter), [pair.tasks, shown, higherIsBetter])
+export function CompareTaskList({ pair, a, b, direction, shown, onShow }: CompareTaskListProps) {
+  const tasks = useMemo(() => shownTasks(pair.tasks, shown, direction), [pair.tasks, shown, direction])
   const columns = useMemo(() => taskColumns(a, b), [a, b])
   const navigate = useNavigate()
   const counts = shownCounts(pair)
+  const { ahead } = leadWords(direction)
   const open = ({ episode_a, episode_b }: TaskPair) => {
     if (episode_a === null || episode_b === null) return
     void navigate({ to: '/compare/episodes', search: { a: episode_a, b: episode_b } })
@@ -39,8 +40,8 @@ export function CompareTaskList({ pair, a, b, higherIsBetter, shown, onShow }: C
       onSelect={onShow}
       tabs={[
         { id: 'flipped', label: 'Flipped', count: counts.flipped },
-        { id: 'a', label: `${a.letter} better`, count: counts.a },
-        { id: 'b', label: `${b.letter} better`, count: counts.b },
+        { id: 'a', label: `${a.letter} ${ahead}`, count: counts.a },
+        { id: 'b', label: `${b.letter} ${ahead}`, count: counts.b },
         { id: 'all', label: 'All', count: counts.all },
       ]}
     >

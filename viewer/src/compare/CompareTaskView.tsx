@@ -6,7 +6,7 @@ import type { CompareSearch } from './CompareSearch'
 import { CompareTaskList } from './CompareTaskList'
 import { onlyWords, stripOf } from './CompareTasks'
 import styles from './CompareTaskView.module.css'
-import type { BenchmarkComparison, Pair } from './CompareVerdict'
+import { type BenchmarkComparison, leadWords, type Pair } from './CompareVerdict'
 
 /** Two runs, task by task. */
 export interface CompareTaskViewProps {
@@ -21,10 +21,12 @@ export interface CompareTaskViewProps {
 export function CompareTaskView({ benchmark, pair, labels, search, onChange }: CompareTaskViewProps) {
   const [a, b] = [labels.get(pair.a), labels.get(pair.b)]
   if (a === undefined || b === undefined) return null
+  const direction = benchmark.higher_is_better
+  const { ahead } = leadWords(direction)
   const looks = {
-    a: { label: `${a.letter} better`, colour: a.colour },
+    a: { label: `${a.letter} ${ahead}`, colour: a.colour },
     same: { label: 'same', colour: 'color-mix(in srgb, var(--line-strong) 45%, var(--surface))' },
-    b: { label: `${b.letter} better`, colour: b.colour },
+    b: { label: `${b.letter} ${ahead}`, colour: b.colour },
   }
   const only = onlyWords(pair, a.letter, b.letter)
   return (
@@ -45,12 +47,12 @@ export function CompareTaskView({ benchmark, pair, labels, search, onChange }: C
       <Strip title="Tasks" parts={stripOf(pair).map(({ side, count }) => ({ ...looks[side], count }))} />
       {only !== '' && <p className="muted">{only}</p>}
       <div className={styles.columns}>
-        <CompareMap pair={pair} a={a} b={b} higherIsBetter={benchmark.higher_is_better} />
+        <CompareMap pair={pair} a={a} b={b} direction={direction} />
         <CompareTaskList
           pair={pair}
           a={a}
           b={b}
-          higherIsBetter={benchmark.higher_is_better}
+          direction={direction}
           shown={search.tasks ?? (pair.counts.flipped > 0 ? 'flipped' : 'all')}
           onShow={(tasks) => onChange({ ...search, tasks })}
         />

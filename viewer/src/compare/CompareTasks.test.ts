@@ -20,6 +20,7 @@ describe('who did better', () => {
   it('depends on the direction of the metric', () => {
     expect(tasks.map((item) => betterIn(item, true))).toEqual(['b', 'a', 'same', 'unknown'])
     expect(tasks.map((item) => betterIn(item, false))).toEqual(['a', 'b', 'same', 'unknown'])
+    expect(tasks.map((item) => betterIn(item, null))).toEqual(['b', 'a', 'same', 'unknown'])
   })
 })
 
@@ -65,6 +66,11 @@ describe('the plane', () => {
     const density = [{ a: 0.25, b: 0.75, n: 9_000 }]
     const pair = pairFixture({ tasks, density, counts: { ...counts, b_better: 9_000 } })
     expect(placesOf(pair, false)).toEqual([{ x: 0.25, y: 0.75, n: 9_000, label: '', tone: 'worse' }])
+  })
+
+  it('has no colours where no direction is declared', () => {
+    const pair = pairFixture({ tasks, counts: { ...counts, same: 1 } })
+    expect(placesOf(pair, null).map(({ tone }) => tone)).toEqual([undefined, undefined, undefined])
   })
 
   it('is not needed when tasks only pass or fail', () => {

@@ -2,22 +2,22 @@
 
 import { plural } from '../format'
 import type { Shown } from './CompareSearch'
-import type { Pair, TaskPair } from './CompareVerdict'
+import type { Direction, Pair, TaskPair } from './CompareVerdict'
 
 export type Side = 'a' | 'b' | 'same' | 'unknown'
 
-/** Which run did better in a task. */
-export function betterIn(task: TaskPair, higherIsBetter: boolean): Side {
+/** Which run did better in a task; without a direction, which one is higher. */
+export function betterIn(task: TaskPair, direction: Direction): Side {
   if (task.a === null || task.b === null) return 'unknown'
   if (task.a === task.b) return 'same'
-  return task.b > task.a === higherIsBetter ? 'b' : 'a'
+  return task.b > task.a === (direction ?? true) ? 'b' : 'a'
 }
 
 /** The tasks that are listed, flipped ones and largest differences first, as they came. */
-export function shownTasks(tasks: readonly TaskPair[], shown: Shown, higherIsBetter: boolean): TaskPair[] {
+export function shownTasks(tasks: readonly TaskPair[], shown: Shown, direction: Direction): TaskPair[] {
   if (shown === 'all') return [...tasks]
   if (shown === 'flipped') return tasks.filter((task) => task.flipped)
-  return tasks.filter((task) => betterIn(task, higherIsBetter) === shown)
+  return tasks.filter((task) => betterIn(task, direction) === shown)
 }
 
 /** How many tasks each choice of the list has, of all tasks and not only of those that came along. */
@@ -57,11 +57,11 @@ export interface Place {
 }
 
 /** Places of the tasks: single ones with their names when all tasks are known, else cells of them. */
-export function placesOf(pair: Pair, higherIsBetter: boolean): Place[] {
+export function placesOf(pair: Pair, direction: Direction): Place[] {
   const { a_better, same, b_better } = pair.counts
   const scored = pair.tasks.filter((task) => task.a !== null && task.b !== null)
   const tone = (a: number, b: number): Place['tone'] =>
-    a === b ? undefined : b > a === higherIsBetter ? 'better' : 'worse'
+    a === b || direction === null ? undefined : b > a === direction ? 'better' : 'worse'
   if (scored.length < a_better + same + b_better) {
     return pair.density.map(({ a, b, n }) => ({ x: a, y: b, n, label: '', tone: tone(a, b) }))
   }

@@ -21,10 +21,27 @@ export function leadOf(pair: Pair): Lead {
   return { amount: -pair.delta, low: negated(pair.high), high: negated(pair.low) }
 }
 
-/** Which run looks better in a metric, whether or not it could be chance; null when they are equal. */
-export function leaderOf(pair: Pair, higherIsBetter: boolean): 'a' | 'b' | null {
+/** Whether more of a metric is better; null where nobody declared it, and runs are only higher or lower. */
+export type Direction = boolean | null
+
+/**
+ * Which run looks better in a metric, whether or not it could be chance; where no direction is declared, which one is
+ * higher. Null when they are equal.
+ */
+export function leaderOf(pair: Pair, direction: Direction): 'a' | 'b' | null {
   if (pair.delta === 0) return null
-  return pair.delta > 0 === higherIsBetter ? 'b' : 'a'
+  return pair.delta > 0 === (direction ?? true) ? 'b' : 'a'
+}
+
+/** What a run is that has the lead, and one that has not. */
+export function leadWords(direction: Direction): { ahead: string; behind: string } {
+  return direction === null ? { ahead: 'higher', behind: 'lower' } : { ahead: 'better', behind: 'worse' }
+}
+
+/** The direction of a metric in words. */
+export function directionWords(direction: Direction): string {
+  if (direction === null) return 'no direction declared'
+  return direction ? 'higher is better' : 'lower is better'
 }
 
 /** A p-value as people write it; a very small one is less than a bound, never 0. */
