@@ -180,6 +180,14 @@ def test_the_page_is_opened_in_the_browser(mine: "Played", view: View, tmp_path:
     assert said.read_text().strip() == viewer.url
 
 
+def test_the_page_of_a_viewer_that_runs_already_is_opened_too(mine: "Played", view: View, tmp_path: Path) -> None:
+    viewer = view(*mine.there)
+    command, said = browser(tmp_path)
+    words = [sys.executable, "-m", "mesocosm", "view", *map(str, mine.there)]
+    subprocess.run(words, check=True, timeout=PATIENCE, env={**os.environ, "BROWSER": command, "CI": ""})
+    assert said.read_text().strip() == viewer.url
+
+
 def test_no_browser_is_opened_in_ci_or_without_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME"):
         monkeypatch.delenv(name, raising=False)

@@ -32,6 +32,8 @@ PORT = 8877
 NEARBY = 20
 """Ports after the usual one that are tried before any other."""
 IDLE_MINUTES = 10
+BROWSER_S = 5.0
+"""Seconds that a program which ends at once leaves a browser to take the page."""
 ANSWER_S = 0.2
 """Seconds that a viewer has to answer; one that is too busy for that lives."""
 OFF = "MESOCOSM_NO_VIEW"
@@ -193,8 +195,11 @@ class Link(Observer):
             self.watcher.notice(text)
 
 
-def open_browser(url: str) -> bool:
-    """Open a page in the person's browser, and return whether that was tried: not in CI, and not without a screen."""
+def open_browser(url: str, wait_s: float = 0.0) -> bool:
+    """Open a page in the person's browser, and return whether that was tried: not in CI, and not without a screen.
+
+    A program that ends right afterwards gives it `wait_s` seconds to get the page.
+    """
     import threading
     import webbrowser
 
@@ -209,5 +214,7 @@ def open_browser(url: str) -> bool:
             webbrowser.open(url)
 
     # Some browsers return only when they are closed.
-    threading.Thread(target=show, name="browser", daemon=True).start()
+    thread = threading.Thread(target=show, name="browser", daemon=True)
+    thread.start()
+    thread.join(wait_s)
     return True

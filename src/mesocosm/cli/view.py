@@ -61,7 +61,7 @@ def _there_already(there: link.Viewer, chosen: Options, *, no_open: bool) -> int
     else:
         click.echo(f"The viewer of these results is running already: {there.url}")
     if not no_open:
-        link.open_browser(there.url)
+        link.open_browser(there.url, link.BROWSER_S)
     return 0
 
 
