@@ -3,6 +3,7 @@ import { Button, type ButtonProps } from './Button'
 import { Icon, type IconName } from './Icon'
 import { IconButton } from './IconButton'
 import styles from './Menu.module.css'
+import { useLeave } from './useLeave'
 
 /** One thing to do, or to download from an address. */
 export interface MenuItem {
@@ -34,14 +35,9 @@ export function Menu({ label, icon, small = false, look, items }: MenuProps) {
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
   useEffect(() => {
-    if (!open) return
-    focusItem(root.current, 0)
-    const leave = (event: PointerEvent) => {
-      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false)
-    }
-    document.addEventListener('pointerdown', leave)
-    return () => document.removeEventListener('pointerdown', leave)
+    if (open) focusItem(root.current, 0)
   }, [open])
+  useLeave(root, open, setOpen)
   const toggle = () => {
     const box = root.current?.getBoundingClientRect()
     setEnd(box !== undefined && box.left > window.innerWidth / 2)

@@ -2,6 +2,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { count } from '../format'
 import { Icon } from './Icon'
 import styles from './MultiSelect.module.css'
+import { useLeave } from './useLeave'
 
 /** A value to filter by, and how many there are of it. */
 export interface MultiSelectOption {
@@ -29,14 +30,9 @@ export function MultiSelect({ label, options, selected, onChange, quiet = false 
   const button = useRef<HTMLButtonElement>(null)
   const id = useId()
   useEffect(() => {
-    if (!open) return
-    root.current?.querySelector('input')?.focus()
-    const leave = (event: PointerEvent) => {
-      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false)
-    }
-    document.addEventListener('pointerdown', leave)
-    return () => document.removeEventListener('pointerdown', leave)
+    if (open) root.current?.querySelector('input')?.focus()
   }, [open])
+  useLeave(root, open, setOpen)
 
   const known = [...options, ...unknown(options, selected)]
   const press = (event: KeyboardEvent) => {

@@ -33,11 +33,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
     setBusy(true)
     setError(undefined)
     try {
-      const changed: Run[] = []
-      for (const run of runs) {
-        const tags = changedTags(run.tags, added, removed)
-        changed.push(await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
-      }
+      const changed = await changeTags(runs, added, removed)
       toast({ text: `Tags of ${plural(runs.length, 'run')} changed`, tone: 'good' })
       onDone(changed)
     } catch (problem) {
@@ -81,4 +77,13 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
       </form>
     </Dialog>
   )
+}
+
+async function changeTags(runs: readonly Run[], added: readonly string[], removed: readonly string[]): Promise<Run[]> {
+  const changed: Run[] = []
+  for (const run of runs) {
+    const tags = changedTags(run.tags, added, removed)
+    changed.push(await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
+  }
+  return changed
 }
