@@ -170,7 +170,7 @@ def test_metrics_for_the_engine() -> None:
     )
     assert read(raw).metrics_for_core(REWARD) == (
         Metric("docked_rate", "docked_rate", "pass_rate", threshold=0.5, low=0.0, high=1.0, primary=True),
-        Metric("minutes", "minutes", "median"),
+        Metric("minutes", "minutes", "median", directed=False),
         Metric("return", "return", "mean", low=-1.0, high=1.0),
     )
 
@@ -191,3 +191,13 @@ def test_a_definition_survives_the_way_through_json() -> None:
     found = read(scoring(metric("return", judge_config={"a": 1})))
     assert read(found.model_dump(mode="json")) == found
     assert read(found) == found
+
+
+def test_a_metric_may_declare_its_own_direction() -> None:
+    raw = scoring(
+        metric("docked_rate", type="terminal_field", field="docked", aggregation="pass_rate"),
+        metric("minutes", type="terminal_field", field="minutes", aggregation="mean", higher_is_better=False),
+        primary_metric="docked_rate",
+    )
+    _, minutes = read(raw).metrics_for_core(REWARD)
+    assert (minutes.higher_is_better, minutes.directed) == (False, True)

@@ -103,3 +103,11 @@ def test_each_metric_takes_the_scores_of_its_own_name() -> None:
     found = [*rows(1.0, 1.0), *rows(5.0, 7.0, name="other")]
     results = measure([MEAN, Metric("second", "other", "max")], iter(found), 2)
     assert [result.value for result in results] == [1.0, 7.0]
+
+
+def test_failures_of_the_agent_are_missing_where_nobody_said_what_is_worse() -> None:
+    metric = Metric("guesses", "guesses", "mean", directed=False)
+    rows = [ScoreRow("a", "", 0, "guesses", 3.0, None, False), ScoreRow("b", "", 0, "guesses", None, None, True)]
+    (result,) = measure([metric], rows, 2)
+    assert (result.value, result.n_scored, result.missing) == (3.0, 1, {"agent_failure": 1})
+    assert (result.pessimistic, result.directed) == (None, False)

@@ -23,7 +23,8 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     """How scores named `score` become one number of the run.
 
     `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`). `low` and `high`
-    bound the values where the benchmark declares it; they give the worst value.
+    bound the values where the benchmark declares it; they give the worst value. Where the metric is not `directed`,
+    nobody said whether more or less is better: more is taken for better, and comparisons say only which is higher.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     low: float | None = None
     high: float | None = None
     primary: bool = False
+    directed: bool = True
 
 
 class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,3 +64,4 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     higher_is_better: bool = True
     primary: bool = False
     level: float = 0.95
+    directed: bool = True

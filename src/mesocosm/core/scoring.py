@@ -31,6 +31,7 @@ class MetricDef(BaseModel):
     field: str | None = Field(default=None, description="the name of a key of the last step's `info`")
     judge_config: dict[str, Any] | None = Field(default=None, description="an object, or null")
     pass_threshold: float = Field(default=0.0, description="a number")
+    higher_is_better: bool | None = Field(default=None, description="true, false, or null where it is not known")
 
     @property
     def judged(self) -> bool:
@@ -53,7 +54,8 @@ class ScoringConfig(BaseModel):
         """Return the metrics as the engine computes them; the score of a metric carries the metric's name.
 
         Values are bounded by the declared reward range, and by 0 and 1 for the pass rate of a terminal field. A metric
-        of the same value as the primary one shares its direction; of any other value more is better.
+        of the same value as the primary one shares its direction, unless it declares its own. More reward and more
+        passes are better; of any other value nobody knows, and it is not `directed`.
         """
         distinct = {metric.name: metric for metric in self.metrics}
         return tuple(self._for_core(metric, reward) for metric in distinct.values())
@@ -66,12 +68,17 @@ class ScoringConfig(BaseModel):
             low, high = 0.0, 1.0
         primary = self.metric(self.primary_metric)
         alike = primary is not None and (metric.type, metric.field) == (primary.type, primary.field)
+        declared = metric.higher_is_better
+        if declared is None and alike:
+            declared = self.higher_is_better
+        evident = metric.type == "episode_reward" or metric.aggregation == "pass_rate"
         return Metric(
             name=metric.name,
             score=metric.name,
             aggregation=metric.aggregation,
             threshold=metric.pass_threshold,
-            higher_is_better=self.higher_is_better if alike else True,
+            higher_is_better=True if declared is None else declared,
+            directed=evident or declared is not None,
             low=low,
             high=high,
             primary=metric.name == self.primary_metric,

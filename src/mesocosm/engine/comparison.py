@@ -121,6 +121,7 @@ def metrics_of(run: Run) -> dict[str, Metric]:
             result.aggregation,
             higher_is_better=result.higher_is_better,
             primary=result.primary,
+            directed=result.directed,
         )
         for result in run.metrics
     }

@@ -94,6 +94,7 @@ def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
         n_worst=n_worst if worst is not None else 0,
         worst_value=worst if n_worst or missing.total() else None,
         higher_is_better=metric.higher_is_better,
+        directed=metric.directed,
         primary=metric.primary,
     )
     if worst is None or not missing.total():
@@ -130,6 +131,8 @@ def declared_worst(metric: Metric) -> float | None:
 
 
 def _worst(metric: Metric, values: "array[float]") -> float | None:
+    if not metric.directed:
+        return None
     worst = declared_worst(metric)
     if metric.aggregation == "pass_rate":
         return worst

@@ -110,6 +110,7 @@ class Tracker:
             n_scored=sums.n,
             n_tasks=sums.n,
             higher_is_better=metric.higher_is_better,
+            directed=metric.directed,
             primary=True,
         )
 

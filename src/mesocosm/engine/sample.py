@@ -114,6 +114,8 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
 
 
 def _worst(metric: Metric, values: "array[float]") -> float | None:
+    if not metric.directed:
+        return None
     declared = declared_worst(metric)
     if metric.aggregation == "pass_rate" or not values:
         return declared

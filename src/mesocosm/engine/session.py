@@ -261,9 +261,14 @@ class _Session:
             raise error
 
     def _begin(self) -> None:
-        record = self.record = self.store.get_run(self.record.id)
+        before, now = self.record, time.time()
+        record = self.record = self.store.get_run(before.id)
         record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
-        record.started_at = record.started_at or time.time()
+        record.started_at = record.started_at or now
+        record.provenance = {**record.provenance, "session_at": now}
+        if before.ended_at is None and before.heartbeat_at is not None:
+            # The process of the session before is gone, and wrote no end of it.
+            record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
         self.store.save_run(record)
 
     async def _execute(self) -> str:
@@ -341,6 +346,7 @@ class _Session:
         record.ended_at = time.time()
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
         record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
+        record.provenance.pop("session_at", None)
         record.metrics = measure(
             self.parts.benchmark.info.metrics, self.store.score_rows(record.id), record.counts.planned
         )

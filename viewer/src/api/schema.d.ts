@@ -520,8 +520,11 @@ export interface components {
             benchmark: string;
             /** Benchmark Title */
             benchmark_title: string;
-            /** Higher Is Better */
-            higher_is_better: boolean;
+            /**
+             * Higher Is Better
+             * @description null where nobody said; then the winner is the higher one
+             */
+            higher_is_better: boolean | null;
             /** Metric */
             metric: string;
             /**
@@ -1071,6 +1074,11 @@ export interface components {
         MetricDocument: {
             /** Aggregation */
             aggregation: string;
+            /**
+             * Directed
+             * @description whether the direction is known; else more is only taken for better
+             */
+            directed: boolean;
             /** High */
             high: number | null;
             /** Higher Is Better */

@@ -19,13 +19,13 @@ export function metricWords(raw: Json | undefined): MetricWords[] {
   if (!Array.isArray(raw)) return []
   return raw.flatMap((item) => {
     if (typeof item !== 'object' || item === null || Array.isArray(item) || typeof item.name !== 'string') return []
-    const { name, score, aggregation, threshold, low, high, primary, higher_is_better: up } = item
+    const { name, score, aggregation, threshold, low, high, primary, higher_is_better: up, directed } = item
     return [
       {
         name,
         meaning: meaning(aggregation, typeof score === 'string' ? score : name, threshold),
         range: rangeWords(low, high),
-        better: up === false ? 'less' : 'more',
+        better: directed === false ? '–' : up === false ? 'less' : 'more',
         primary: primary === true,
       },
     ]

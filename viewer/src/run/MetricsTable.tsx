@@ -9,6 +9,12 @@ import { PlainTable } from '../parts/PlainTable'
 import { aggregationWords, hasTwoReadings, methodWords } from './headline'
 import styles from './MetricsTable.module.css'
 
+/** Which way is better, in words; nothing where nobody said. */
+function directionWords({ directed, higher_is_better: up }: Schema<'MetricDocument'>): string {
+  if (!directed) return ''
+  return up ? ', more is better' : ', less is better'
+}
+
 export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
   return (
     <PlainTable label="Table of metrics" className={styles.table}>
@@ -46,7 +52,8 @@ function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
         {metric.name} {metric.primary && <Icon name="star" size={13} label="primary metric" />}
       </th>
       <td className={styles.words}>
-        {aggregationWords(metric)}, {metric.higher_is_better ? 'more is better' : 'less is better'}
+        {aggregationWords(metric)}
+        {directionWords(metric)}
       </td>
       <td data-numeric>
         <Num value={metric.value} />

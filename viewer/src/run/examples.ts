@@ -21,6 +21,7 @@ export function metric(given: Partial<Schema<'MetricDocument'>> = {}): Schema<'M
     pessimistic_low: null,
     pessimistic_high: null,
     higher_is_better: true,
+    directed: true,
     primary: true,
     ...given,
   }

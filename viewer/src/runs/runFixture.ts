@@ -55,6 +55,7 @@ export function metricFixture(changes: Partial<Metric> = {}): Metric {
     pessimistic_low: 0.46,
     pessimistic_high: 0.72,
     higher_is_better: true,
+    directed: true,
     primary: true,
     ...changes,
   }

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from mesocosm.core.score import Metric
 from mesocosm.engine import comparison
 from mesocosm.engine.pair import Contrast
 from mesocosm.platform.documents.document import Document, Json, shown
@@ -90,7 +91,7 @@ class BenchmarkComparison(Document):
     benchmark_title: str
     metric: str
     metrics: list[str] = Field(description="names that can be asked for")
-    higher_is_better: bool
+    higher_is_better: bool | None = Field(description="null where nobody said; then the winner is the higher one")
     runs: list[str]
     scores: list[MetricDocument | None]
     same_content: bool = Field(description="whether all runs used the same content of the benchmark")
@@ -117,13 +118,19 @@ def comparison_document(
     )
 
 
+def _direction(metric: Metric | None) -> bool | None:
+    if metric is None:
+        return True
+    return metric.higher_is_better if metric.directed else None
+
+
 def _benchmark(group: comparison.Group, played: Lookup) -> BenchmarkComparison:
     return BenchmarkComparison(
         benchmark=group.runs[0].benchmark,
         benchmark_title=group.runs[0].benchmark_title,
         metric="" if group.metric is None else group.metric.name,
         metrics=list(group.names),
-        higher_is_better=group.metric is None or group.metric.higher_is_better,
+        higher_is_better=_direction(group.metric),
         runs=[run.id for run in group.runs],
         scores=[None if score is None else metric_document(score) for score in group.scores],
         same_content=group.same_content,

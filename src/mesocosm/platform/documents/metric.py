@@ -1,5 +1,7 @@
 """Metrics, scores and usage as documents."""
 
+from pydantic import Field
+
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.platform.documents.document import Document
@@ -28,6 +30,7 @@ class MetricDocument(Document):
     pessimistic_low: float | None
     pessimistic_high: float | None
     higher_is_better: bool
+    directed: bool = Field(description="whether the direction is known; else more is only taken for better")
     primary: bool
 
 
@@ -73,6 +76,7 @@ def metric_document(metric: MetricResult) -> MetricDocument:
         pessimistic_low=metric.pessimistic_low,
         pessimistic_high=metric.pessimistic_high,
         higher_is_better=metric.higher_is_better,
+        directed=metric.directed,
         primary=metric.primary,
     )
 
