@@ -5,6 +5,7 @@ import type { Schema } from '../api/paths'
 import { exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
 import { ModelName } from '../runs/ModelName'
+import { useStanding } from '../runs/useStanding'
 import { aggregationWords, headline, methodWords } from './headline'
 import styles from './ScorePanel.module.css'
 
@@ -54,8 +55,16 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
 /** How far the run is from the best one of the same benchmark. */
 function Distance({ run }: { run: Schema<'RunDetail'> }) {
   const { high_score: best, delta } = run
+  const standing = useStanding(run)
   if (best === null || delta === null) return null
-  if (best.run_id === run.id) return <li>The best run of this benchmark.</li>
+  if (best.run_id === run.id) {
+    if (standing === undefined) return null
+    return (
+      <li>
+        {standing === 'only' ? 'The only run of this benchmark with a score.' : 'The best run of this benchmark.'}
+      </li>
+    )
+  }
   return (
     <li>
       <span title={exact(delta)}>{signed(delta)}</span> to the best run,{' '}

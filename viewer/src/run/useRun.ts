@@ -6,11 +6,15 @@ import { type LiveEvent, useLive } from '../api/live'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
 import { changedRun, isRunChange, isTurn } from './change'
+import { isGoing } from './headline'
 
 const EVENTS = ['runs']
 
 /** How long (ms) what the stream does not carry may be old while a run goes on: failures and charts, episodes. */
 const PATIENCE = 2_500
+
+/** How often (ms) a run that does not go on is read again: other runs change how it compares with the best. */
+const REST = 15_000
 
 /** The query of a run. */
 export function runQuery(runId: string) {
@@ -38,7 +42,10 @@ function runOf(params: unknown): unknown {
  */
 export function useRun(runId: string, watch: boolean) {
   const client = useQueryClient()
-  const query = useQuery(runQuery(runId))
+  const query = useQuery({
+    ...runQuery(runId),
+    refetchInterval: ({ state: { data } }) => (source.live && data !== undefined && !isGoing(data) ? REST : false),
+  })
   const state = query.data?.state
   const going = state === 'running' || state === 'pending'
   const refresh = useRefresh(runId)

@@ -2,15 +2,25 @@ import { exact, signed } from '../format'
 import { Icon } from '../parts/Icon'
 import type { Run } from './page'
 import styles from './RunList.module.css'
+import { useStanding } from './useStanding'
 
-/** How far a score is from the best one: sign, direction, and whether this run is the best itself. */
+/** How far a score is from the best one: sign, direction, and whether this run is the best of several. */
 export function Delta({ run }: { run: Run }) {
   const { delta, high_score, primary } = run
+  const standing = useStanding(run)
   if (delta === null || high_score === null) return <span className="muted">–</span>
   if (high_score.run_id === run.id) {
+    if (standing === undefined) return <span className="muted">–</span>
+    if (standing === 'only') {
+      return (
+        <span className="muted" title="No other run with the same benchmark content has a score">
+          only run
+        </span>
+      )
+    }
     return (
-      <span className={styles.best} title="The best of all runs with the same benchmark content">
-        <Icon name="star" size={13} />
+      <span className={styles.best} data-look={standing} title="The best of all runs with the same benchmark content">
+        {standing === 'best' && <Icon name="star" size={13} />}
         best
       </span>
     )

@@ -15,10 +15,12 @@ export function RunState({ run }: { run: Run }) {
     <span className={styles.lines} title={[countWords(run), clip(run.error, 1_000)].filter(Boolean).join('\n')}>
       <span className={styles.stateLine}>
         <Status state={run.state} stopping={run.stop_requested} />
-        {going && left !== null && <span className={styles.second}>{leftWords(left)}</span>}
       </span>
       {going ? (
-        <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
+        <span className={styles.stateLine}>
+          <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
+          {left !== null && <span className={styles.left}>{leftWords(left)}</span>}
+        </span>
       ) : (
         <span className={styles.second}>{outcome(run)}</span>
       )}
