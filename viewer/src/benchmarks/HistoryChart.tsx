@@ -3,6 +3,7 @@
 import { scaleLinear, scaleTime } from 'd3-scale'
 import { line } from 'd3-shape'
 import { Frame } from '../charts/Frame'
+import { timeTick } from '../charts/timeTick'
 import { useReadout } from '../charts/useReadout'
 import { XAxis } from '../charts/XAxis'
 import { YAxis } from '../charts/YAxis'
@@ -70,7 +71,7 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
                 onClick={() => onOpen(one.run_id)}
               />
             ))}
-            <XAxis scale={x} y={HEIGHT - BOTTOM} form={x.tickFormat()} />
+            <XAxis scale={x} y={HEIGHT - BOTTOM} form={timeTick} />
           </>
         )
       }}

@@ -26,6 +26,8 @@ export interface BinnedLineProps {
   domain?: readonly [number, number]
   form?: (value: number) => string
   formX?: (at: number) => string
+  /** What stands along the bottom. */
+  labelX?: string
   /** A value to compare with: a dashed line. */
   reference?: { value: number; label: string }
   height?: number
@@ -37,7 +39,8 @@ const LEFT = 44
 
 /** A line through the bins with a band from the least to the greatest; gaps where nothing is known. */
 export function BinnedLine(props: BinnedLineProps) {
-  const { title, bins, domain, form = measure, formX = compact, reference, height = 180, onChoose } = props
+  const { title, bins, domain, form = measure, formX = compact, labelX, reference, height = 180, onChoose } = props
+  const bottom = height - (labelX ? 36 : 22)
   const { at, point, step, leave } = useReadout(bins.length)
   const values = bins.flatMap((bin) => [bin.value, bin.low, bin.high]).filter((value) => value != null)
   const [least, greatest] = domain ?? [
@@ -45,7 +48,7 @@ export function BinnedLine(props: BinnedLineProps) {
     Math.max(...values, reference?.value ?? -Infinity),
   ]
   const ends: [number, number] = Number.isFinite(least) ? [least, greatest === least ? least + 1 : greatest] : [0, 1]
-  const y = scaleLinear(ends, [height - 22, 8])
+  const y = scaleLinear(ends, [bottom, 8])
   const bin = at === undefined ? undefined : bins[at]
   return (
     <Frame
@@ -109,13 +112,13 @@ export function BinnedLine(props: BinnedLineProps) {
             )}
             {bin && (
               <g>
-                <line x1={x(bin.at)} x2={x(bin.at)} y1={8} y2={height - 22} className={styles.cursor} />
+                <line x1={x(bin.at)} x2={x(bin.at)} y1={8} y2={bottom} className={styles.cursor} />
                 {bin.value !== null && (
                   <circle cx={x(bin.at)} cy={y(bin.value)} r={3.5} className={styles.mark} data-at />
                 )}
               </g>
             )}
-            <XAxis scale={x} y={height - 22} form={formX} />
+            <XAxis scale={x} y={bottom} form={formX} label={labelX} />
           </g>
         )
       }}

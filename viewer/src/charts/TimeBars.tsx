@@ -3,6 +3,7 @@ import { compact, exactTime } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
 import { Legend } from './Legend'
+import { timeTick } from './timeTick'
 import { useReadout } from './useReadout'
 import { XAxis } from './XAxis'
 import { YAxis } from './YAxis'
@@ -78,7 +79,7 @@ export function TimeBars({ title, at: starts, seconds, layers, form = compact, h
                 ))}
               </g>
             ))}
-            <XAxis scale={x} y={height - 22} form={x.tickFormat()} />
+            <XAxis scale={x} y={height - 22} form={timeTick} />
           </>
         )
       }}

@@ -10,7 +10,7 @@ import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
 import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
-import { joinedBins, timeLayers, worstOfAll } from './series'
+import { joinedBins, pointWords, timeLayers, worstOfAll } from './series'
 import { seriesQuery } from './useRun'
 
 export function Charts({ run }: { run: Schema<'RunDetail'> }) {
@@ -43,6 +43,7 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
           title={complete ? `${name} over the plan` : `${name} over the plan, without failed episodes`}
           bins={joinedBins(series.by_position, worst)}
           domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
+          labelX={`episode (place in the plan), ${pointWords(series.by_position)}`}
           reference={value == null ? undefined : { value, label: `run: ${measure(value)}` }}
         />
       </Panel>

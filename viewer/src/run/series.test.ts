@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { counts, metric } from './examples'
-import { isPassFail, joinedBins, outcomeBars, timeLayers, worstOfAll } from './series'
+import { isPassFail, joinedBins, outcomeBars, pointWords, timeLayers, worstOfAll } from './series'
 
 const pass = { low: 0, high: 1, counts: [28, 0, 0, 35], worst: 37, missing: 0 }
 
@@ -24,6 +24,16 @@ describe('outcomeBars', () => {
   it('are only those without a value for grades', () => {
     const bars = outcomeBars({ ...pass, counts: [1, 2, 3], worst: 0, missing: 4 })
     expect(bars.map(({ label }) => label)).toEqual(['Score missing'])
+  })
+})
+
+describe('pointWords', () => {
+  const bins = (amount: number) =>
+    Array.from({ length: amount }, (_, place) => ({ first: place, last: place, n: 1, mean: 1, failed: 0 }))
+
+  it('say what a point of the line along the plan averages', () => {
+    expect(pointWords(bins(100))).toBe('mean of 5 episodes a point')
+    expect(pointWords(bins(12))).toBe('one episode a point')
   })
 })
 
