@@ -114,11 +114,16 @@ def test_a_chip_takes_its_filter_away(runs: Page) -> None:
     expect(rows(runs)).to_have_count(ALL)
 
 
-def test_a_column_that_was_chosen_is_shown_and_in_the_address(runs: Page) -> None:
+def test_a_column_that_was_chosen_joins_those_that_are_shown_and_is_in_the_address(runs: Page) -> None:
+    expect(column(runs, "Tags")).to_have_count(0)
     choose(runs, "Columns", "Tags")
     expect(column(runs, "Tags")).to_be_visible()
+    expect(column(runs, "Model")).to_be_visible()
+    expect(runs).to_have_url(re.compile("columns=model.*columns=tags"))
+    facet(runs, "Columns").click()
+    runs.get_by_role("checkbox", name="Model").uncheck()
     expect(column(runs, "Model")).to_have_count(0)
-    expect(runs).to_have_url(re.compile("columns=tags"))
+    expect(runs).to_have_url(re.compile("^(?!.*columns=model).*columns=tags"))
 
 
 def test_keys_search_move_and_open(runs: Page) -> None:
