@@ -103,6 +103,18 @@ async def test_the_time_of_all_sessions_is_added_up(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
     again = await lab.resume(run.id)
     assert again.provenance["worked_s"] >= run.provenance["worked_s"] > 0
+    assert "session_at" not in again.provenance
+
+
+async def test_the_time_of_a_session_whose_process_died_is_counted_to_its_last_sign_of_life(lab: "Lab") -> None:
+    interrupted = Interrupted(2)
+    run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
+    run.status, run.ended_at = RunStatus.RUNNING, None
+    run.provenance = {**run.provenance, "worked_s": 30.0, "session_at": 1_000.0}
+    lab.store.save_run(run)
+    lab.store._database.write(lambda connection: connection.exec_driver_sql("UPDATE runs SET heartbeat_at = 1100.0"))
+    again = await lab.resume(run.id)
+    assert 130 <= again.provenance["worked_s"] < 160
 
 
 async def test_resuming_a_finished_run_plays_nothing(lab: "Lab") -> None:

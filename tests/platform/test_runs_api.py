@@ -11,6 +11,7 @@ import pytest
 from mesocosm.cli.local import local, local_spec
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Limits, RunSpec, RunStatus, Selection
+from mesocosm.core.score import Score
 from mesocosm.platform.commands import repeat_command
 from mesocosm.platform.documents.run import RunDetail, RunPage, RunSeries
 from mesocosm.store import SqlStore
@@ -95,6 +96,32 @@ async def test_a_run_whose_process_is_gone_is_interrupted(
     assert detail["state"] == "interrupted"
     assert f"run resume {gone.id}" in detail["commands"]["resume"]
     changing.release(here.id, changing.holder())
+
+
+async def test_a_run_that_goes_on_again_shows_what_is_stored_so_far_and_not_the_score_of_its_stop(
+    writer: "ApiClient", changing: SqlStore, records: "Records"
+) -> None:
+    run = records.run(status=RunStatus.RUNNING, ended_at=None)
+    run.counts, run.provenance = msgspec.structs.replace(run.counts, planned=4), {"session_at": time.time()}
+    episodes = [records.episode(run, index=index, scores=(Score("solved", index % 2),)) for index in range(2)]
+    await records.write(changing, run, episodes)
+    changing.hold(run.id, changing.holder())
+    listed_ = next(item for item in listed(writer) if item["id"] == run.id)
+    detail = writer.get(f"/v1/runs/{run.id}").json()
+    for document in (listed_, detail):
+        assert (document["primary"]["value"], document["primary"]["n_scored"]) == (0.5, 2)
+
+
+async def test_pauses_between_the_sessions_of_a_run_are_not_in_its_time(
+    writer: "ApiClient", changing: SqlStore, records: "Records"
+) -> None:
+    ended = records.run(started_at=1_000.0, ended_at=1_782.0, provenance={"worked_s": 4.5})
+    gone = records.run(status=RunStatus.RUNNING, started_at=1_000.0, ended_at=None)
+    gone.provenance = {"worked_s": 4.5, "session_at": time.time() - 100}
+    await records.write(changing, ended, [])
+    await records.write(changing, gone, [])
+    assert writer.get(f"/v1/runs/{ended.id}").json()["duration_s"] == 4.5
+    assert 90 < writer.get(f"/v1/runs/{gone.id}").json()["duration_s"] < 130
 
 
 def test_facets_count_the_values_of_every_filter(client: "ApiClient") -> None:

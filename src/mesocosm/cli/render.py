@@ -160,10 +160,7 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
 
 def worked(run: Run) -> float:
     """Return the seconds that were worked on a run, pauses between sessions left out."""
-    seconds = run.provenance.get("worked_s")
-    if isinstance(seconds, int | float):
-        return float(seconds)
-    return max((run.ended_at or run.heartbeat_at or 0.0) - (run.started_at or 0.0), 0.0)
+    return run.worked_s(run.heartbeat_at or 0.0) or 0.0
 
 
 def state(run: Run) -> str:

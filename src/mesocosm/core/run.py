@@ -147,3 +147,19 @@ class Run(msgspec.Struct, omit_defaults=True):
     def primary(self) -> MetricResult | None:
         """The metric that ranks this run, once computed."""
         return next((metric for metric in self.metrics if metric.primary), None)
+
+    def worked_s(self, now: float) -> float | None:
+        """Return the seconds that were worked on this run, pauses between sessions left out; None before the first.
+
+        `now` is the UNIX time up to which a session that goes on counts. A run from elsewhere that tells nothing of
+        its sessions counts from its start to its end.
+        """
+        worked, since = self.provenance.get("worked_s"), self.provenance.get("session_at")
+        if self.started_at is None:
+            return None
+        earlier = float(worked) if isinstance(worked, int | float) else None
+        if self.ended_at is not None:
+            return max(self.ended_at - self.started_at, 0.0) if earlier is None else earlier
+        if isinstance(since, int | float):
+            return (earlier or 0.0) + max(now - since, 0.0)
+        return max(now - self.started_at, 0.0)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Run
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import so_far
+from mesocosm.platform.so_far import GOING, LATEST
 from mesocosm.store import SqlStore
 
 MOST = 200
@@ -75,8 +76,17 @@ class FigureBook:
 
 def _measured(store: SqlStore, run: Run, state: tuple[Any, ...]) -> _Kept:
     start = time.monotonic()
-    metrics = run.metrics or so_far(run, store)
+    metrics = _so_far(store, run) if run.status in GOING else run.metrics or so_far(run, store)
     figures = Figures(metrics, store.failures(run.id), store.episode_means(run.id))
     now = time.monotonic()
-    going = run.status in {RunStatus.PENDING, RunStatus.RUNNING}
-    return _Kept(figures, state, now + _PATIENCE * (now - start) if going else now)
+    return _Kept(figures, state, now + _PATIENCE * (now - start) if run.status in GOING else now)
+
+
+def _so_far(store: SqlStore, run: Run) -> tuple[MetricResult, ...]:
+    """Return the metrics of a run that goes on; a resumed one still has those of its stop in its row."""
+    known = LATEST.get(store, run)
+    if known is not None and known.done == run.counts.done:
+        return known.metrics
+    metrics = so_far(run, store)
+    LATEST.keep(store, run, metrics)
+    return metrics

@@ -18,10 +18,10 @@ from mesocosm.platform.documents.run import (
     run_summary,
     state_of,
 )
-from mesocosm.store import RunFilter, SqlStore, abandoned
+from mesocosm.platform.so_far import GOING, LATEST
+from mesocosm.store import BestRun, RunFilter, SqlStore, abandoned
 from mesocosm.store.changes import RunState
 
-_GOING = (RunStatus.PENDING, RunStatus.RUNNING)
 _ROUNDS = 2
 """Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
 
@@ -95,7 +95,7 @@ def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
     """Return what the store can tell of a filter for some states; it does not know which runs are interrupted."""
     statuses = {status for status in RunStatus if status.value in asked}
     if "interrupted" in asked:
-        statuses.update(_GOING)
+        statuses.update(GOING)
     return RunFilter(
         statuses=tuple(sorted(statuses)),
         benchmarks=tuple(query.benchmark),
@@ -109,17 +109,23 @@ def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
 
 
 def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
-    """Return runs as rows, each beside the best one of its benchmark."""
+    """Return runs as rows, each beside the best one of its benchmark; those that go on with their metrics so far."""
+    runs = LATEST.shown(store, runs)
     best = {
-        group: HighScore(run_id=first.run_id, model=discreet(first.model), value=first.score)
+        group: _high_score(first)
         for group, first in store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs}).items()
     }
     return [run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in runs]
 
 
+def _high_score(first: BestRun) -> HighScore:
+    return HighScore(run_id=first.run_id, model=discreet(first.model), value=first.score)
+
+
 def high_score(store: SqlStore, run: Run) -> HighScore | None:
     """Return the best run of the benchmark of a run, with the same content."""
-    return summaries(store, [run])[0].high_score
+    first = store.best_runs({(run.benchmark, run.benchmark_digest)}).get((run.benchmark, run.benchmark_digest))
+    return None if first is None else _high_score(first)
 
 
 def facets(store: SqlStore) -> RunFacets:
@@ -141,7 +147,7 @@ def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
 
 def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
     """Return the states of runs; of very many that should be going on, some are looked at."""
-    if any(counts.get(status) for status in _GOING):
+    if any(counts.get(status) for status in GOING):
         gone = _going(store).gone
         for state in gone:
             counts[state.status] -= 1

@@ -2,18 +2,30 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import msgspec
+
 from mesocosm.core.failure import MesocosmError
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import so_far
 from mesocosm.store import SqlStore
 
 SHARE = 0.05
 """The part of the time that is spent on them at most: a million stored episodes take seconds each time."""
+
+FEW = 500
+"""Stored episodes whose metrics take so little time that nobody needs to wait for another to compute them."""
+AT_ONCE = 20
+"""Runs of few episodes that are computed for one list at most."""
+MOST = 1_000
+"""Runs whose metrics are remembered."""
+
+GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 Metrics = tuple[MetricResult, ...]
 
@@ -24,6 +36,55 @@ class Measured:
 
     done: int
     metrics: Metrics
+
+
+class Latest:
+    """The metrics of runs that go on as somebody computed them last: what lists show. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, float], Measured] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, store: SqlStore, run: Run, metrics: Metrics) -> None:
+        """Remember the metrics of `run` as it was when they were computed."""
+        with self._lock:
+            self._known[_key(store, run)] = Measured(run.counts.done, metrics)
+            self._known.move_to_end(_key(store, run))
+            while len(self._known) > MOST:
+                self._known.popitem(last=False)
+
+    def get(self, store: SqlStore, run: Run) -> Measured | None:
+        """Return what was computed last in this session of the run."""
+        with self._lock:
+            return self._known.get(_key(store, run))
+
+    def shown(self, store: SqlStore, runs: Iterable[Run]) -> list[Run]:
+        """Return runs with the metrics so far of those that go on: known ones, or at once where they are few."""
+        found, left = [], AT_ONCE
+        for run in runs:
+            metrics = run.metrics
+            if run.status in GOING:
+                known = self.get(store, run)
+                if left and 0 < run.counts.done <= FEW and (known is None or known.done != run.counts.done):
+                    known, left = self._measured(store, run) or known, left - 1
+                metrics = () if known is None else known.metrics
+            found.append(msgspec.structs.replace(run, metrics=metrics))
+        return found
+
+    def _measured(self, store: SqlStore, run: Run) -> Measured | None:
+        try:
+            self.keep(store, run, so_far(run, store))
+        except MesocosmError:
+            return None  # deleted meanwhile, or the store is busy
+        return self.get(store, run)
+
+
+def _key(store: SqlStore, run: Run) -> tuple[str, str, float]:
+    """A run that is continued may have had the same number of episodes before, and other scores."""
+    return (store.place, run.id, run.provenance.get("session_at") or 0.0)
+
+
+LATEST = Latest()
 
 
 class SoFar:
@@ -69,6 +130,7 @@ class SoFar:
         try:
             run = self._store.get_run(run_id)
             measured = Measured(run.counts.done, so_far(run, self._store))
+            LATEST.keep(self._store, run, measured.metrics)
         except MesocosmError:
             measured = None  # deleted meanwhile, or the store is busy: the next look tries again
         now = self._clock()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import msgspec
 
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Run
 from mesocosm.platform.documents.run import RunSummary, state_of
 from mesocosm.platform.run_list import summaries
-from mesocosm.platform.so_far import SoFar
+from mesocosm.platform.so_far import GOING, SoFar
 from mesocosm.store import SqlStore
 from mesocosm.store.changes import Watch as Poller
 
@@ -21,8 +21,6 @@ REMEMBERED = 5_000
 """Runs whose last told state is kept, so that nothing is told twice."""
 MOST = 200
 """Runs that a new listener is told of at once."""
-
-GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Watch:
         """Return a run with its metrics so far while it goes on."""
         if run.status not in GOING:
             return run
-        return msgspec.structs.replace(run, metrics=self._scores.of(run) or run.metrics)
+        return msgspec.structs.replace(run, metrics=self._scores.of(run))
 
     def _is_news(self, run: Run) -> bool:
         """Return whether anything that is shown of a run differs from what was told last."""

@@ -1410,7 +1410,7 @@ export interface components {
         };
         /**
          * RunSummary
-         * @description A run as a row of a list. `duration_s` is from start to end, or until now while it is going on.
+         * @description A run as a row of a list. `duration_s` is what was worked on it until now, without pauses.
          */
         RunSummary: {
             /** Agent */

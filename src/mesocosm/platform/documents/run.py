@@ -42,7 +42,7 @@ class HighScore(Document):
 
 
 class RunSummary(Document):
-    """A run as a row of a list. `duration_s` is from start to end, or until now while it is going on."""
+    """A run as a row of a list. `duration_s` is what was worked on it until now, without pauses."""
 
     id: str
     name: str
@@ -352,9 +352,5 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
 
 
 def _duration(run: Run, state: State) -> float | None:
-    if run.started_at is None:
-        return None
-    end = run.ended_at
-    if end is None:
-        end = run.heartbeat_at if state == "interrupted" else time.time()
-    return None if end is None else max(end - run.started_at, 0.0)
+    now = run.heartbeat_at or run.started_at if state == "interrupted" else None
+    return run.worked_s(time.time() if now is None else now)
