@@ -10,6 +10,7 @@ import { VirtualTable } from '../parts/VirtualTable'
 import { When } from '../parts/When'
 import styles from './BenchmarkList.module.css'
 import { BestScore } from './BestScore'
+import { versionWords } from './contents'
 
 type Benchmark = Schema<'BenchmarkSummary'>
 
@@ -52,8 +53,14 @@ function Name({ benchmark: { id, title, description } }: { benchmark: Benchmark 
   )
 }
 
-function versionWords({ version, versions }: Benchmark): string {
-  return versions > 1 ? `${version} +${count(versions - 1)}` : version
+function Version({ benchmark }: { benchmark: Benchmark }) {
+  const { text, older, title } = versionWords(benchmark)
+  return (
+    <span className={styles.lines} title={title}>
+      <span>{text}</span>
+      {older !== '' && <span className={styles.second}>{older}</span>}
+    </span>
+  )
 }
 
 const COLUMNS: Column<Benchmark>[] = [
@@ -64,9 +71,7 @@ const COLUMNS: Column<Benchmark>[] = [
     header: 'Version',
     width: 90,
     priority: 6,
-    render: (benchmark) => (
-      <span title={`${count(benchmark.versions)} different contents`}>{versionWords(benchmark)}</span>
-    ),
+    render: (benchmark) => <Version benchmark={benchmark} />,
   },
   { key: 'runs', header: 'Runs', width: 70, align: 'end', priority: 3, render: ({ runs }) => count(runs) },
   { key: 'models', header: 'Models', width: 70, align: 'end', priority: 4, render: ({ models }) => count(models) },

@@ -15,6 +15,8 @@ import { scaleOf } from './scale'
 
 interface HistoryChartProps {
   metric: string
+  /** Digest of the newest content: runs on another one are hollow. */
+  digest: string
   lines: readonly Line[]
   /** Key of the followed line. */
   followed: string | undefined
@@ -25,7 +27,7 @@ const HEIGHT = 240
 const LEFT = 48
 const BOTTOM = 22
 
-export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartProps) {
+export function HistoryChart({ metric, digest, lines, followed, onOpen }: HistoryChartProps) {
   const readings = lines
     .flatMap((one) => one.readings)
     .sort((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at))
@@ -38,8 +40,8 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
       title={`${metric} of every finished run`}
       summary={`${readings.length} finished runs of ${lines.length} models over time`}
       height={HEIGHT}
-      readout={shown && said(shown)}
-      table={numbers(metric, readings)}
+      readout={shown && said(shown, digest)}
+      table={numbers(metric, readings, digest)}
       onStep={step}
       onLeave={leave}
       onEnter={() => shown && onOpen(shown.run_id)}
@@ -55,7 +57,14 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
               <g key={one.key} className={styles.line} data-followed={one.key === followed || undefined}>
                 <path d={path(one.readings) ?? undefined} />
                 {one.readings.map((reading) => (
-                  <Point key={reading.run_id} reading={reading} x={place(reading)} y={y} active={reading === shown} />
+                  <Point
+                    key={reading.run_id}
+                    reading={reading}
+                    x={place(reading)}
+                    y={y}
+                    active={reading === shown}
+                    older={reading.benchmark_digest !== digest}
+                  />
                 ))}
               </g>
             ))}
@@ -79,15 +88,16 @@ export function HistoryChart({ metric, lines, followed, onOpen }: HistoryChartPr
   )
 }
 
-function numbers(metric: string, readings: readonly Reading[]) {
+function numbers(metric: string, readings: readonly Reading[], digest: string) {
   return {
-    head: ['When', 'Model', 'Agent', metric, 'Interval'],
+    head: ['When', 'Model', 'Agent', metric, 'Interval', 'Content'],
     rows: readings.map((one) => [
       exactTime(one.created_at),
       modelText(one.model),
       one.agent,
       measure(one.value),
       interval(one.low, one.high),
+      one.benchmark_digest === digest ? 'newest' : 'older',
     ]),
   }
 }
@@ -97,15 +107,17 @@ function Point({
   x,
   y,
   active,
+  older,
 }: {
   reading: Reading
   x: number
   y: (value: number) => number
   active: boolean
+  older: boolean
 }) {
   const { value, low, high } = reading
   return (
-    <g data-active={active || undefined}>
+    <g data-active={active || undefined} data-older={older || undefined}>
       {low !== null && high !== null && <line x1={x} x2={x} y1={y(low)} y2={y(high)} />}
       <circle cx={x} cy={y(value ?? 0)} r={active ? 5 : 3.5} />
     </g>
@@ -121,7 +133,8 @@ function timeScale(readings: readonly Reading[], width: number) {
   return scaleTime([new Date(first - room), new Date(last + room)], [LEFT, width - 12])
 }
 
-function said({ created_at, model, agent, value, low, high, n_scored, n_planned }: Reading): string {
+function said(reading: Reading, digest: string): string {
+  const { created_at, model, agent, value, low, high, n_scored, n_planned } = reading
   const score = `${measure(value)} ${interval(low, high)} n=${n_scored}/${n_planned}`
-  return `${modelText(model)} with ${agent}, ${exactTime(created_at).slice(0, 16)}: ${score}`
+  return `${modelText(model)} with ${agent}, ${exactTime(created_at).slice(0, 16)}: ${score}${reading.benchmark_digest === digest ? '' : ', older content'}`
 }

@@ -3,7 +3,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { Schema } from '../api/paths'
-import { count } from '../format'
+import { count, plural } from '../format'
 import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'
 import { modelText } from '../runs/model'
@@ -25,7 +25,7 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
   return (
     <Panel
       title="History"
-      note={`${count(benchmark.history.length)} finished runs`}
+      note={noteWords(benchmark)}
       actions={
         <Select
           label="Follow"
@@ -36,6 +36,7 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
       }
     >
       <HistoryChart
+        digest={benchmark.digest}
         metric={benchmark.metric ?? 'score'}
         lines={lines}
         followed={followed?.key}
@@ -43,4 +44,10 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
       />
     </Panel>
   )
+}
+
+function noteWords({ history, digest }: Schema<'BenchmarkDetail'>): string {
+  const older = history.filter((reading) => reading.benchmark_digest !== digest).length
+  const runs = plural(history.length, 'finished run')
+  return older === 0 ? runs : `${runs}, ${count(older)} of them on older content: hollow points`
 }

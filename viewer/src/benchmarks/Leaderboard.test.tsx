@@ -78,6 +78,15 @@ describe('Leaderboard', () => {
     expect(await screen.findByText('/compare')).toBeTruthy()
   })
 
+  it('says that runs on older content are not ranked', async () => {
+    const all_versions = [
+      { digest: 'd', version: '2', runs: 2, first_run_at: '2026-11-21T12:00:00Z' },
+      { digest: 'o', version: '1', runs: 3, first_run_at: '2026-11-20T12:00:00Z' },
+    ]
+    await draw(<Leaderboard benchmark={benchmark(two, { all_versions })} />)
+    expect(screen.getByText(/3 runs on older content are not ranked/)).toBeTruthy()
+  })
+
   it('says when nothing has finished', async () => {
     await draw(<Leaderboard benchmark={benchmark([])} />)
     expect(screen.getByText('No finished run yet')).toBeTruthy()

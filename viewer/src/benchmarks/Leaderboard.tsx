@@ -10,6 +10,7 @@ import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
 import { useNarrow } from '../parts/useNarrow'
 import { useCompare } from '../runs/useCompare'
+import { unrankedWords } from './contents'
 import { EntryRow } from './EntryRow'
 import styles from './Leaderboard.module.css'
 import { References } from './References'
@@ -21,12 +22,16 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   const [chosen, setChosen] = useState<readonly string[]>([])
   const compare = useCompare()
   const narrow = useNarrow()
+  const unranked = unrankedWords(benchmark)
   const toggle = (id: string) =>
     setChosen((before) => (before.includes(id) ? before.filter((one) => one !== id) : [...before, id]))
   if (leaderboard.length === 0) {
     return (
       <Panel title="Leaderboard">
-        <Empty title="No finished run yet">A model appears here with its first finished run.</Empty>
+        <Empty title="No finished run yet">
+          A model appears here with its first finished run{unranked !== '' && ' on the newest content'}.{' '}
+          {unranked !== '' && `${unranked}.`}
+        </Empty>
       </Panel>
     )
   }
@@ -66,6 +71,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       </PlainTable>
       <References floor={floor} ceiling={ceiling} />
       <p className={styles.all}>
+        {unranked !== '' && <span className="muted">{unranked}: scores of different content do not compare. </span>}
         <Link to="/" search={{ benchmark: [benchmark.id] }}>
           All runs of this benchmark
         </Link>
