@@ -10,6 +10,7 @@ import { When } from '../parts/When'
 import { Marked } from '../renderers/Marked'
 import { Fact } from './Fact'
 import styles from './head.module.css'
+import { WorstScore } from './WorstScore'
 
 const MOST_SCORES = 6
 
@@ -21,7 +22,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
     <>
       <dl className={styles.facts}>
         {scores.map((score) => (
-          <ScoreFact key={score.name} score={score} />
+          <ScoreFact key={score.name} score={score} runId={episode.run_id} />
         ))}
         {!scores.length && (
           <Fact label="score">
@@ -73,7 +74,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
   )
 }
 
-function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
+function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: string }) {
   const label = score.name
   if (score.missing !== null) {
     return (
@@ -88,12 +89,7 @@ function ScoreFact({ score }: { score: Schema<'ScoreDocument'> }) {
     <Fact label={label}>
       <span className={styles.score} title={exact(score.value)}>
         {score.value === null && score.worst ? '' : measure(score.value)}
-        {score.worst && (
-          <span className={styles.worst} title="the agent's own failure counts as the worst value">
-            {' '}
-            worst value
-          </span>
-        )}
+        {score.worst && <WorstScore name={score.name} runId={runId} />}
       </span>
     </Fact>
   )

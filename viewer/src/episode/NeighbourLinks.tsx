@@ -6,6 +6,7 @@ import { useShortcut } from '../keys/useShortcut'
 import { IconButton } from '../parts/IconButton'
 import styles from './head.module.css'
 import { type EpisodeSearch, listOf, listQuery } from './search'
+import { usePressed } from './usePressed'
 
 export interface NeighbourLinksProps {
   episodeId: string
@@ -16,7 +17,7 @@ export interface NeighbourLinksProps {
 export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
   const navigate = useNavigate()
   const query = listQuery(search) as Query<'/v1/episodes/{episode_id}/neighbours', 'get'>
-  const { data } = useQuery({
+  const { data, isPending } = useQuery({
     ...documentQuery('/v1/episodes/{episode_id}/neighbours', { params: { episode_id: episodeId }, query }),
     retry: false,
   })
@@ -30,8 +31,9 @@ export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
       search: { ...listOf(search), view, kind, q },
     })
   }
-  useShortcut('[', 'Previous episode', () => go(data?.previous), { group: 'Episode' })
-  useShortcut(']', 'Next episode', () => go(data?.next), { group: 'Episode' })
+  const press = usePressed(isPending, (side) => go(data?.[side]))
+  useShortcut('[', 'Previous episode', () => press('previous'), { group: 'Episode' })
+  useShortcut(']', 'Next episode', () => press('next'), { group: 'Episode' })
   const which = filtered ? ' of the filtered list' : ''
   return (
     <span className={styles.neighbours}>

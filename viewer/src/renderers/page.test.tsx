@@ -38,6 +38,12 @@ test.each([
   }
 })
 
+test('a form keeps what is in it but cannot be sent', () => {
+  const { page } = filled('<form method="post"><input value="a"><button>go</button></form>')
+  expect(page.querySelector('form')).toBeNull()
+  expect(page.querySelector('div button')?.textContent).toBe('go')
+})
+
 test('links within the page and images that it brings along stay', () => {
   const { page } = filled('<a href="#part">x</a><img src="data:image/png;base64,AAAA">')
   expect(page.querySelector('a')?.getAttribute('href')).toBe('#part')
