@@ -73,6 +73,7 @@ class Latest:
 
     def _measured(self, store: SqlStore, run: Run) -> Measured | None:
         try:
+            run = store.get_run(run.id)  # a run of a list lacks what its metrics are
             self.keep(store, run, so_far(run, store))
         except MesocosmError:
             return None  # deleted meanwhile, or the store is busy

@@ -96,7 +96,7 @@ class Listing(Part):
         text: str | None = None,
         sort: str = "-created_at",
     ) -> Page:
-        """Return a page of runs, without their `info` and `provenance` (get_run has them).
+        """Return a page of runs, without their `info` (get_run has it).
 
         The single filters must fit besides `filter`; `text` is as in RunFilter. Runs without the value that they are
         sorted by come last in both directions; names are sorted without regard to case. Cost and tokens of a run that
