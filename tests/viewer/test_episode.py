@@ -47,7 +47,7 @@ def events(page: Page, label: str) -> Locator:
 
 def test_an_episode_tells_its_run_scores_and_numbers(long: Page) -> None:
     expect(long.get_by_role("navigation", name="Where this episode belongs")).to_contain_text("of 100")
-    for term in ("goal rate", "reward", "steps", "tokens", "duration", "seed"):
+    for term in ("goal_rate", "reward", "steps", "tokens", "duration", "seed"):
         expect(long.get_by_role("term").filter(has_text=re.compile(f"^{term}$")).first).to_be_visible()
 
 
