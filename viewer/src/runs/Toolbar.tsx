@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { memo, useState } from 'react'
-import { useDocument } from '../api/query'
+import { documentQuery } from '../api/query'
+import { source } from '../api/source'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
@@ -28,9 +30,15 @@ const LABELS = {
 
 const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
 
+/** How often (ms) the filters learn of new values; the server may keep its answer for five seconds. */
+const FACETS_MS = 10_000
+
 /** Search, filters with the number of runs behind each value, and columns. */
 export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
-  const { data: facets } = useDocument('/v1/runs/facets')
+  const { data: facets } = useQuery({
+    ...documentQuery('/v1/runs/facets'),
+    refetchInterval: source.live ? FACETS_MS : false,
+  })
   const [shown, setShown] = useState(false)
   const narrow = useNarrow()
   const folded = search.attempts === 'folded'
