@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ import httpx
 import msgspec
 import pytest
 
+import mesocosm
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
@@ -173,6 +175,22 @@ async def test_a_site_names_no_path_process_or_address_of_this_machine(
     assert b"10.1.2.3" not in written
     assert str(Path(changing.place).parent).encode() not in written
     assert b"benchanything.json" in written
+
+
+async def test_a_site_does_not_tell_where_this_machine_has_its_programs(
+    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+) -> None:
+    run, ours, theirs = records.run(), mesocosm.__file__, f"{sys.prefix}/lib/site-packages/other/thing.py"
+    trace = f'File "{ours}", line 1\nFile "{theirs}", line 2\nFile "/elsewhere/own.py", line 3'
+    failure = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "it died", stderr=trace)
+    await records.write(changing, run, [records.episode(run, status=EpisodeStatus.FAILED, failure=failure)])
+    write_site(changing, [changing.get_run(run.id)], tmp_path / "site", viewer=app)
+    written = everything(tmp_path / "site")
+    assert str(Path(ours).parent).encode() not in written
+    assert sys.prefix.encode() not in written
+    assert b"mesocosm/__init__.py" in written
+    assert b"site-packages/other/thing.py" in written
+    assert b"/elsewhere/own.py" in written
 
 
 async def test_a_long_trace_comes_in_pieces_that_together_are_all_of_it(

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+import mesocosm
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.run import BenchmarkRef, Run
@@ -63,6 +65,14 @@ def _is_path(text: str) -> bool:
     return text.startswith(("/", "~", "\\\\")) or re.match(r"[A-Za-z]:[/\\]", text) is not None
 
 
+def _installed() -> Iterator[Path]:
+    """Yield where Python and this package are: paths in tracebacks begin with them."""
+    package = Path(mesocosm.__file__).absolute().parent
+    # In a checkout the package is in `src`; elsewhere its neighbours are other packages.
+    yield package.parents[1] if package.parent.name == "src" else package.parent
+    yield Path(sys.prefix)
+
+
 @dataclass(frozen=True, slots=True)
 class Mask:
     """Takes what tells of this machine out of text: what was recorded may name it anywhere, as tracebacks do."""
@@ -71,10 +81,10 @@ class Mask:
 
     @classmethod
     def of(cls, runs: Sequence[Run], places: Iterable[Path]) -> "Mask":
-        """Return a mask for the person's home, for what runs were made from and with, and for `places`."""
+        """Return a mask for the person's home, this installation, what runs were made from and with, and `places`."""
         sources = [Path(run.spec.benchmark.source).parent for run in runs if _is_path(run.spec.benchmark.source)]
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - unlike Path.home() it never fails
-        found = {str(path.absolute()) for path in [home, *sources, *places]}
+        found = {str(path.absolute()) for path in [home, *_installed(), *sources, *places]}
         found.update(address for run in runs for address in _addresses(run))
         words = sorted((path for path in found if len(path) >= _SHORTEST), key=len, reverse=True)
         listed = b"|".join(re.escape(word.encode("utf-8", "surrogateescape")) for word in words)
