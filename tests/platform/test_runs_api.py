@@ -297,3 +297,4 @@ def test_the_commands_of_a_run_name_its_results(client: "ApiClient", run_id: str
     assert commands["show"] == f"mesocosm run show {run_id} --results-dir {recorded}"
     assert commands["resume"] is None
     assert "--episodes 2" in commands["repeat"]
+    assert commands["repeat"].endswith(f" --results-dir {recorded}")

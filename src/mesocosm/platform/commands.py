@@ -43,19 +43,18 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
     if state not in _GOING and (run.counts.owed or failed or state == "interrupted"):
         again = ["--retry-failed"] if failed else []
         resume = _line("mesocosm", "run", "resume", run.id, *again, *place)
-    return Reproduction(
-        repeat=repeat_command(run.spec), resume=resume, show=_line("mesocosm", "run", "show", run.id, *place)
-    )
+    show = _line("mesocosm", "run", "show", run.id, *place)
+    return Reproduction(repeat=repeat_command(run.spec, place), resume=resume, show=show)
 
 
-def repeat_command(spec: RunSpec) -> str | None:
-    """Return the command line that starts a run of `spec`; None when it cannot be said on one."""
+def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
+    """Return the command line that starts a run of `spec` in the store at `place`; None when none can say it."""
     try:
         words = [*_benchmark(spec.benchmark), *_model(spec.model), *_selection(spec.selection), *_agent(spec.agent)]
         words += [*_limits(spec.limits), *_labels(spec)]
     except (_Unsayable, UsageError):
         return None
-    line = _line("mesocosm", "run", "local", *words)
+    line = _line("mesocosm", "run", "local", *words, *place)
     # A line with a password taken out would start something else.
     return None if "\0" in line or discreet(line) != line else line
 

@@ -10,11 +10,13 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
+from mesocosm.core.run import Run
 from mesocosm.interop.replay import all_episodes
 from mesocosm.platform.api.benchmarks import get_benchmark, list_benchmarks
 from mesocosm.platform.api.compare import compare
 from mesocosm.platform.api.episodes import read_episode
 from mesocosm.platform.api.runs import read_run, read_series
+from mesocosm.platform.commands import repeat_command
 from mesocosm.platform.content import content_of
 from mesocosm.platform.documents.document import Document
 from mesocosm.platform.documents.episode import EpisodePage, StepPage, episode_summary
@@ -97,7 +99,7 @@ def _json(document: Document) -> bytes:
 def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int], None]) -> int:
     run = store.get_run(run_id)
     place = f"data/runs/{file_name(run.id)}"
-    put(f"{place}/detail.json", _json(_detached(read_run(store, run))))
+    put(f"{place}/detail.json", _json(_detached(read_run(store, run), run)))
     put(f"{place}/series.json", _json(read_series(store, run)))
     name, count, number = primary_score(run.info, run.metrics), 0, 0
     rows: list[Any] = []
@@ -118,9 +120,9 @@ def _rows(rows: list[Any], *, more: bool) -> bytes:
     return _json(EpisodePage(items=rows, cursor="more" if more else None, total=None, total_exact=False))
 
 
-def _detached(detail: RunDetail) -> RunDetail:
+def _detached(detail: RunDetail, run: Run) -> RunDetail:
     """Return a run's document without the commands that work only where its results are."""
-    commands = Reproduction(repeat=detail.commands.repeat, resume=None, show=f"mesocosm run show {detail.id}")
+    commands = Reproduction(repeat=repeat_command(run.spec), resume=None, show=f"mesocosm run show {detail.id}")
     return detail.model_copy(update={"commands": commands, "holder": None})
 
 
