@@ -235,6 +235,7 @@ def test_on_a_terminal_a_run_starts_a_viewer_and_prints_the_link_to_its_page(
         again = mesocosm(*words)
         assert f"watch it live: {viewer.url}/runs/" in again.err, "the running viewer is named, on no terminal too"
         assert "in the background" not in again.err
+        assert f"\n  {viewer.url}/runs/" in again.out, "and at the end beside the commands"
     finally:
         os.kill(viewer.process.pid, signal.SIGTERM)
         until(lambda: alive(viewer.process) is False)
@@ -246,13 +247,15 @@ def test_elsewhere_nothing_is_started_and_the_command_is_named(
     outcome = mesocosm(*words)
     assert outcome.code == 0
     assert "look at it in the browser: mesocosm view" in outcome.err
-    assert "mesocosm view" not in outcome.out
+    assert "\n  mesocosm view    in the browser\n" in outcome.out
     assert not (tmp_path / "results" / link.NOTE).exists()
 
 
 @pytest.mark.parametrize("option", ["--no-view", "--quiet"])
 def test_who_wants_no_link_gets_none(words: tuple[str | Path, ...], mesocosm: "Invoke", option: str) -> None:
-    assert "view" not in mesocosm(*words, option).err
+    outcome = mesocosm(*words, option)
+    assert "view" not in outcome.err
+    assert "mesocosm view" not in outcome.out
 
 
 def test_a_run_goes_on_when_no_viewer_can_be_started(
@@ -306,6 +309,7 @@ def test_the_demo_opens_the_page_of_its_first_run_and_the_viewer_stays(tmp_path:
         first = done.stderr.partition("\nrun ")[2].split()[0]
         assert opened.read_text().strip() == viewer.page(first)
         assert "Playing for about 1 s" in done.stderr
+        assert "ends 10 minutes after the last look; mesocosm view starts another" in done.stdout
         assert httpx.get(f"{viewer.url}/v1/runs", timeout=PATIENCE, trust_env=False).json()["total"] == 2
     finally:
         os.kill(viewer.process.pid, signal.SIGTERM)

@@ -76,6 +76,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
     """Print floor and ceiling, and how to go on."""
+    from mesocosm.cli.link import IDLE_MINUTES
     from mesocosm.cli.render import interval, number, table
 
     rows = [
@@ -99,6 +100,9 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
     if address := _address(chosen):
         both = "&".join(f"run={run.id}" for run in runs)
         click.echo(f"\nThe viewer goes on at {address}\n  both side by side: {address}/compare?{both}")
+        click.echo(
+            f"One in the background ends {IDLE_MINUTES} minutes after the last look; mesocosm view starts another."
+        )
 
 
 def _address(chosen: Options) -> str:

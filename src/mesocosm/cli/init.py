@@ -27,4 +27,5 @@ def init(directory: str, force: bool) -> None:
     click.echo(f"  {enter}mesocosm run local --model builtin/random --episodes 20 --parallel 4")
     click.echo("  mesocosm run local --model builtin/oracle          the ceiling")
     click.echo("  mesocosm run local                                 with ollama/llama3.2 on a running Ollama")
+    click.echo("  mesocosm view                                      what happened, in the browser")
     click.echo("Then edit env.py; LOCAL_DEV.md tells the rest.")

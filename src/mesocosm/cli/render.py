@@ -153,9 +153,19 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
     for line in [*remarks(run), *failure_lines(run, store)]:
         click.echo(line)
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
+    if chosen.view is not False and not chosen.quiet:
+        click.echo(f"  {_look(run, store, chosen)}")
     if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
         owed = plural(run.counts.owed, "episode")
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
+
+
+def _look(run: Run, store: "SqlStore", chosen: Options) -> str:
+    """Return the address of the run's page where a viewer runs, else the command that starts one."""
+    from mesocosm.cli import link
+
+    viewer = link.running(chosen.results(), link.place_name(store))
+    return "mesocosm view    in the browser" if viewer is None else viewer.page(run.id)
 
 
 def worked(run: Run) -> float:
