@@ -105,7 +105,7 @@ export function BinnedLine(props: BinnedLineProps) {
                   y2={y(reference.value)}
                   className={styles.reference}
                 />
-                <text x={width - 10} y={y(reference.value) - 4} textAnchor="end">
+                <text x={width - 10} y={y(reference.value) + (y(reference.value) < 18 ? 13 : -4)} textAnchor="end">
                   {reference.label}
                 </text>
               </g>
