@@ -1,4 +1,7 @@
-/** The pages by address; each is loaded when it is first opened (or its link is pointed at). */
+/**
+ * The pages by address; each is loaded when it is first opened (or its link is pointed at), together with the document
+ * that it shows: the page's own query, asked for once on the way in and not waited for.
+ */
 import type { QueryClient } from '@tanstack/react-query'
 import {
   createBrowserHistory,
@@ -8,7 +11,10 @@ import {
   createRouter,
   lazyRouteComponent,
 } from '@tanstack/react-router'
+import { documentQuery } from './api/query'
+import { catalogueQuery } from './benchmarks/catalogueQuery'
 import { readBenchmarkSearch, readBenchmarksSearch } from './benchmarks/search'
+import { compareQuery } from './compare/compareQuery'
 import { readCompareEpisodesSearch, readCompareSearch } from './compare/search'
 import { readEpisodeSearch } from './episode/search'
 import { Layout } from './parts/Layout'
@@ -17,6 +23,7 @@ import { PageFailure } from './parts/PageFailure'
 import { PageSkeleton } from './parts/PageSkeleton'
 import { place } from './place'
 import { readRunSearch } from './run/search'
+import { pageQuery } from './runs/pageQuery'
 import { readRunsSearch } from './runs/search'
 import { readSearch, writeSearch } from './search'
 
@@ -30,6 +37,7 @@ const runs = createRoute({
   getParentRoute: () => root,
   path: '/',
   validateSearch: readRunsSearch,
+  loader: ({ context, location }) => void context.cache.prefetchQuery(pageQuery(readRunsSearch(location.search))),
   component: lazyRouteComponent(() => import('./runs/RunsPage'), 'RunsPage'),
 })
 
@@ -37,6 +45,8 @@ const run = createRoute({
   getParentRoute: () => root,
   path: '/runs/$runId',
   validateSearch: readRunSearch,
+  loader: ({ context, params }) =>
+    void context.cache.prefetchQuery(documentQuery('/v1/runs/{run_id}', { params: { run_id: params.runId } })),
   component: lazyRouteComponent(() => import('./run/RunPage'), 'RunPage'),
 })
 
@@ -44,6 +54,10 @@ const episode = createRoute({
   getParentRoute: () => root,
   path: '/episodes/$episodeId',
   validateSearch: readEpisodeSearch,
+  loader: ({ context, params }) =>
+    void context.cache.prefetchQuery(
+      documentQuery('/v1/episodes/{episode_id}', { params: { episode_id: params.episodeId } }),
+    ),
   component: lazyRouteComponent(() => import('./episode/EpisodePage'), 'EpisodePage'),
 })
 
@@ -51,6 +65,10 @@ const compare = createRoute({
   getParentRoute: () => root,
   path: '/compare',
   validateSearch: readCompareSearch,
+  loader: ({ context, location }) => {
+    const search = readCompareSearch(location.search)
+    if ((search.run ?? []).length > 1) void context.cache.prefetchQuery(compareQuery(search))
+  },
   component: lazyRouteComponent(() => import('./compare/ComparePage'), 'ComparePage'),
 })
 
@@ -65,6 +83,8 @@ const benchmarks = createRoute({
   getParentRoute: () => root,
   path: '/benchmarks',
   validateSearch: readBenchmarksSearch,
+  loader: ({ context, location }) =>
+    void context.cache.prefetchInfiniteQuery(catalogueQuery(readBenchmarksSearch(location.search).q ?? '')),
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarksPage'), 'BenchmarksPage'),
 })
 
@@ -72,6 +92,10 @@ const benchmark = createRoute({
   getParentRoute: () => root,
   path: '/benchmarks/$benchmarkId',
   validateSearch: readBenchmarkSearch,
+  loader: ({ context, params }) =>
+    void context.cache.prefetchQuery(
+      documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: params.benchmarkId } }),
+    ),
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarkPage'), 'BenchmarkPage'),
 })
 
@@ -87,6 +111,8 @@ export function openRouter(cache: QueryClient) {
     parseSearch: readSearch,
     stringifySearch: writeSearch,
     defaultPreload: 'intent',
+    // Loaders only begin what the page goes on with: there is no need to begin again when the address changes.
+    defaultStaleTime: Number.POSITIVE_INFINITY,
     defaultPendingComponent: PageSkeleton,
     defaultPendingMs: 150,
     defaultErrorComponent: PageFailure,

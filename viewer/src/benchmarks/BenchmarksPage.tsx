@@ -3,21 +3,21 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { get } from '../api/client'
-import type { Schema } from '../api/paths'
 import { Empty } from '../parts/Empty'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
 import { SearchField } from '../parts/SearchField'
 import { BenchmarkList } from './BenchmarkList'
 import styles from './BenchmarkList.module.css'
-
-const PAGE = 100
+import { catalogueQuery } from './catalogueQuery'
 
 export function BenchmarksPage() {
   const { q } = useSearch({ from: '/benchmarks' })
   const navigate = useNavigate({ from: '/benchmarks' })
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useCatalogue(q ?? '')
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    ...catalogueQuery(q ?? ''),
+    placeholderData: keepPreviousData,
+  })
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
   const none = data !== undefined && items.length === 0
   return (
@@ -52,14 +52,4 @@ export function BenchmarksPage() {
       )}
     </Page>
   )
-}
-
-function useCatalogue(q: string) {
-  return useInfiniteQuery({
-    queryKey: ['/v1/benchmarks', null, { q }, 'pages'],
-    queryFn: ({ pageParam, signal }) => get('/v1/benchmarks', { query: { q, cursor: pageParam, limit: PAGE }, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Schema<'BenchmarkPage'>) => page.cursor ?? undefined,
-    placeholderData: keepPreviousData,
-  })
 }

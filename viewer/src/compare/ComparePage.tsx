@@ -1,7 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { documentQuery } from '../api/query'
 import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
@@ -15,6 +14,7 @@ import styles from './ComparePage.module.css'
 import { CompareRuns } from './CompareRuns'
 import { type CompareSearch, withBaseline } from './CompareSearch'
 import type { Comparison } from './CompareVerdict'
+import { compareQuery } from './compareQuery'
 
 const LIVE_MS = 5_000
 
@@ -26,7 +26,7 @@ export function ComparePage() {
   const ids = search.run ?? []
   const enough = ids.length > 1
   const { data, error, isPlaceholderData, refetch } = useQuery({
-    ...documentQuery('/v1/compare', { query: { run: ids, metric: search.metric } }),
+    ...compareQuery(search),
     enabled: enough,
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => (goesOn(state.data) ? LIVE_MS : false),

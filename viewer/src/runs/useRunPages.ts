@@ -1,8 +1,8 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { documentQuery } from '../api/query'
 import { afterPage, type Beginnings, pagesNear, rowsKnown, unread } from './beginnings'
 import { PAGE_SIZE, type Page, type Run } from './page'
+import { pageQuery } from './pageQuery'
 import { type RunsSearch, runsQuery } from './search'
 
 /** A list of runs of which only the first page and those near the visible rows are held. */
@@ -27,8 +27,7 @@ export interface RunPages {
 /** The runs of a search around the rows `first`…`last`. */
 export function useRunPages(search: RunsSearch, first: number, last: number): RunPages {
   const client = useQueryClient()
-  const query = runsQuery(search)
-  const key = JSON.stringify(query)
+  const key = JSON.stringify(runsQuery(search))
   const [found, setFound] = useState<Beginnings>(() => unread(key))
   const known = found.key === key ? found : unread(key)
   const near = pagesNear(first, last, PAGE_SIZE, known.cursors.length)
@@ -36,7 +35,7 @@ export function useRunPages(search: RunsSearch, first: number, last: number): Ru
 
   const results = useQueries({
     queries: near.map((page) => ({
-      ...documentQuery('/v1/runs', { query: { ...query, limit: PAGE_SIZE, cursor: known.cursors[page] ?? undefined } }),
+      ...pageQuery(search, known.cursors[page] ?? undefined),
       staleTime: page === 0 ? 5_000 : Number.POSITIVE_INFINITY,
       gcTime: 60_000,
       refetchOnWindowFocus: false,

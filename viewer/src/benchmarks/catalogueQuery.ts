@@ -1,0 +1,15 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+import { get } from '../api/client'
+import type { Schema } from '../api/paths'
+
+const PAGE = 100
+
+/** The query of the catalogue, page by page. */
+export function catalogueQuery(q: string) {
+  return infiniteQueryOptions({
+    queryKey: ['/v1/benchmarks', null, { q }, 'pages'],
+    queryFn: ({ pageParam, signal }) => get('/v1/benchmarks', { query: { q, cursor: pageParam, limit: PAGE }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Schema<'BenchmarkPage'>) => page.cursor ?? undefined,
+  })
+}
