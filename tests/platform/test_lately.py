@@ -51,3 +51,16 @@ def test_only_so_many_answers_are_kept() -> None:
         lately.get(str(key), made.__next__)
     assert lately.get(str(MOST), made.__next__) == MOST + 1
     assert lately.get("0", made.__next__) == MOST + 2
+
+
+def test_what_was_forgotten_is_made_anew() -> None:
+    made: list[int] = []
+    answers = Lately[int](cheap=-1.0)
+
+    def make() -> int:
+        made.append(len(made))
+        return len(made)
+
+    assert [answers.get("a", make), answers.get("a", make)] == [1, 1]
+    answers.forget("a")
+    assert answers.get("a", make) == 2

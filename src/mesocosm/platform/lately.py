@@ -45,3 +45,8 @@ class Lately(Generic[Answer]):
                 while len(self._answers) > MOST:
                     self._answers.popitem(last=False)
             return answer
+
+    def forget(self, key: str) -> None:
+        """Keep the answer of `key` no longer: what it was made from has changed."""
+        with self._lock:
+            self._answers.pop(key, None)

@@ -9,7 +9,7 @@ from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.platform import work
 from mesocosm.platform.answer import answer
-from mesocosm.platform.api.runs import read_run
+from mesocosm.platform.api.runs import FACETS, read_run
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
 from mesocosm.platform.place import Results
 from mesocosm.store import SqlStore, abandoned
@@ -64,6 +64,7 @@ def set_tags(run_id: str, body: TagsInput, store: Results) -> Response:
     """Replace the tags of a run."""
     run = store.get_run(run_id)
     store.set_tags(run.id, checked_tags(body.tags))
+    FACETS.forget(store.place)
     return answer(read_run(store, store.get_run(run.id)))
 
 
@@ -71,6 +72,7 @@ def set_tags(run_id: str, body: TagsInput, store: Results) -> Response:
 def delete_run(run_id: str, store: Results) -> None:
     """Delete a run with everything recorded of it, for good."""
     store.delete_run(store.get_run(run_id).id)
+    FACETS.forget(store.place)
 
 
 def checked_tags(tags: list[str]) -> list[str]:

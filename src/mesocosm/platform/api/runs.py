@@ -32,7 +32,8 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 ENDED = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.STOPPED})
 
 _book = FigureBook()
-_facets = Lately[RunFacets]()
+FACETS = Lately[RunFacets]()
+"""What the runs of a store can be filtered by; whoever changes tags or deletes runs makes it forget."""
 
 
 @router.get("", response_model=RunPage)
@@ -44,7 +45,7 @@ def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
 @router.get("/facets", response_model=RunFacets)
 def run_facets(store: Results) -> Response:
     """Return the values that runs can be filtered by."""
-    return answer(_facets.get(store.place, lambda: facets(store)))
+    return answer(FACETS.get(store.place, lambda: facets(store)))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
