@@ -348,14 +348,15 @@ def test_the_result_is_short_and_says_where_to_look(mesocosm: "Invoke", scaffold
     ended = mesocosm("run", "local", "--manifest", scaffolded, *words)
 
     lines = ended.out.splitlines()
-    run_id = lines[-3].removeprefix("run ")
+    run_id = next(line for line in lines if line.startswith("run ")).removeprefix("run ")
     assert lines[1:4] == [
         "my-env · builtin/oracle · finished",
         "metric       value  95 % interval       n  method",
         "* accuracy  1.0000  [0.5101, 1.0000]  4/4  wilson",
     ]
     assert "4/4 scoreable · average reward 1.0000" in ended.out
-    assert lines[-2:] == [f"  mesocosm run show {run_id}", f"  mesocosm run episodes {run_id} --traces"]
+    assert {f"  mesocosm run show {run_id}", f"  mesocosm run episodes {run_id} --traces"} < set(lines[-3:])
+    assert "mesocosm view" in lines[-1]
     assert "Running builtin/oracle on my-env (4 episodes, 1 at a time)" in ended.err
     assert "[4/4] seed=3 reward=1.00  steps=" in ended.err
 

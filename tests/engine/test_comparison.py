@@ -227,13 +227,6 @@ def test_the_lower_mean_wins_where_lower_is_better(shelf: Shelf) -> None:
     assert (pair.contrast.counts.a_better, pair.contrast.counts.b_better) == (20, 0)
 
 
-def test_failures_of_the_agent_have_no_value_where_nobody_said_what_is_worse(shelf: Shelf) -> None:
-    guesses = Metric("guesses", "guesses", "mean", primary=True, directed=False)
-    shelf.add("a", singles([*(float(n) for n in range(10)), "worst"]), [guesses])
-    shelf.add("b", singles([*(n + 3.0 + n % 2 for n in range(10)), 9.0]), [guesses])
-    assert pair_of(compare(shelf, ["a", "b"])).contrast.n_a == 10
-
-
 def test_a_pass_rate_counts_values_above_its_threshold(shelf: Shelf) -> None:
     rate = Metric("rate", "points", "pass_rate", threshold=5.0, primary=True)
     shelf.add("a", singles([5.0, 6.0, 4.0, 9.0]), [rate])

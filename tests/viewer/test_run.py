@@ -148,7 +148,7 @@ def test_the_command_that_repeats_the_run_is_copied(browser: Browser, server: Se
         expect(line.get_by_role("button", name="Copied")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
     assert "--model builtin/random --episodes 100" in copied
-    assert copied.endswith("--name example")
+    assert "--name example" in copied
 
 
 def test_downloads_are_offered_and_the_table_of_episodes_has_them_all(small: Page) -> None:

@@ -84,6 +84,7 @@ def test_a_header_sorts_and_pressed_again_turns_the_order(runs: Page) -> None:
     column(runs, "Score").get_by_role("button").click()
     expect(column(runs, "Score")).to_have_attribute("aria-sort", "descending")
     expect(rows(runs).first).to_contain_text("builtin/oracle")
+    expect(rows(runs).last).to_contain_text("builtin/random")
     assert models(runs) == ["builtin/oracle", "large", "small", "tiny", "builtin/random"]
     column(runs, "Score").get_by_role("button").click()
     expect(column(runs, "Score")).to_have_attribute("aria-sort", "ascending")

@@ -19,7 +19,7 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownNam
 from mesocosm.platform.live import Live
 from mesocosm.platform.server import Server, new_server
 from mesocosm.platform.work import Workplace, workplace
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 
 SECOND = 10
 """Ticks of the server's loop in a second."""
@@ -31,6 +31,7 @@ class Results:
     def __init__(self, chosen: Options) -> None:
         self._chosen = chosen
         self._stand_in: tempfile.TemporaryDirectory[str] | None = None
+        self._former: SqlStore | None = None
         try:
             self.store = open_results(chosen, create=False)
         except UnknownName:
@@ -40,7 +41,7 @@ class Results:
     @property
     def missing(self) -> bool:
         """Whether there are no results yet."""
-        return self._stand_in is not None
+        return self._stand_in is not None and self._former is None
 
     @property
     def name(self) -> str:
@@ -64,8 +65,8 @@ class Results:
             found = open_results(self._chosen, create=False)
         except MesocosmError:
             return False  # not there yet, or being made at this moment
-        self.close()
-        self.store = found
+        # What stood in is kept until the end: requests under way still read it.
+        self._former, self.store = self.store, found
         return True
 
     def busy(self) -> bool:
@@ -77,8 +78,10 @@ class Results:
         return any(not abandoned(run) for run in going)
 
     def close(self) -> None:
-        """Close the store."""
-        self.store.close()
+        """Close the store, and what stood in for it."""
+        for store in (self.store, self._former):
+            if store is not None:
+                store.close()
         if self._stand_in is not None:
             self._stand_in.cleanup()
             self._stand_in = None
