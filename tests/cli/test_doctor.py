@@ -94,7 +94,7 @@ async def test_a_server_that_is_not_there_is_an_issue_with_advice(mesocosm: "Inv
     ("url", "error"),
     [
         ("nonsense", "no http or https URL"),
-        ("file:///etc", "no http or https URL"),
+        ("ftp://127.0.0.1", "no http or https URL"),
         ("http://[x", "Invalid IPv6 URL"),
         ("http://two words", "control characters"),
     ],

@@ -23,7 +23,7 @@ _holders = msgspec.json.Decoder(Holder)
 _failures = msgspec.json.Decoder(Failure)
 
 SUMMARY = [column for column in runs.c if column.name != "info"]
-"""Columns of a run in listings; the other two are wide and belong to a single run's page."""
+"""Columns of a run in listings; `info` is wide and belongs to a single run's page."""
 
 _SCORED, _WORST, _MISSING = "scored", "worst", "missing"
 
