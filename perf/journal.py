@@ -19,11 +19,11 @@ from pathlib import Path
 
 import msgspec
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage

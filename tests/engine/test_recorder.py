@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.message import Image, Message, Text
-from mesocosm.core.ports import Entry
 from mesocosm.engine.recorder import BLOB_BYTES, CHUNK_BYTES, CHUNK_EVENTS, Recorder
 from mesocosm.engine.redact import Redactor
 

@@ -19,11 +19,11 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mesocosm.cli.main import call
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Blob, Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mesocosm.core.entry import Blob
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.ports import Blob
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.platform import outline

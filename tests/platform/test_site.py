@@ -15,12 +15,12 @@ import msgspec
 import pytest
 
 import mesocosm
+from mesocosm.core.entry import Blob
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Blob
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.platform.site import MOST_EPISODES, write_site
 from mesocosm.platform.site_data import EVENTS, file_name

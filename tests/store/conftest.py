@@ -12,11 +12,11 @@ import msgspec
 import psycopg
 import pytest
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage

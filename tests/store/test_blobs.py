@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import Blob, Entry
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:

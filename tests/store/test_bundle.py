@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RunHeld, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import Blob, Entry
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store import SqlStore, open_store
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mesocosm.core.entry import Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
-from mesocosm.core.ports import Entry
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import EPISODE_SORTS, EpisodeFilter, SqlStore, choice, episode_lists

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from sqlalchemy import event, update
 
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, RunHeld
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import Blob, Chunk, Entry
 from mesocosm.core.run import Counts, Holder
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage

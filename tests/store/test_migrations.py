@@ -18,10 +18,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
+from mesocosm.core.entry import Blob
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import Blob
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage

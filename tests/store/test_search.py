@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.store import EventPage, SqlStore
 from mesocosm.store.schema import event_chunks
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mesocosm.core.entry import Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
-from mesocosm.core.ports import Entry
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import Histogram, RunSeries, SqlStore, series

@@ -96,7 +96,7 @@ import asyncio, resource, sys
 sys.path.insert(0, sys.argv[3])
 from conftest import Samples
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.core.ports import Chunk, Entry
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.store import open_store
 import os
 

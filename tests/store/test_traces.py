@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event, update
 
+from mesocosm.core.entry import Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, UnknownName
-from mesocosm.core.ports import Entry
 from mesocosm.store import SqlStore
 from mesocosm.store.schema import event_chunks
 

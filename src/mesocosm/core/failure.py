@@ -8,6 +8,7 @@ Exceptions::
     │   └── UnknownName         with a suggestion
     ├── InfrastructureError     store, disk or database cannot be used                       exit 4
     │   └── RunHeld             another process works on this run
+    ├── Incompatible            this machine lacks what a benchmark needs           exit 4
     ├── RunAborted              the run cannot go on: every episode would fail alike         exit 4
     └── EpisodeError            one episode failed; the run goes on
 """
@@ -56,6 +57,10 @@ class Cause(StrEnum):
     GRADER_ERROR = "grader_error"
     VALUE_MISSING = "value_missing"
     VALUE_UNUSABLE = "value_unusable"
+    UNVERIFIED = "unverified"
+    PROGRAM_FAILED = "program_failed"
+    PROGRAM_TIMEOUT = "program_timeout"
+    PROXY_FAILED = "proxy_failed"
     STORE_ERROR = "store_error"
     CANCELLED = "cancelled"
     INTERNAL = "internal_error"
@@ -98,6 +103,10 @@ RULES: dict[Cause, Rule] = {
     Cause.GRADER_ERROR: Rule(Boundary.GRADER),
     Cause.VALUE_MISSING: Rule(Boundary.GRADER),
     Cause.VALUE_UNUSABLE: Rule(Boundary.GRADER),
+    Cause.UNVERIFIED: Rule(Boundary.GRADER),
+    Cause.PROGRAM_FAILED: Rule(Boundary.SANDBOX),
+    Cause.PROGRAM_TIMEOUT: Rule(Boundary.SANDBOX),
+    Cause.PROXY_FAILED: Rule(Boundary.PROXY),
     Cause.STORE_ERROR: Rule(Boundary.STORE),
     Cause.CANCELLED: Rule(Boundary.ENGINE, owed=True),
     Cause.INTERNAL: Rule(Boundary.ENGINE),
@@ -163,6 +172,19 @@ class InfrastructureError(MesocosmError):
     """The store or the machine underneath cannot be used; what was committed before stays readable."""
 
     exit_code = 4
+
+
+class Incompatible(MesocosmError):
+    """This machine lacks what a benchmark needs: a program, a package, data, a variable.
+
+    Nothing is wrong with the command; `missing` names each thing with its remedy.
+    """
+
+    exit_code = 4
+
+    def __init__(self, subject: str, missing: Iterable[str]) -> None:
+        self.missing = tuple(missing)
+        super().__init__(f"{subject} cannot run here: {'; '.join(self.missing)}")
 
 
 class RunHeld(InfrastructureError):

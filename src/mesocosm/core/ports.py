@@ -1,4 +1,7 @@
-"""Every part that can be replaced, as a protocol. Read this file and you know the seams of the house."""
+"""Every part that can be replaced, as a protocol. Read this file and you know the seams of the house.
+
+Two neighbours belong to it: core.gateway (models for foreign programs) and core.entry (what a journal is given).
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
@@ -63,7 +67,9 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of a benchmark before anything runs.
 
     `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
-    `parallel` is how many episodes it can take at once (None: any number).
+    `parallel` is how many episodes it can take at once (None: any number). A `growing` one has found all its tasks only
+    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. `card` is what
+    its descriptor says of it: source, licence, unit, split, reference scores.
     """
 
     id: str
@@ -79,6 +85,9 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     parallel: int | None = None
     system_prompt: str = ""
     oracle: bool = False
+    growing: bool = False
+    unscored: int = 0
+    card: dict[str, Any] = {}
 
 
 class Benchmark(Protocol):
@@ -188,6 +197,10 @@ class Context(Protocol):
         """Call the model, with retries and budgets. The request's view is filled in by the engine."""
         ...
 
+    async def hand_over(self) -> Step:
+        """Let the program behind the environment play the whole episode; its model calls are recorded and limited."""
+        ...
+
     def record(self, kind: Kind, payload: Any) -> None:
         """Write an event of the agent's own."""
         ...
@@ -269,36 +282,6 @@ class Executor(Protocol):
 
 
 # What is kept
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of a trace: events `first`…`last` (inclusive) of steps `first_step`…`last_step` as raw JSON lines."""
-
-    seq: int
-    first: int
-    last: int
-    first_step: int
-    last_step: int
-    raw: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """Large content, stored once by digest."""
-
-    digest: str
-    content_type: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is written of one episode in one transaction: its row as it is now, new chunks, new blobs."""
-
-    episode: Episode
-    chunks: Sequence[Chunk] = ()
-    blobs: Sequence[Blob] = ()
 
 
 class Journal(Protocol):

@@ -29,10 +29,19 @@ class BenchmarkRef(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AgentSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A registered agent and its options; all of it is part of the identity."""
+    """A registered agent and its options; all of it is part of the identity.
+
+    `label` is the name under which the run is kept where that is not the agent's own.
+    """
 
     name: str = "loop"
     options: dict[str, Any] = {}
+    label: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name under which the run is kept."""
+        return self.label or self.name
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True):

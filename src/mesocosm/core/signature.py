@@ -1,8 +1,10 @@
 """The signature: equal exactly when two runs are the same experiment."""
 
+from typing import Any
+
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.run import RunSpec
+from mesocosm.core.run import AgentSettings, RunSpec
 
 
 def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_content: str = "") -> str:
@@ -17,7 +19,7 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_con
     covered = {
         "benchmark": benchmark_id,
         "content": benchmark_digest,
-        "agent": {"name": spec.agent.name, "options": spec.agent.options},
+        "agent": _agent(spec.agent),
         "model": spec.model.identity(model_content),
         "seeds": spec.selection.seeds,
         "count": spec.selection.count if spec.selection.seeds is None else None,
@@ -28,3 +30,9 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_con
         return digest(covered)
     except (TypeError, ValueError) as error:
         raise UsageError(f"a setting of the agent or the model cannot be used: {error}") from error
+
+
+def _agent(settings: AgentSettings) -> dict[str, Any]:
+    # Without a label as it was before there were labels: runs of then can still be resumed.
+    covered: dict[str, Any] = {"name": settings.name, "options": settings.options}
+    return {**covered, "label": settings.label} if settings.label else covered

@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
+from mesocosm.core.gateway import Forwarded, Program
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
+from mesocosm.engine.gateways import EpisodeTap, Gateways
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry
 
@@ -73,7 +75,9 @@ class EpisodeContext:
         episode: Episode,
         benchmark: Benchmark,
         caller: Caller,
+        gateways: Gateways,
         recorder: Recorder,
+        *,
         settings: ModelSettings,
         limits: Limits,
         warned: Callable[[str], None],
@@ -90,6 +94,7 @@ class EpisodeContext:
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
         self._caller = caller
+        self._gateways = gateways
         self._recorder = recorder
         self._limits = limits
         self._warned = warned
@@ -134,18 +139,29 @@ class EpisodeContext:
         self._recorder.record(Kind.ACTION, payload, number)
         with boundary(Cause.ENVIRONMENT_ERROR, f"step {number} of the environment"):
             step = await self._world.step(action)
-        with boundary(Cause.ENVIRONMENT_INVALID, f"taking in the result of step {number}"):
-            total = episode.total_reward + step.reward
-            self._record_step(step, number, role)
-        # Only now: what cannot be written must not come into the row either.
-        episode.steps, episode.total_reward, episode.terminal_info = number, total, step.info
-        self._observe(step.observation)
-        for note in step.notes:
-            self.warn(note)
-        if step.terminated or step.truncated:
-            self.end(EpisodeStatus.COMPLETED)
-        elif self._cap is not None and number >= self._cap:
-            self._end_at_cap(step)
+        self._take(step, number, role)
+        return step
+
+    async def hand_over(self) -> Step:
+        """Give the model to the program behind the environment and wait for its end, which is the episode's."""
+        if self.over:
+            raise Over
+        world = self._world
+        if not isinstance(world, Program):
+            raise EpisodeError(
+                Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no program that plays by itself; use another agent"
+            )
+        self._seconds_start()
+        gateway = self._gateways.open()
+        tap = EpisodeTap(self)
+        address = await gateway.connect(tap)
+        try:
+            with boundary(Cause.PROGRAM_FAILED, "the program"):
+                step: Step = await world.play(address, self._said)
+        finally:
+            await gateway.disconnect(address)
+        tap.settle()
+        self._take(step, self._episode.steps + 1, "")
         return step
 
     async def ask(self, request: ModelRequest) -> ModelReply:
@@ -179,6 +195,30 @@ class EpisodeContext:
             )
         return reply
 
+    @property
+    def unaffordable(self) -> str:
+        """Why no further call may be made: a budget is used up. Empty as long as one may."""
+        budget, spent = self._limits.episode_tokens, self._episode.usage.total
+        if budget is not None and spent >= budget:
+            return f"the episode used {spent} tokens; its budget is {budget} (--episode-tokens raises it)"
+        return self._caller.exhausted()
+
+    def forwarded(self, call: Forwarded) -> None:
+        """Record a call that a program made by itself, and charge what it used."""
+        step = self._episode.steps + 1
+        reply = call.reply
+        if reply is None:
+            self._recorder.messages(call.messages, step)
+            self._recorder.record(
+                Kind.ERROR, {"cause": Cause.MODEL_REJECTED, "message": call.error, "status": call.status}, step
+            )
+            return
+        self._caller.charge(reply)
+        self._episode.usage = self._episode.usage + reply.usage
+        places = self._recorder.messages(call.messages, step)
+        told = {"path": call.path, "streamed": call.streamed, "request": dict(call.request)}
+        self._record_call(None, reply, places, [], step, told)
+
     def record(self, kind: Kind, payload: Any) -> None:
         """Write an event of the agent's own."""
         self._recorder.record(kind, payload, self._episode.steps + (not self.over))
@@ -209,6 +249,25 @@ class EpisodeContext:
     async def _oracle(self) -> Any:
         with boundary(Cause.ENVIRONMENT_ERROR, "oracle of the environment"):
             return await self._world.oracle()
+
+    def _said(self, stream: str, line: str) -> None:
+        self._recorder.record(Kind.LOG, {"stream": stream, "message": line}, self._episode.steps + 1)
+
+    def _take(self, step: Step, number: int, role: str) -> None:
+        """Record what came of a step, and see whether the episode is over."""
+        episode = self._episode
+        with boundary(Cause.ENVIRONMENT_INVALID, f"taking in the result of step {number}"):
+            total = episode.total_reward + step.reward
+            self._record_step(step, number, role)
+        # Only now: what cannot be written must not come into the row either.
+        episode.steps, episode.total_reward, episode.terminal_info = number, total, step.info
+        self._observe(step.observation)
+        for note in step.notes:
+            self.warn(note)
+        if step.terminated or step.truncated:
+            self.end(EpisodeStatus.COMPLETED)
+        elif self._cap is not None and number >= self._cap:
+            self._end_at_cap(step)
 
     def _record_step(self, step: Step, number: int, role: str) -> None:
         result: dict[str, Any] = {
@@ -261,7 +320,13 @@ class EpisodeContext:
         self._recorder.record(Kind.RETRY, payload, step)
 
     def _record_call(
-        self, request: ModelRequest, reply: ModelReply, places: list[list[int]], retries: list[Any], step: int
+        self,
+        request: ModelRequest | None,
+        reply: ModelReply,
+        places: list[list[int]],
+        retries: list[Any],
+        step: int,
+        more: Mapping[str, Any] = {},
     ) -> None:
         payload: dict[str, Any] = {
             "model": reply.model,
@@ -270,6 +335,7 @@ class EpisodeContext:
             "usage": reply.usage,
             "latency_s": round(reply.latency_s, 6),
             "finish_reason": reply.finish_reason,
+            **more,
         }
         if reply.reasoning:
             payload["reasoning"] = reply.reasoning
@@ -279,7 +345,7 @@ class EpisodeContext:
             payload["cached"] = True
         if retries:
             payload["retries"] = len(retries)
-        if request.schema is not None:
+        if request is not None and request.schema is not None:
             payload["structured"] = True
         self._recorder.record(Kind.MODEL_CALL, payload, step)
 

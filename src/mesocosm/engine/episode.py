@@ -12,6 +12,7 @@ from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.run import Run
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
+from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.redact import Redactor
@@ -30,6 +31,7 @@ class Player:
         run: Run,
         parts: Parts,
         caller: Caller,
+        gateways: Gateways,
         journal: Journal,
         redactor: Redactor,
         warned: Callable[[str], None],
@@ -38,6 +40,7 @@ class Player:
         self._settings = run.spec.model
         self._parts = parts
         self._caller = caller
+        self._gateways = gateways
         self._limits = run.spec.limits
         self._journal = journal
         self._redactor = redactor
@@ -85,7 +88,15 @@ class Player:
     async def _attempt(self, task: Task, episode: Episode, recorder: Recorder) -> None:
         benchmark = self._parts.benchmark
         context = EpisodeContext(
-            task, episode, benchmark, self._caller, recorder, self._settings, self._limits, self._warned
+            task,
+            episode,
+            benchmark,
+            self._caller,
+            self._gateways,
+            recorder,
+            settings=self._settings,
+            limits=self._limits,
+            warned=self._warned,
         )
         environment: Environment | None = None
         try:

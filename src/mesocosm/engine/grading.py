@@ -71,7 +71,8 @@ async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable
             done += _save(run, store, pending, graded, done)
     _save(run, store, pending, graded, done)
     run = store.get_run(run.id)
-    run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), run.counts.planned)
+    planned = max(run.counts.planned - benchmark.info.unscored, 0)
+    run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics)
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}

@@ -10,6 +10,7 @@ from mesocosm.core.ports import Journal, Parts, Planned
 from mesocosm.core.run import Run
 from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn
+from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.redact import Redactor
@@ -50,7 +51,8 @@ class LocalExecutor:
         )
         budget = Budget(spec.limits, run.usage)
         caller = Caller(parts.model, spec.limits, parallel, budget, self._backoff)
-        player = Player(run, parts, caller, journal, self._redactor, self._warned)
+        gateways = Gateways(parts.model, spec.model)
+        player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)
 
         async def play(planned: Planned) -> None:
             await journal.room()
@@ -74,6 +76,7 @@ class LocalExecutor:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
                 await keeper
+            await gateways.close()
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
-from mesocosm.core.ports import Blob, Chunk, Entry, Journal
+from mesocosm.core.ports import Journal
 from mesocosm.core.score import Score
 from mesocosm.engine.redact import Redactor
 

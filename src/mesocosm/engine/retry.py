@@ -71,6 +71,17 @@ class Caller:
             await asyncio.sleep(retry.wait_s)
             attempt += 1
 
+    def exhausted(self) -> str:
+        """Return why no further call may be made, or an empty string."""
+        return self._budget.exhausted()
+
+    def charge(self, reply: ModelReply) -> None:
+        """Charge a call that was made elsewhere. Raises EpisodeError for one that cannot be counted, RunAborted."""
+        reply = _plausible(reply)
+        if self._tokens is not None:
+            self._tokens.owe(reply.usage.total)
+        self._budget.charge(reply.usage, reply.model)
+
     async def _once(self, request: ModelRequest) -> ModelReply:
         if self._requests is not None:
             await self._requests.take()

@@ -5,7 +5,7 @@ import logging
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 import mesocosm
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.failure import (
     EpisodeError,
     InfrastructureError,
@@ -33,7 +33,7 @@ from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.plan import owed
-from mesocosm.engine.progress import Tracker
+from mesocosm.engine.progress import Sums, Tracker
 from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Backoff
 
@@ -149,7 +149,7 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
         benchmark_digest=info.digest,
         kind=info.kind,
         model=ModelName.parse(spec.model.name).shown(),
-        agent=spec.agent.name,
+        agent=spec.agent.shown,
         spec=spec,
         name=spec.name,
         counts=Counts(planned=parts.benchmark.count(spec.selection) * spec.selection.trials),
@@ -277,7 +277,7 @@ class _Session:
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         executor = LocalExecutor(tracker, self.redactor, self._warned, self.settings.backoff)
-        earlier = asyncio.create_task(self._earlier(tracker)) if finished else None
+        earlier = asyncio.create_task(self._earlier(tracker, finished)) if finished else None
         try:
             async with self._journal(tracker) as journal:
                 self.control.executor = executor
@@ -317,10 +317,16 @@ class _Session:
         finally:
             await journal.close()
 
-    async def _earlier(self, tracker: Tracker) -> None:
+    async def _earlier(self, tracker: Tracker, finished: Collection[EpisodeKey]) -> None:
         """Bring the scores of earlier sessions into the running number without holding up the first episode."""
+
+        def sums() -> Sums:
+            # This session may have committed some by now, and counts those itself.
+            rows = self.store.score_rows(self.record.id)
+            return tracker.earlier(row for row in rows if (row.task, row.trial) in finished)
+
         with suppress(InfrastructureError):  # whoever must write finds out as well; this is only for show
-            tracker.merge(await asyncio.to_thread(lambda: tracker.earlier(self.store.score_rows(self.record.id))))
+            tracker.merge(await asyncio.to_thread(sums))
 
     def _committed(self, tracker: Tracker, episodes: Sequence[Episode]) -> None:
         tracker.add(episodes)
@@ -347,8 +353,12 @@ class _Session:
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
         record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
         record.provenance.pop("session_at", None)
+        benchmark, info = self.parts.benchmark, self.parts.benchmark.info
+        if info.growing:
+            planned = benchmark.count(record.spec.selection) * record.spec.selection.trials
+            record.counts = msgspec.structs.replace(record.counts, planned=planned)
         record.metrics = measure(
-            self.parts.benchmark.info.metrics, self.store.score_rows(record.id), record.counts.planned
+            info.metrics, self.store.score_rows(record.id), max(record.counts.planned - info.unscored, 0)
         )
         if error is not None:
             record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))

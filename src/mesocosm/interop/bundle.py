@@ -23,10 +23,10 @@ from typing import IO, Any, BinaryIO, Protocol, Self, TypeVar
 import msgspec
 
 import mesocosm
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.event import Event
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import Blob, Chunk, Entry
 from mesocosm.core.run import Run
 
 FORMAT = "mesocosm-bundle"

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task

@@ -5,7 +5,7 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from mesocosm.core.ports import Blob
+from mesocosm.core.entry import Blob
 
 TEXT = "text/plain; charset=utf-8"
 BYTES = "application/octet-stream"

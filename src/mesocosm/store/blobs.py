@@ -10,9 +10,9 @@ import zstandard
 from sqlalchemy import Connection, delete, exists, select
 from sqlalchemy.exc import IntegrityError
 
+from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.core.ports import Blob
 from mesocosm.store.database import Database
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain

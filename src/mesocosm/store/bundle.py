@@ -5,8 +5,8 @@ from itertools import islice
 
 from sqlalchemy import Connection, select, update
 
+from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import Blob, Entry
 from mesocosm.core.run import Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database

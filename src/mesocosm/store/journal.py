@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InfrastructureError, MesocosmError
-from mesocosm.core.ports import Entry
 from mesocosm.store.writer import Writer
 
 GROUP = 1_000

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Connection, select
 
+from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import InfrastructureError, UnknownName
-from mesocosm.core.ports import Chunk
 from mesocosm.store.line import Wanted
 from mesocosm.store.schema import episodes, event_chunks
 from mesocosm.store.traces import Traces

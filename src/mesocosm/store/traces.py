@@ -8,9 +8,9 @@ import msgspec
 import zstandard
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event
 from mesocosm.core.failure import InfrastructureError, UnknownName
-from mesocosm.core.ports import Chunk
 from mesocosm.store.part import Part
 from mesocosm.store.schema import episodes, event_chunks
 

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
+from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, RunHeld
-from mesocosm.core.ports import Chunk, Entry
 from mesocosm.core.run import Holder
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.database import Database

@@ -151,6 +151,10 @@ class MemoryContext:
             raise said
         return ModelReply(said) if isinstance(said, str) else said
 
+    async def hand_over(self) -> Step:
+        """Raise: there is no program here."""
+        raise NotImplementedError("this context has no program that plays by itself")
+
     def record(self, kind: Kind, payload: Any) -> None:
         """Keep an event."""
         self.events.append(Noted(self.steps + (not self.over), kind, payload))

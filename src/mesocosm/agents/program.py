@@ -1,0 +1,29 @@
+"""The agent of foreign programs: it gives them the model and stays out of the way."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Context
+
+ITEM = "item"
+"""In the metadata of a task: it is an item that a program has dealt with before, and only needs to be taken in."""
+
+
+class ProgramAgent:
+    """Lets the program behind the environment play. Implements core.ports.Agent."""
+
+    async def play(self, context: Context) -> None:
+        """Hand the episode over; an item is taken in as the program left it."""
+        observation = await context.reset()
+        if context.task.metadata.get(ITEM):
+            await context.step(observation.data)
+        else:
+            await context.hand_over()
+
+
+def open_program(options: Mapping[str, Any]) -> ProgramAgent:
+    """Return the agent. Raises UsageError for options, of which it has none."""
+    if options:
+        raise UsageError(f"the agent 'program' has no options, but got {', '.join(options)}")
+    return ProgramAgent()

@@ -1,0 +1,110 @@
+"""Which benchmarks there are: built in, installed by other packages, and in folders that somebody names.
+
+Another package offers benchmarks by an entry point of the group `mesocosm.benchmark_dirs` that loads to a folder (or
+to a module, whose folder is taken); each folder inside with a `benchmark.toml` is one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
+from mesocosm.core.failure import MesocosmError, UnknownName
+from mesocosm.core.registry import fold, suggestion
+
+BUILTIN = Path(__file__).with_name("builtin")
+GROUP = "mesocosm.benchmark_dirs"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A benchmark and the folder that describes it; `origin` is `built-in`, a distribution, or the folder named."""
+
+    descriptor: Descriptor
+    folder: Path
+    origin: str
+
+    @property
+    def directory(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """A folder that should hold a benchmark and does not: without a descriptor, or with an unusable one."""
+
+    folder: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All benchmarks, by id, and what is wrong with the folders that are none."""
+
+    benchmarks: tuple[Known, ...]
+    uncovered: tuple[Uncovered, ...]
+
+    @property
+    def descriptors(self) -> list[Descriptor]:
+        """The descriptors of all of them."""
+        return [known.descriptor for known in self.benchmarks]
+
+    def find(self, name: str) -> Known:
+        """Return a benchmark by id or alias; case, hyphen and underscore are equal. Raises UnknownName."""
+        for known in self.benchmarks:
+            if fold(name) in map(fold, known.descriptor.names):
+                return known
+        names = [known.descriptor.id for known in self.benchmarks]
+        raise UnknownName(
+            f"no benchmark is called {name!r}{suggestion(name, names)}; `mesocosm bench list-benchmarks` lists them"
+        )
+
+
+def read_catalogue(folders: Sequence[Path] = ()) -> Catalogue:
+    """Return what is built in, installed and in `folders`. A later benchmark never takes the name of an earlier one.
+
+    Raises UnknownName for a folder that does not exist.
+    """
+    found: dict[str, Known] = {}
+    uncovered: list[Uncovered] = []
+    for folder, origin in _places(folders):
+        try:
+            descriptor = read_descriptor(folder)
+        except MesocosmError as error:
+            uncovered.append(Uncovered(folder, str(error)))
+            continue
+        taken = next((found[fold(name)] for name in descriptor.names if fold(name) in found), None)
+        if taken is not None:
+            reason = f"its name {descriptor.id!r} is that of a benchmark in {taken.folder}"
+            uncovered.append(Uncovered(folder, reason))
+            continue
+        known = Known(descriptor, folder, origin)
+        found |= {fold(name): known for name in descriptor.names}
+    distinct = dict.fromkeys(found.values())
+    return Catalogue(tuple(sorted(distinct, key=lambda known: known.descriptor.id)), tuple(uncovered))
+
+
+def _places(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield folders that should hold a benchmark each, with their origin."""
+    yield from ((folder, "built-in") for folder in _inside(BUILTIN))
+    for point in entry_points(group=GROUP):
+        origin = point.dist.name if point.dist else "unknown"
+        yield from ((folder, origin) for folder in _inside(_folder(point.load())))
+    for place in folders:
+        root = place.expanduser().resolve()
+        if not root.is_dir():
+            raise UnknownName(f"there is no folder {place}; --benchmarks-dir names one that holds benchmarks")
+        inside = [root] if (root / FILE).is_file() else _inside(root)
+        yield from ((folder, str(place)) for folder in inside)
+
+
+def _folder(loaded: Any) -> Path:
+    return Path(loaded.__file__).parent if hasattr(loaded, "__file__") else Path(loaded)
+
+
+def _inside(root: Path) -> list[Path]:
+    hidden = ("_", ".")
+    return sorted(folder for folder in root.iterdir() if folder.is_dir() and not folder.name.startswith(hidden))

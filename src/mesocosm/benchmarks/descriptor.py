@@ -1,0 +1,204 @@
+"""What `benchmark.toml` says of a benchmark: identity, origin, score, needs, knobs, reference scores."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.registry import fold
+
+FILE = "benchmark.toml"
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ScoreField(_Part):
+    """The number that ranks: its metric, unit (`ratio`, `percent`, `usd`, …), bounds, direction.
+
+    With a `threshold` the metric is the share of episodes above it.
+    """
+
+    field: Text = "score"
+    unit: Text = "ratio"
+    low: float | None = 0.0
+    high: float | None = 1.0
+    higher_is_better: bool = True
+    threshold: float | None = None
+
+
+class FurtherMetric(_Part):
+    """One more number beside the score; `score` names the value of an episode that it aggregates, default its name."""
+
+    name: Text
+    score: str = ""
+    aggregation: Literal["mean", "median", "max", "min", "sum", "pass_rate"] = "mean"
+    threshold: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    higher_is_better: bool | None = None
+
+
+class Requirement(_Part):
+    """Something that must be on this machine.
+
+    `program` is found on PATH, `package` can be imported, `variable` is set and not empty, `file` exists (relative to
+    the descriptor), `docker` is an engine that answers, `kvm` is hardware virtualisation. `why` is said when it lacks.
+    """
+
+    kind: Literal["program", "package", "variable", "file", "docker", "kvm"]
+    name: str = ""
+    why: str = ""
+
+
+class Knob(_Part):
+    """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
+    is asked or how it is graded: then it is part of the benchmark's identity.
+    """
+
+    type: Literal["integer", "number", "boolean", "text", "list", "object", "path"]
+    help: Text
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    aliases: tuple[Id, ...] = ()
+    content: bool = True
+
+
+class Reference(_Part):
+    """A score that somebody published. It is compared with only where unit and split are the same."""
+
+    label: Text
+    value: float
+    unit: Text = "ratio"
+    split: Text
+    source: Text
+    published: date | None = None
+
+
+class ItemPart(_Part):
+    """JSON paths inside a record of an item; an empty one is not there."""
+
+    id: str = "id"
+    score: str = "score"
+    input: str = "input"
+    output: str = "output"
+    error: str = "error"
+    cluster: str = "cluster"
+
+
+class CommandPart(_Part):
+    """How a foreign program is run; see mesocosm.benchmarks.command.
+
+    `argv` words may hold placeholders `{python}`, `{provider}`, `{model}`, `{temperature}`, `{max_tokens}`, `{seed}`,
+    `{output}`, `{folder}` and `{<knob>}`; a list inside it is left out as a whole when one of its knobs is not set.
+    `environment` sets variables (placeholders too), `pass_environment` names ours that the program may see. `result`
+    are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
+    is a JSONL file with one record for each item, `item` says where in it things stand.
+    """
+
+    argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)
+    cwd: str = "."
+    environment: dict[str, str] = {}
+    pass_environment: tuple[str, ...] = ()
+    result: tuple[str, ...] = ("result.json",)
+    score: str = "score"
+    metrics: dict[str, str] = {}
+    items: str = ""
+    item: ItemPart = ItemPart()
+    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    silence_s: Annotated[float, Field(gt=0)] | None = None
+    slots: Annotated[int, Field(ge=1)] = 1
+    exclusive: tuple[str, ...] = ()
+    sandbox: Literal["plain", "bubblewrap"] = "plain"
+
+
+class ModelPart(_Part):
+    """Settings of the model that the benchmark wants where nobody says otherwise."""
+
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    max_tokens: Annotated[int, Field(ge=1)] = 1024
+
+
+class Descriptor(_Part):
+    """One benchmark as its folder describes it.
+
+    `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
+    is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` is the knob
+    that bounds the number of tasks.
+    """
+
+    id: Id
+    aliases: tuple[Id, ...] = ()
+    title: Text
+    description: Text
+    kind: Literal["environment", "rollout", "command"] = "environment"
+    source: Text
+    licence: Text
+    version: Text
+    split: Text = "test"
+    agent: Text = "chat"
+    agent_options: dict[str, Any] = {}
+    module: str = ""
+    manifest: str = ""
+    sampling: str = ""
+    offline: bool = False
+    score: ScoreField = ScoreField()
+    metric: tuple[FurtherMetric, ...] = ()
+    requirement: tuple[Requirement, ...] = ()
+    model: ModelPart = ModelPart()
+    knobs: dict[Id, Knob] = {}
+    reference: tuple[Reference, ...] = ()
+    command: CommandPart | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Descriptor":
+        if (self.kind == "command") != (self.command is not None):
+            raise ValueError("kind 'command' and the table [command] belong together")
+        if self.sampling and self.sampling not in self.knobs:
+            raise ValueError(f"sampling names {self.sampling!r}, which is none of the knobs")
+        names = [fold(name) for knob, more in self.knobs.items() for name in (knob, *more.aliases)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"two knobs are called {twice!r}")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The id and everything else that it is called."""
+        return (self.id, *self.aliases)
+
+    def card(self) -> dict[str, Any]:
+        """Return what viewers show of it beside its runs."""
+        shown = {"source", "licence", "split", "requirement", "reference", "sampling", "kind", "aliases"}
+        return {**self.model_dump(mode="json", include=shown), "unit": self.score.unit}
+
+
+def read_descriptor(folder: Path) -> Descriptor:
+    """Return the descriptor of a folder. Raises UsageError for a missing file, InvalidInput naming every problem."""
+    path = folder / FILE
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(str(path), [Problem("", f"is no TOML: {error}")]) from error
+    try:
+        return Descriptor.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidInput(str(path), _problems(error)) from error
+
+
+def _problems(error: ValidationError) -> Iterator[Problem]:
+    for found in error.errors(include_url=False, include_context=False):
+        place: Mapping[str, Any] = found
+        yield Problem(".".join(str(part) for part in place["loc"]), str(place["msg"]))

@@ -1,0 +1,177 @@
+"""Settings of benchmarks: defaults, then what holds for all, then what is meant for one, each checked.
+
+The specific goes over the general. A name that nobody knows and a value of the wrong type are errors: a knob that is
+silently ignored makes a run that is not the one asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.benchmarks.descriptor import Descriptor, Knob
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.registry import fold, suggestion
+
+PER_BENCHMARK = "per_benchmark"
+GENERAL = {
+    "temperature": Knob(type="number", help="sampling temperature of the model", minimum=0),
+    "max_tokens": Knob(type="integer", help="tokens per reply", minimum=1),
+    "top_p": Knob(type="number", help="nucleus sampling of the model", minimum=0, maximum=1),
+    "trials": Knob(type="integer", help="repetitions of every task", minimum=1),
+    "base_url": Knob(type="text", help="base URL of an OpenAI-compatible server"),
+    "reasoning_effort": Knob(type="text", help="effort of reasoning models", choices=("none", "low", "medium", "high")),
+}
+"""Knobs of the model and the run that every benchmark takes. `<provider>_base_url` is one too."""
+SAMPLE_NAMES = (
+    "max_examples",
+    "max_tasks",
+    "max_questions",
+    "max_instances",
+    "max_scenarios",
+    "sample",
+    "samples",
+    "limit",
+)
+"""Names under which every benchmark with a sampling knob takes it, unless it has a knob of that name itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one benchmark runs with: `knobs` are its own, complete with defaults; `general` those of model and run."""
+
+    knobs: Mapping[str, Any]
+    general: Mapping[str, Any]
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """All of it that is set, as it is stored with a run."""
+        return {name: value for name, value in {**self.knobs, **self.general}.items() if value is not None}
+
+
+def settle(chosen: Sequence[Descriptor], extra: Mapping[str, Any], known: Sequence[Descriptor]) -> list[Settings]:
+    """Return the settings of each chosen benchmark: its defaults, the top level of `extra`, then its own part there.
+
+    `known` are all benchmarks: a part for one of these that is not chosen is passed over. Raises InvalidInput that
+    lists every unknown benchmark, unknown knob and wrong value.
+    """
+    problems: list[Problem] = []
+    own = _per_benchmark(extra, known, problems)
+    shared = {name: value for name, value in extra.items() if name != PER_BENCHMARK}
+    readers = [_Reader(descriptor) for descriptor in chosen]
+    problems += [_unknown(name, readers) for name in shared if not any(reader.knows(name) for reader in readers)]
+    settled: list[Settings] = []
+    for reader in readers:
+        for name, value in shared.items():
+            if reader.knows(name):
+                reader.take(name, value, name, problems)
+        for name, value in own.get(reader.descriptor.id, {}).items():
+            place = f"{PER_BENCHMARK}.{reader.descriptor.id}.{name}"
+            if reader.knows(name):
+                reader.take(name, value, place, problems)
+            else:
+                problems.append(Problem(place, _no_knob(name, [reader])))
+        settled.append(reader.settings())
+    if problems:
+        raise InvalidInput("the extra settings (--extra)", dict.fromkeys(problems))
+    return settled
+
+
+def _per_benchmark(
+    extra: Mapping[str, Any], known: Sequence[Descriptor], problems: list[Problem]
+) -> dict[str, Mapping[str, Any]]:
+    given = extra.get(PER_BENCHMARK, {})
+    if not isinstance(given, Mapping):
+        problems.append(Problem(PER_BENCHMARK, "must be an object of benchmark ids, each with its knobs"))
+        return {}
+    by_name = {fold(name): descriptor for descriptor in known for name in descriptor.names}
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, knobs in given.items():
+        place = f"{PER_BENCHMARK}.{name}"
+        descriptor = by_name.get(fold(str(name)))
+        if descriptor is None:
+            problems.append(Problem(place, f"is no benchmark{suggestion(str(name), [one.id for one in known])}"))
+        elif not isinstance(knobs, Mapping):
+            problems.append(Problem(place, "must be an object of knobs"))
+        else:
+            found[descriptor.id] = {**found.get(descriptor.id, {}), **knobs}
+    return found
+
+
+def _unknown(name: str, readers: Sequence["_Reader"]) -> Problem:
+    return Problem(name, _no_knob(name, readers))
+
+
+def _no_knob(name: str, readers: Sequence["_Reader"]) -> str:
+    names = sorted({knob for reader in readers for knob in (*reader.descriptor.knobs, *GENERAL)})
+    whose = readers[0].descriptor.id if len(readers) == 1 else "the chosen benchmarks"
+    hint = suggestion(name, names)
+    known = "" if hint.startswith("; known") else f" (known: {', '.join(names)})"
+    return f"is no knob of {whose}{hint}{known}"
+
+
+class _Reader:
+    """Reads the knobs of one benchmark."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        self.descriptor = descriptor
+        self._names = {fold(name): name for name in GENERAL}
+        if descriptor.sampling:
+            self._names |= {fold(name): descriptor.sampling for name in SAMPLE_NAMES}
+        for name, knob in descriptor.knobs.items():
+            self._names |= {fold(alias): name for alias in (*knob.aliases, name)}
+        self._given: dict[str, Any] = {}
+
+    def knows(self, name: str) -> bool:
+        return fold(name) in self._names or fold(name).endswith("-base-url")
+
+    def take(self, name: str, value: Any, place: str, problems: list[Problem]) -> None:
+        known = self._names.get(fold(name), fold(name).replace("-", "_"))
+        knob = self.descriptor.knobs.get(known) or GENERAL.get(known) or GENERAL["base_url"]
+        if value is None:
+            self._given.pop(known, None)
+            return
+        try:
+            self._given[known] = check_knob(knob, value)
+        except UsageError as error:
+            problems.append(Problem(place, str(error)))
+
+    def settings(self) -> Settings:
+        own = {name: self._given.get(name, knob.default) for name, knob in self.descriptor.knobs.items()}
+        return Settings(own, {name: value for name, value in self._given.items() if name not in own})
+
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "true or false"),
+    "text": ((str,), "a text"),
+    "path": ((str,), "a path"),
+    "list": ((list, tuple), "a list"),
+    "object": ((dict,), "an object"),
+}
+
+
+def check_knob(knob: Knob, value: Any) -> Any:
+    """Return the value of a knob. Raises UsageError that says what it must be."""
+    types, what = _TYPES[knob.type]
+    if not isinstance(value, types) or (isinstance(value, bool) and knob.type != "boolean"):
+        raise UsageError(f"must be {what}, not {value!r:.80}")
+    if isinstance(value, list | tuple):
+        return [_chosen(knob, item) for item in value]
+    if isinstance(value, int | float):
+        _bounded(knob, value)
+    return _chosen(knob, value)
+
+
+def _bounded(knob: Knob, value: float) -> None:
+    if knob.minimum is not None and not value >= knob.minimum:
+        raise UsageError(f"must be at least {knob.minimum:g}, not {value!r}")
+    if knob.maximum is not None and not value <= knob.maximum:
+        raise UsageError(f"must be at most {knob.maximum:g}, not {value!r}")
+
+
+def _chosen(knob: Knob, value: Any) -> Any:
+    if knob.choices and value not in knob.choices:
+        shown = ", ".join(str(choice) for choice in knob.choices)
+        raise UsageError(f"must be one of {shown}, not {value!r:.80}")
+    return value

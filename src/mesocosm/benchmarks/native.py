@@ -1,0 +1,165 @@
+"""The base of built-in benchmarks: tasks that are loaded once, drawn by seed, asked and graded in this process."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mesocosm.benchmarks.descriptor import Descriptor
+from mesocosm.benchmarks.drawing import draw
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.question import Question
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.run import Selection
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+
+SEED = "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """All tasks, and the digest of the data that they were made from."""
+
+    tasks: Sequence[Task]
+    content: str
+
+
+class Native:
+    """Implements core.ports.Benchmark over `load` and `grade`; both are for subclasses to define.
+
+    A task's `input` is what the agent may see, its `target` the gold. By default an episode is one question: `shown` is
+    what the agent sees of a task, and its answer is graded from `episode.terminal_info["answer"]`. The metric and the
+    score are called as the descriptor's `score.field`. A knob `seed`, where there is one, also decides which tasks are
+    drawn when fewer are wanted than there are; they are spread evenly over `stratum`.
+    """
+
+    max_steps: int | None = None
+    action_space: Any = None
+    observation_space: Any = None
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.knobs = setup.knobs
+        self.descriptor: Descriptor = setup.descriptor
+
+    # To be defined
+
+    def load(self) -> Loaded:
+        """Return all tasks, as the knobs want them but for their number. Raises UsageError, Incompatible."""
+        raise NotImplementedError
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the scores of an episode that ended in the ordinary way."""
+        raise NotImplementedError
+
+    # To be changed where needed
+
+    def shown(self, task: Task) -> Any:
+        """Return what the agent sees of a task: a text, or the data of a core.turn.Turn."""
+        return task.input
+
+    def best(self, task: Task) -> Any:
+        """Return the action that earns the full score, for builtin/oracle."""
+        return task.target
+
+    def stratum(self, task: Task) -> str:
+        """Return the group of a task; a draw takes evenly from all groups."""
+        return str(task.metadata.get("category", ""))
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of one episode: by default one question."""
+        del episode_id
+        return Question(self.shown(task), lambda: self.best(task))
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Load the tasks; nothing else is shared."""
+        del notice
+        _ = self.loaded
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    # What follows from it
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The tasks, loaded once."""
+        return self.load()
+
+    @cached_property
+    def info(self) -> BenchmarkInfo:
+        """Facts of the descriptor; the digest covers version, data, and knobs that change what is asked."""
+        descriptor = self.descriptor
+        return BenchmarkInfo(
+            id=descriptor.id,
+            title=descriptor.title,
+            version=descriptor.version,
+            digest=digest([descriptor.id, descriptor.version, self.loaded.content, content_knobs(self.setup)]),
+            kind=descriptor.kind,
+            metrics=metrics(descriptor),
+            description=descriptor.description,
+            max_steps=self.max_steps,
+            oracle=True,
+            card=descriptor.card(),
+        )
+
+    def count(self, selection: Selection) -> int:
+        """Return how many tasks `selection` picks."""
+        if selection.seeds is not None:
+            return len(selection.seeds)
+        known = len(self.loaded.tasks)
+        return known if selection.count is None else min(max(selection.count, 0), known)
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield all tasks in their order, a draw of them, or those at the places that `seeds` name."""
+        tasks = self.loaded.tasks
+        if selection.seeds is not None:
+            unknown = next((place for place in selection.seeds if not 0 <= place < len(tasks)), None)
+            if unknown is not None:
+                raise UsageError(f"{self.descriptor.id} has tasks 0 to {len(tasks) - 1}, no {unknown}")
+            yield from (tasks[place] for place in selection.seeds)
+            return
+        yield from draw(tasks, selection.count, int(self.knobs.get(SEED) or 0), self.stratum)
+
+
+def content_knobs(setup: Setup) -> dict[str, Any]:
+    """Return the knobs that are part of a benchmark's identity: all but its size, paths, and those declared so."""
+    knobs = setup.descriptor.knobs
+    return {
+        name: value
+        for name, value in setup.knobs.items()
+        if name in knobs and knobs[name].content and knobs[name].type != "path" and name != setup.descriptor.sampling
+    }
+
+
+def metrics(descriptor: Descriptor) -> tuple[Metric, ...]:
+    """Return the metrics of a descriptor, the primary one first."""
+    score = descriptor.score
+    primary = Metric(
+        name=score.field,
+        score=score.field,
+        aggregation="mean" if score.threshold is None else "pass_rate",
+        threshold=score.threshold or 0.0,
+        higher_is_better=score.higher_is_better,
+        low=score.low,
+        high=score.high,
+        primary=True,
+    )
+    further = (
+        Metric(
+            name=metric.name,
+            score=metric.score or metric.name,
+            aggregation=metric.aggregation,
+            threshold=metric.threshold,
+            higher_is_better=metric.higher_is_better is not False,
+            directed=metric.higher_is_better is not None,
+            low=metric.low,
+            high=metric.high,
+        )
+        for metric in descriptor.metric
+    )
+    return (primary, *further)

@@ -1,0 +1,88 @@
+"""From a descriptor to a benchmark that the engine can run: kind `benchmark` of the registry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.catalogue import BUILTIN, Known
+from mesocosm.benchmarks.descriptor import Descriptor, read_descriptor
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Benchmark
+from mesocosm.core.registry import import_reference
+from mesocosm.core.run import BenchmarkRef
+
+KIND = "benchmark"
+ENTRY = "open_benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes."""
+
+    descriptor: Descriptor
+    folder: Path
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    output: Path | None = None
+
+    def path(self, knob: str) -> Path | None:
+        """Return the path that a knob names: as it stands from here, else inside the benchmark's own folder.
+
+        None where the knob is not set. Raises UsageError when there is nothing at either place.
+        """
+        text = self.knobs.get(knob)
+        if not text:
+            return None
+        given = Path(str(text)).expanduser()
+        for place in (given, self.folder / given):
+            if place.exists():
+                return place.resolve()
+        raise UsageError(f"{self.descriptor.id}: {knob} names {given}, and there is nothing; check the path")
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the kind `benchmark`; none is part of a run's identity, which the benchmark's digest covers.
+
+    `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
+    """
+
+    knobs: dict[str, Any] = {}
+    folder: str = ""
+    output: str = ""
+
+
+def reference(known: Known, knobs: Mapping[str, Any], output: Path | None = None) -> BenchmarkRef:
+    """Return the reference by which the engine opens a benchmark with these knobs."""
+    descriptor = known.descriptor
+    if descriptor.manifest:
+        return BenchmarkRef("environment", str((known.folder / descriptor.manifest).resolve()), {})
+    options: dict[str, Any] = {"knobs": dict(knobs)}
+    if known.folder.parent != BUILTIN:
+        options["folder"] = str(known.folder)
+    if output is not None:
+        options["output"] = str(output)
+    return BenchmarkRef(KIND, known.folder.name if known.folder.parent == BUILTIN else descriptor.id, options)
+
+
+def open_benchmark(ref: BenchmarkRef) -> Benchmark:
+    """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible."""
+    try:
+        options = msgspec.convert(ref.options, Options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
+    folder = Path(options.folder) if options.folder else BUILTIN / ref.source
+    descriptor = read_descriptor(folder)
+    setup = Setup(descriptor, folder, options.knobs, Path(options.output) if options.output else None)
+    opened: Benchmark = import_reference(_entry(descriptor, folder))(setup)
+    return opened
+
+
+def _entry(descriptor: Descriptor, folder: Path) -> str:
+    if not descriptor.module:
+        if folder.parent == BUILTIN:
+            return f"mesocosm.benchmarks.builtin.{folder.name}.benchmark:{ENTRY}"
+        return f"{folder / 'benchmark.py'}:{ENTRY}"
+    file, colon, attribute = descriptor.module.rpartition(":")
+    return f"{folder / file}:{attribute}" if colon and file.endswith(".py") else descriptor.module

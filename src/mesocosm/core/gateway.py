@@ -1,0 +1,119 @@
+"""The gateway: where a foreign program finds the model of its episode, so that every call of it is seen.
+
+A program gets an address of its own with a private token. What it sends there is passed on to the run's model as it is
+where both speak one protocol, else asked through the engine; both ways it is recorded in the episode and counts against
+its budgets.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from mesocosm.core.message import Message
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.usage import Usage
+
+Protocols = Literal["openai", "anthropic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Where calls for a model go: the protocol spoken there, base URL, key (may be empty), the model's name there."""
+
+    protocol: Protocols
+    base_url: str
+    key: str = field(repr=False)
+    model: str = ""
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """A model that lies behind an HTTP address, so that calls can be passed on to it unchanged."""
+
+    @property
+    def upstream(self) -> Upstream:
+        """Where it lies."""
+        ...
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost; None there when no price is known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """One call of a program that was passed on as it was, or that could not be.
+
+    `path` is that of the API (`/chat/completions`), `model` the name that the program asked for, `request` the rest of
+    what it sent (temperature, tools, …). Without a `reply` the call failed: `status` and `error` say how.
+    """
+
+    path: str
+    model: str
+    messages: Sequence[Message]
+    reply: ModelReply | None
+    status: int
+    error: str = ""
+    streamed: bool = False
+    latency_s: float = 0.0
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Tap(Protocol):
+    """The episode behind an address."""
+
+    def refusal(self) -> str:
+        """Return why no further call may be made (a budget is used up, the episode is over), else nothing."""
+        ...
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Answer a call through the engine: retried, limited, recorded. Raises EpisodeError."""
+        ...
+
+    def forwarded(self, call: Forwarded) -> None:
+        """Record a call that the gateway passed on, and charge what it used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An open address of one episode: its root URL (`http://127.0.0.1:PORT`), private token, and the variables that
+    lead the usual clients there (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `<PROVIDER>_BASE_URL` and their keys).
+
+    `settings` are those of the run's model; `provider` and `model` are its name taken apart.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    variables: Mapping[str, str] = field(repr=False)
+    provider: str
+    model: str
+    settings: ModelSettings
+
+
+class Gateway(Protocol):
+    """Opens addresses for the episodes of one run. Registered; the factory gets the model and its settings."""
+
+    async def connect(self, tap: Tap) -> Address:
+        """Open an address for an episode; the first one starts the server. Raises EpisodeError (proxy_failed)."""
+        ...
+
+    async def disconnect(self, address: Address) -> None:
+        """Close an address: calls that still run are ended, and its token is worth nothing any more."""
+        ...
+
+    async def close(self) -> None:
+        """Stop the server."""
+        ...
+
+
+@runtime_checkable
+class Program(Protocol):
+    """An environment whose own program plays the whole episode."""
+
+    async def play(self, address: Address, log: Callable[[str, str], None]) -> Any:
+        """Run the program to its end and return a core.ports.Step that ends the episode.
+
+        `log` takes lines of output (`stdout` or `stderr`, the line). Raises EpisodeError.
+        """
+        ...

@@ -1,0 +1,73 @@
+"""Turns of a conversation: what a benchmark says to a chat agent, and what the agent answers.
+
+The data of an observation for the agent `chat` is a text (one user message) or a `Turn` as JSON; its action is a text
+where no tools are offered, and an `Answer` as JSON where they are.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.message import Message
+from mesocosm.core.model import Tool
+
+
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """New messages of a conversation, and the tools that may be called from now on (None: as before).
+
+    `thread` names the conversation: a benchmark may hold several at once, each with its own memory. `system` takes the
+    place of the thread's system message. `schema` is the JSON Schema that the whole answer must follow.
+    """
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    thread: str = ""
+    system: str | None = None
+    schema: dict[str, Any] | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return the turn as the data of an observation."""
+        return {"messages": [], **msgspec.to_builtins(self)}
+
+
+class Called(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call of an answer; `arguments` are an object, or the text that was no JSON object."""
+
+    name: str
+    arguments: Any = msgspec.field(default_factory=dict)
+    id: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the agent said and which tools it wants called, in this order."""
+
+    text: str = ""
+    tool_calls: tuple[Called, ...] = ()
+
+    def data(self) -> dict[str, Any]:
+        """Return the answer as an action."""
+        return {"text": "", "tool_calls": [], **msgspec.to_builtins(self)}
+
+
+def read_turn(data: Any) -> Turn:
+    """Return the turn that an observation holds; whatever is no turn is shown as one user message."""
+    if isinstance(data, Mapping) and "messages" in data:
+        try:
+            return msgspec.convert(data, Turn)
+        except msgspec.ValidationError:
+            pass
+    text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
+    return Turn((Message("user", text),))
+
+
+def read_answer(action: Any) -> Answer:
+    """Return the answer that an action holds; whatever is none counts as its text. Never raises."""
+    if isinstance(action, Mapping):
+        try:
+            return msgspec.convert(action, Answer)
+        except msgspec.ValidationError:
+            pass
+    if isinstance(action, str):
+        return Answer(action)
+    return Answer("" if action is None else msgspec.json.encode(action).decode())
