@@ -1,0 +1,65 @@
+"""Run groups: what one command made of each benchmark that it was asked for."""
+
+import secrets
+import time
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class OutcomeStatus(StrEnum):
+    """What came of a benchmark in a group.
+
+    `skipped`: the same experiment had succeeded before. `incompatible`: this machine lacks something. `stopped`: it was
+    interrupted and owes episodes.
+    """
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    SKIPPED = "skipped"
+    INCOMPATIBLE = "incompatible"
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One benchmark in one group.
+
+    `run_id` is the run that was made, continued or found; empty where none could be made, and then `reason` says why.
+    `extra` is the effective configuration. `at` is UNIX seconds.
+    """
+
+    group_id: str
+    position: int
+    benchmark: str
+    directory: str
+    status: OutcomeStatus
+    provider: str = ""
+    model: str = ""
+    agent: str = ""
+    extra: dict[str, Any] = {}
+    signature: str = ""
+    run_id: str = ""
+    reason: str = ""
+    comparison_id: str = ""
+    at: float = 0.0
+
+
+class RunGroup(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One command that ran benchmarks: what was asked (without secrets), with which code, when. UNIX seconds."""
+
+    id: str
+    created_at: float
+    finished_at: float | None = None
+    created_by: str = "mesocosm bench"
+    request: dict[str, Any] = {}
+    benchmarks: tuple[str, ...] = ()
+    repository: dict[str, Any] = {}
+    comparison_id: str = ""
+
+
+def stamped_id(prefix: str, now: float | None = None) -> str:
+    """Return an id that people can read: `rg_20260504T120000Z_a1b2c3d4`."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    return f"{prefix}_{stamp}_{secrets.token_hex(4)}"
