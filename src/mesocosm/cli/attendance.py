@@ -8,6 +8,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar, cast
 
 import click
 
@@ -20,33 +21,34 @@ GRACE_S = 5.0
 HURRY_S = 0.3
 """Seconds that cancelled ones have after the second to say goodbye to their environment."""
 
+T = TypeVar("T")
 Start = Callable[[Control, Observer], Awaitable[Run]]
 
 
-def attend(start: Start) -> tuple[Run, bool]:
-    """Play the run that `start` starts; return it, and whether it was interrupted.
+def attend(start: Callable[[Control, Observer], Awaitable[T]]) -> tuple[T, bool]:
+    """Do the work that `start` starts (play a run); return what it gives, and whether it was interrupted.
 
-    Raises KeyboardInterrupt when it was interrupted before there was a run.
+    Raises KeyboardInterrupt when it was interrupted before there was anything.
     """
-    attendance = _Attendance()
-    run = asyncio.run(attendance.play(start))
-    if run is None:
+    attendance = _Attendance[T]()
+    found = asyncio.run(attendance.play(start))
+    if found is None:
         raise KeyboardInterrupt
-    return run, attendance.interrupts > 0
+    return found, attendance.interrupts > 0
 
 
-class _Attendance(Observer):
+class _Attendance(Observer, Generic[T]):
     def __init__(self) -> None:
         self.interrupts = 0
         self._control = Control()
-        self._task: asyncio.Task[Run] | None = None
+        self._task: asyncio.Task[T] | None = None
         self._started = False
         self._ended: Run | None = None
 
-    async def play(self, start: Start) -> Run | None:
-        """Return the run as it ended; None when it never began."""
+    async def play(self, start: Callable[[Control, Observer], Awaitable[T]]) -> T | None:
+        """Return what the work gave (a run as it ended); None when it never began."""
 
-        async def work() -> Run:
+        async def work() -> T:
             return await start(self._control, self)
 
         numbers = self._listen()
@@ -56,7 +58,8 @@ class _Attendance(Observer):
         except asyncio.CancelledError:
             if not self.interrupts:
                 raise
-            return self._ended
+            # Only who plays a single run hands its end to this observer.
+            return cast("T | None", self._ended)
         finally:
             if sys.platform != "win32":
                 for number in numbers:

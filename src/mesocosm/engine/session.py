@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -25,7 +25,7 @@ from mesocosm.core.failure import (
 )
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import Executor, Journal, Observer, Parts, Store
+from mesocosm.core.ports import Journal, Observer, Parts, Store
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
@@ -45,12 +45,20 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class Stoppable(Protocol):
+    """What works and can be told to stop."""
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Begin nothing new; cancel what runs after `grace` seconds."""
+        ...
+
+
 @dataclass(slots=True)
 class Control:
-    """The handle by which a surface stops a run that it started. Use it on the event loop of the run."""
+    """The handle by which a surface stops what it started. Use it on the event loop of the work."""
 
     reason: str = ""
-    executor: Executor | None = None
+    executor: Stoppable | None = None
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
         """Take no new episodes, cancel the running ones after `grace` seconds, and keep what is finished."""
@@ -67,6 +75,7 @@ class Settings:
     """How this session works, none of it part of the experiment.
 
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
+    `checked` says that the model was asked already whether it can answer.
     """
 
     retry_failed: bool = False
@@ -74,6 +83,7 @@ class Settings:
     limits: Limits | None = None
     backoff: Backoff = field(default_factory=Backoff)
     secrets: Sequence[str] | None = None
+    checked: bool = False
 
 
 async def run(
@@ -91,9 +101,9 @@ async def run(
     off with `failed` and the reason; both can be given to `resume`. When the task is cancelled, what is finished is
     kept and the run is left `stopped`.
     """
-    async with _opened(spec) as parts:
+    async with opened(spec) as parts:
         record = new_run(spec, parts, Redactor((settings or Settings()).secrets))
-        return await _Session(record, parts, store, observers, control, settings).work(new=True)
+        return await play(record, parts, store, observers, control=control, settings=settings)
 
 
 async def resume(
@@ -110,9 +120,35 @@ async def resume(
     process works on it.
     """
     record = await asyncio.to_thread(store.get_run, run_id)
-    async with _opened(record.spec) as parts:
-        _same_experiment(record, parts)
-        return await _Session(record, parts, store, observers, control, settings).work(new=False)
+    async with opened(record.spec) as parts:
+        return await play_on(record, parts, store, observers, control=control, settings=settings)
+
+
+async def play(
+    record: Run,
+    parts: Parts,
+    store: Store,
+    observers: Sequence[Observer] = (),
+    *,
+    control: Control | None = None,
+    settings: Settings | None = None,
+) -> Run:
+    """Play a new run whose parts are open; as `run`."""
+    return await _Session(record, parts, store, observers, control, settings).work(new=True)
+
+
+async def play_on(
+    record: Run,
+    parts: Parts,
+    store: Store,
+    observers: Sequence[Observer] = (),
+    *,
+    control: Control | None = None,
+    settings: Settings | None = None,
+) -> Run:
+    """Continue a run whose parts are open; as `resume`."""
+    _same_experiment(record, parts)
+    return await _Session(record, parts, store, observers, control, settings).work(new=False)
 
 
 def open_parts(spec: RunSpec) -> Parts:
@@ -125,7 +161,8 @@ def open_parts(spec: RunSpec) -> Parts:
 
 
 @asynccontextmanager
-async def _opened(spec: RunSpec) -> AsyncIterator[Parts]:
+async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
+    """Open benchmark, model and agent of `spec`, and close them in the end. Raises as `open_parts` does."""
     parts = open_parts(spec)
     try:
         yield parts
@@ -214,7 +251,8 @@ class _Session:
 
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
-        await self._check()
+        if not self.settings.checked:
+            await self._check()
         if new:
             self.record = await _whole(self.store.add_run, self.record)
         try:

@@ -1,0 +1,297 @@
+"""Several benchmarks as one group: what is owed of each is run, and whatever befalls one, the others go on."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Thread
+from typing import Any, Protocol, TypeVar, cast
+
+import msgspec
+
+from mesocosm.core.failure import (
+    EpisodeError,
+    Incompatible,
+    InfrastructureError,
+    MesocosmError,
+    RunAborted,
+    RunHeld,
+    UsageError,
+    writable,
+)
+from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
+from mesocosm.core.ports import Observer, Parts, Store
+from mesocosm.core.run import Run, RunSpec, RunStatus
+from mesocosm.engine import session
+from mesocosm.engine.decision import Action, Decision, History, Policy, decide
+from mesocosm.engine.redact import Redactor
+from mesocosm.engine.resources import Resources
+
+T = TypeVar("T")
+
+
+class Records(Store, History, Protocol):
+    """What a group needs of the store."""
+
+    def add_group(self, group: RunGroup) -> None:
+        """Insert a group."""
+        ...
+
+    def finish_group(self, group_id: str, at: float) -> None:
+        """Write when a group ended."""
+        ...
+
+    def save_outcome(self, outcome: Outcome) -> None:
+        """Insert or replace what came of one benchmark."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One benchmark of a group.
+
+    Without a `spec` it cannot be run: `status` and `reason` say so. `slots` is how much of the group's parallelism it
+    takes (0: all), `exclusive` names what it cannot share. `facts` are kept in the run's provenance. `seconds` bounds
+    its work in this session.
+    """
+
+    benchmark: str
+    directory: str
+    provider: str = ""
+    model: str = ""
+    agent: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    spec: RunSpec | None = None
+    status: OutcomeStatus = OutcomeStatus.INCOMPATIBLE
+    reason: str = ""
+    slots: int = 0
+    exclusive: frozenset[str] = frozenset()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a member; `run` is the one that was made, continued, or found."""
+
+    outcome: Outcome
+    run: Run | None = None
+
+
+Watch = Callable[[Member], Sequence[Observer]]
+Told = Callable[[Result], None]
+
+
+class Group:
+    """Runs the members of a group. Give it to a Control to stop it."""
+
+    def __init__(
+        self,
+        group: RunGroup,
+        store: Records,
+        policy: Policy,
+        *,
+        parallel: int = 1,
+        watch: Watch = lambda member: (),
+        told: Told = lambda result: None,
+        secrets: Sequence[str] | None = None,
+    ) -> None:
+        self.group = group
+        self._store = store
+        self._policy = policy
+        self._resources = Resources(parallel)
+        self._watch = watch
+        self._told = told
+        self._secrets = secrets
+        self._redactor = Redactor(secrets)
+        self._controls: set[session.Control] = set()
+        self._stopped = ""
+
+    async def run(self, members: Sequence[Member], control: session.Control | None = None) -> list[Result]:
+        """Return what came of each member, in their order.
+
+        Raises InfrastructureError when the store fails; nothing else that a benchmark does ends the group.
+        """
+        await asyncio.to_thread(self._store.add_group, self.group)
+        if control is not None:
+            control.executor = self
+            self._stopped = control.reason
+        tasks: list[asyncio.Task[Result]] = []
+        try:
+            for position, member in enumerate(members):
+                hold = await self._resources.take(member.slots, member.exclusive)
+                tasks.append(asyncio.create_task(self._one(position, member, hold)))
+                failed = next((task for task in tasks if task.done() and task.exception()), None)
+                if failed is not None:
+                    break
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.to_thread(self._store.finish_group, self.group.id, time.time())
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Begin no further member; stop those that run, keeping what is finished."""
+        self._stopped = self._stopped or reason
+        for control in list(self._controls):
+            control.stop(reason, grace)
+
+    async def _one(self, position: int, member: Member, release: Callable[[], None]) -> Result:
+        try:
+            result = await self._outcome(position, member)
+        finally:
+            release()
+        self._told(result)
+        return result
+
+    async def _outcome(self, position: int, member: Member) -> Result:
+        begun = _outcome(self.group, position, member)
+        if member.spec is None or self._stopped:
+            status = OutcomeStatus.STOPPED if member.spec is not None else member.status
+            return await self._save(begun, status, member.reason or self._stopped)
+        try:
+            return await self._played(begun, member, member.spec)
+        except asyncio.CancelledError:
+            await self._save(begun, OutcomeStatus.STOPPED, "interrupted")
+            raise
+        except RunHeld as error:
+            return await self._save(begun, OutcomeStatus.SKIPPED, str(error))
+        except InfrastructureError:
+            raise
+        except Incompatible as error:
+            return await self._save(begun, OutcomeStatus.INCOMPATIBLE, "; ".join(error.missing))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one benchmark must not end the others
+            told = str(error) if isinstance(error, MesocosmError) else f"it raised {type(error).__name__}: {error}"
+            return await self._save(begun, OutcomeStatus.FAILED, told)
+
+    async def _played(self, begun: Outcome, member: Member, spec: RunSpec) -> Result:
+        async with opened(spec, member.seconds) as parts:
+            record = session.new_run(spec, parts, self._redactor)
+            begun = msgspec.structs.replace(begun, signature=record.signature)
+            decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
+            if decision.action is Action.SKIP:
+                return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
+            await _check(parts)
+            record.group_id = self.group.id
+            record.provenance = {**record.provenance, "bench": self._redactor.value(dict(member.facts))}
+            begun = msgspec.structs.replace(begun, run_id=record.id if decision.run is None else decision.run.id)
+            await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
+            run = await self._play(decision, record, parts, member)
+        status, reason = _status(run)
+        return await self._save(begun, status, reason, run)
+
+    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member) -> Run:
+        control = session.Control(self._stopped)
+        settings = session.Settings(
+            retry_failed=self._policy.rerun_failed, parallel=record.spec.parallel, secrets=self._secrets, checked=True
+        )
+        self._controls.add(control)
+        clock = asyncio.get_running_loop()
+        alarm = clock.call_later(member.seconds, control.stop, _late(member.seconds)) if member.seconds else None
+        try:
+            if decision.action is Action.RESUME and decision.run is not None:
+                earlier = decision.run
+                return await session.play_on(
+                    earlier, parts, self._store, self._watch(member), control=control, settings=settings
+                )
+            return await session.play(
+                record, parts, self._store, self._watch(member), control=control, settings=settings
+            )
+        finally:
+            self._controls.discard(control)
+            if alarm is not None:
+                alarm.cancel()
+
+    async def _save(self, begun: Outcome, status: OutcomeStatus, reason: str, run: Run | None = None) -> Result:
+        reason = self._redactor.text(writable(reason))
+        known = begun.run_id if run is None else run.id
+        outcome = msgspec.structs.replace(begun, status=status, reason=reason, run_id=known, at=time.time())
+        await asyncio.to_thread(self._store.save_outcome, outcome)
+        return Result(outcome, run)
+
+
+@asynccontextmanager
+async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[Parts]:
+    """Open the parts of a spec as session.opened does, but where loading takes long, beside everything else.
+
+    Raises UsageError when it takes longer than `seconds`.
+    """
+    try:
+        parts = await asyncio.wait_for(_aside(partial(_loaded, spec)), seconds)
+    except TimeoutError as error:
+        raise UsageError(f"the benchmark was not loaded within {seconds:g} s") from error
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(parts.model.close)
+        stack.push_async_callback(parts.benchmark.close)
+        yield parts
+
+
+def _loaded(spec: RunSpec) -> Parts:
+    parts = session.open_parts(spec)
+    _ = parts.benchmark.info, parts.benchmark.count(spec.selection)
+    return parts
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """Return what blocking foreign code gives. Its thread dies with the process, so one that hangs holds up nothing."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: BaseException | None) -> None:
+        if found.done():
+            return
+        if error is not None:
+            found.set_exception(error)
+        else:
+            found.set_result(cast(T, value))
+
+    def run() -> None:
+        try:
+            outcome: tuple[T | None, BaseException | None] = (work(), None)
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to whoever waits
+            outcome = (None, error if not isinstance(error, StopIteration) else RuntimeError(str(error)))
+        with suppress(RuntimeError):  # the loop may be gone by now
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    Thread(target=run, name="opening a benchmark", daemon=True).start()
+    return await found
+
+
+def _outcome(group: RunGroup, position: int, member: Member) -> Outcome:
+    return Outcome(
+        group_id=group.id,
+        position=position,
+        benchmark=member.benchmark,
+        directory=member.directory,
+        status=OutcomeStatus.RUNNING,
+        provider=member.provider,
+        model=member.model,
+        agent=member.agent,
+        extra=dict(member.extra),
+        comparison_id=group.comparison_id,
+    )
+
+
+async def _check(parts: Parts) -> None:
+    """Ask the model whether it can answer. Raises Incompatible for a missing key, RunAborted when it cannot."""
+    try:
+        await parts.model.check()
+    except UsageError as error:
+        raise Incompatible(parts.benchmark.info.id, [str(error)]) from error
+    except EpisodeError as error:
+        raise RunAborted(str(error)) from error
+
+
+def _late(seconds: float | None) -> str:
+    return f"its {seconds:g} s are over (--timeout)"
+
+
+def _status(run: Run) -> tuple[OutcomeStatus, str]:
+    if run.status is RunStatus.FINISHED:
+        return OutcomeStatus.SUCCEEDED, ""
+    if run.status is RunStatus.FAILED or "--timeout" in run.error:
+        return OutcomeStatus.FAILED, run.error
+    return OutcomeStatus.STOPPED, run.error
