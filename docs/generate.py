@@ -67,6 +67,7 @@ _MEANING: dict[Cause, str] = {
     Cause.REPLY_TRUNCATED: "the reply was cut at the token limit before its action was clear",
     Cause.MALFORMED_ACTION: "no valid action, not even after the last re-ask",
     Cause.REFUSED: "the provider's content filter withheld the reply",
+    Cause.CAPABILITY_MISSING: "the agent lacks a capability that the task requires, so it was not played",
     Cause.BUDGET: "the episode used more than `--episode-tokens`",
     Cause.AGENT_ERROR: "the agent's own code raised an exception",
     Cause.AGENT_TIMEOUT: "the agent took too long",

@@ -58,10 +58,12 @@ class ChatAgent:
         self.options = options or ChatOptions()
 
     async def play(self, context: Context) -> None:
-        """Talk until the episode is over. Raises EpisodeError."""
+        """Talk until the episode is over; a program that plays by itself is only given the model. Raises EpisodeError."""
         native = context.capabilities.tools and self.options.tools == "auto"
         talk = _Talk(context, native, self.options.system_prompt)
         observation = await context.reset()
+        if context.program:
+            await context.hand_over()
         while not context.over:
             observation = await talk.turn(observation)
 

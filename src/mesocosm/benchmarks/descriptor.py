@@ -61,10 +61,11 @@ class Requirement(_Part):
 
 class Knob(_Part):
     """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
-    is asked or how it is graded: then it is part of the benchmark's identity.
+    is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
+    also be given as one text with commas.
     """
 
-    type: Literal["integer", "number", "boolean", "text", "list", "object", "path"]
+    type: Literal["integer", "number", "boolean", "text", "list", "names", "object", "path"]
     help: Text
     default: Any = None
     choices: tuple[Any, ...] = ()

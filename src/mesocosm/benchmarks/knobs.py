@@ -147,6 +147,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
     "path": ((str,), "a path"),
     "list": ((list, tuple), "a list"),
+    "names": ((list, tuple, str), "a list of names or a text with commas"),
     "object": ((dict,), "an object"),
 }
 
@@ -156,6 +157,8 @@ def check_knob(knob: Knob, value: Any) -> Any:
     types, what = _TYPES[knob.type]
     if not isinstance(value, types) or (isinstance(value, bool) and knob.type != "boolean"):
         raise UsageError(f"must be {what}, not {value!r:.80}")
+    if knob.type == "names" and isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, list | tuple):
         return [_chosen(knob, item) for item in value]
     if isinstance(value, int | float):

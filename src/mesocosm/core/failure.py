@@ -46,6 +46,7 @@ class Cause(StrEnum):
     REPLY_TRUNCATED = "reply_truncated"
     MALFORMED_ACTION = "malformed_action"
     REFUSED = "refused"
+    CAPABILITY_MISSING = "capability_missing"
     BUDGET = "token_budget_exceeded"
     AGENT_ERROR = "agent_error"
     AGENT_TIMEOUT = "agent_timeout"
@@ -92,6 +93,7 @@ RULES: dict[Cause, Rule] = {
     Cause.REPLY_TRUNCATED: Rule(Boundary.AGENT, valid=True),
     Cause.MALFORMED_ACTION: Rule(Boundary.AGENT, valid=True),
     Cause.REFUSED: Rule(Boundary.AGENT, valid=True),
+    Cause.CAPABILITY_MISSING: Rule(Boundary.AGENT, valid=True),
     Cause.BUDGET: Rule(Boundary.AGENT, valid=True),
     Cause.AGENT_ERROR: Rule(Boundary.AGENT),
     Cause.AGENT_TIMEOUT: Rule(Boundary.AGENT, valid=True),

@@ -176,6 +176,11 @@ class Context(Protocol):
         ...
 
     @property
+    def program(self) -> bool:
+        """Whether a program behind the environment plays the whole episode: see `hand_over`."""
+        ...
+
+    @property
     def steps(self) -> int:
         """Actions taken so far."""
         ...

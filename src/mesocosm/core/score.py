@@ -3,6 +3,7 @@
 import msgspec
 
 from mesocosm.core.failure import Cause
+from mesocosm.core.task import Task
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +26,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`). `low` and `high`
     bound the values where the benchmark declares it; they give the worst value. Where the metric is not `directed`,
     nobody said whether more or less is better: more is taken for better, and comparisons say only which is higher.
+    With `where` it is the metric of a part: of tasks whose metadata hold all these values; others have no such score.
     """
 
     name: str
@@ -36,6 +38,11 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     high: float | None = None
     primary: bool = False
     directed: bool = True
+    where: dict[str, str] = {}
+
+    def covers(self, task: Task) -> bool:
+        """Return whether the metric is about this task."""
+        return all(task.metadata.get(name) == value for name, value in self.where.items())
 
 
 class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):

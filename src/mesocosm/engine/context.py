@@ -117,6 +117,11 @@ class EpisodeContext:
         """Actions left before the step limit; None without one."""
         return None if self._cap is None else max(self._cap - self._episode.steps, 0)
 
+    @property
+    def program(self) -> bool:
+        """Whether a program behind the environment plays the whole episode."""
+        return isinstance(self._environment, Program)
+
     async def reset(self) -> Observation:
         """Start the environment; the time budget runs from here."""
         with boundary(Cause.ENVIRONMENT_ERROR, "reset of the environment"):

@@ -27,7 +27,7 @@ async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[
     counts as worst, any other failure leaves every score missing with its cause, and so does a grader that raises. A
     score that a metric needs and the grader did not give is missing too.
     """
-    names = dict.fromkeys(metric.score for metric in benchmark.info.metrics)
+    names = dict.fromkeys(metric.score for metric in benchmark.info.metrics if metric.covers(task))
     if episode.status in SCOREABLE:
         try:
             with boundary(Cause.GRADER_ERROR, "the grader"):

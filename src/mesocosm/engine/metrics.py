@@ -76,7 +76,11 @@ def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
     else:
         values.extend([worst] * n_worst)
         clusters.extend(kept.worst_clusters)
-    unrun = max(planned - len(kept.values) - n_worst - kept.missing.total(), 0)
+    seen = len(kept.values) + n_worst + kept.missing.total()
+    if metric.where:
+        # How many of the planned tasks belong to a part is known only of those that were run.
+        planned = min(planned, seen)
+    unrun = max(planned - seen, 0)
     if unrun:
         missing[NOT_RUN] += unrun
     value, low, high, method = _interval(metric, values, clusters)

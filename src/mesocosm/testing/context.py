@@ -108,6 +108,7 @@ class MemoryContext:
         self.capabilities = capabilities
         self.settings = settings or ModelSettings("scripted/memory")
         self.over = False
+        self.program = False
         self.steps = 0
         self.environment = environment
         self.requests: list[ModelRequest] = []
