@@ -58,7 +58,7 @@ class ChatAgent:
         self.options = options or ChatOptions()
 
     async def play(self, context: Context) -> None:
-        """Talk until the episode is over; a program that plays by itself is only given the model. Raises EpisodeError."""
+        """Talk until the episode is over, or give the model to a program that plays by itself. Raises EpisodeError."""
         native = context.capabilities.tools and self.options.tools == "auto"
         talk = _Talk(context, native, self.options.system_prompt)
         observation = await context.reset()
