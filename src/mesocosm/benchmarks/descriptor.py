@@ -36,7 +36,10 @@ class ScoreField(_Part):
 
 
 class FurtherMetric(_Part):
-    """One more number beside the score; `score` names the value of an episode that it aggregates, default its name."""
+    """One more number beside the score; `score` names the value of an episode that it aggregates, default its name.
+
+    With `where` it is about the tasks whose metadata hold all these values.
+    """
 
     name: Text
     score: str = ""
@@ -45,6 +48,7 @@ class FurtherMetric(_Part):
     low: float | None = None
     high: float | None = None
     higher_is_better: bool | None = None
+    where: dict[str, str] = {}
 
 
 class Requirement(_Part):
@@ -135,7 +139,7 @@ class Descriptor(_Part):
 
     `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
     is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` is the knob
-    that bounds the number of tasks.
+    that bounds the number of tasks. An `offline` one asks no model, so none is opened or checked.
     """
 
     id: Id

@@ -70,6 +70,10 @@ class Native:
         """Return the group of a task; a draw takes evenly from all groups."""
         return str(task.metadata.get("category", ""))
 
+    def card(self) -> dict[str, Any]:
+        """Return what viewers show of it beside its runs."""
+        return self.descriptor.card()
+
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of one episode: by default one question."""
         del episode_id
@@ -103,8 +107,9 @@ class Native:
             metrics=metrics(descriptor),
             description=descriptor.description,
             max_steps=self.max_steps,
-            oracle=True,
-            card=descriptor.card(),
+            oracle=not descriptor.offline,
+            offline=descriptor.offline,
+            card=self.card(),
         )
 
     def count(self, selection: Selection) -> int:
@@ -159,6 +164,7 @@ def metrics(descriptor: Descriptor) -> tuple[Metric, ...]:
             directed=metric.higher_is_better is not None,
             low=metric.low,
             high=metric.high,
+            where=metric.where,
         )
         for metric in descriptor.metric
     )

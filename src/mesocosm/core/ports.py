@@ -68,8 +68,9 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
     `parallel` is how many episodes it can take at once (None: any number). A `growing` one has found all its tasks only
-    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. `card` is what
-    its descriptor says of it: source, licence, unit, split, reference scores.
+    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. An `offline`
+    one asks no model: whatever model a run names is not opened. `card` is what its descriptor says of it: source,
+    licence, unit, split, reference scores.
     """
 
     id: str
@@ -87,6 +88,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     oracle: bool = False
     growing: bool = False
     unscored: int = 0
+    offline: bool = False
     card: dict[str, Any] = {}
 
 

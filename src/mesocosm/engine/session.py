@@ -32,6 +32,7 @@ from mesocosm.core.signature import signature
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
+from mesocosm.engine.offline import Unasked
 from mesocosm.engine.plan import owed
 from mesocosm.engine.progress import Sums, Tracker
 from mesocosm.engine.redact import Redactor
@@ -152,9 +153,14 @@ async def play_on(
 
 
 def open_parts(spec: RunSpec) -> Parts:
-    """Return benchmark, model and agent of `spec` from the registries. Raises UsageError naming what cannot work."""
+    """Return benchmark, model and agent of `spec` from the registries. Raises UsageError naming what cannot work.
+
+    Where the benchmark is offline, nothing of the model is opened: no key, package or server is needed.
+    """
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
+    if benchmark.info.offline:
+        return Parts(benchmark, Unasked(ModelName.parse(spec.model.name)), agent)
     # Last, for it alone may hold something before it is used.
     model = MODELS.get("*")(spec.model)
     return Parts(benchmark, model, agent)
