@@ -1,0 +1,41 @@
+"""How much of the machine a foreign program may use."""
+
+import resource
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Limits of one confined program; None means no limit of ours.
+
+    `cpu_seconds`, `memory_bytes` (address space) and `file_bytes` hold for each process, `processes` for all of them
+    together, threads included. `scratch_bytes` is the size of each memory-backed folder (/tmp, /dev/shm).
+    """
+
+    cpu_seconds: int | None = None
+    memory_bytes: int | None = None
+    processes: int | None = 256
+    file_bytes: int | None = None
+    open_files: int | None = 1024
+    scratch_bytes: int = 256 * MIB
+
+    def words(self) -> list[str]:
+        """Return the command that sets these limits (of util-linux) and then becomes the command behind it."""
+        limits = {
+            "nproc": (self.processes, resource.RLIMIT_NPROC),
+            "cpu": (self.cpu_seconds, resource.RLIMIT_CPU),
+            "as": (self.memory_bytes, resource.RLIMIT_AS),
+            "fsize": (self.file_bytes, resource.RLIMIT_FSIZE),
+            "nofile": (self.open_files, resource.RLIMIT_NOFILE),
+            "core": (0, resource.RLIMIT_CORE),
+        }
+        found = [f"--{name}={_lower(value, kind)}" for name, (value, kind) in limits.items() if value is not None]
+        return ["prlimit", *found, "--"]
+
+
+def _lower(value: int, kind: int) -> int:
+    """Return a limit that may be set here: nobody may exceed what already holds for this process."""
+    hard = resource.getrlimit(kind)[1]
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -1,0 +1,196 @@
+"""Foreign programs behind bubblewrap: no network, no files but the shown ones, no processes but their own.
+
+The program has its own network, process, IPC, host name and user namespace. How the number of processes is bounded
+depends on who we are, because Linux never counts the processes of the real root (setrlimit(2), RLIMIT_NPROC; the test
+is on the user outside of all namespaces). As root, bubblewrap runs without a user namespace, the program becomes an
+account that nobody has, and only then gets its user namespace, in which its processes are counted (since Linux 5.14
+for each namespace on its own). As another user the namespace alone does it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.sandboxes.allowance import Allowance
+from mesocosm.sandboxes.log import FILE_BYTES, Log
+from mesocosm.sandboxes.plain import PYTHON
+from mesocosm.sandboxes.process import ForeignProcess, start_process
+
+ACCOUNT = 691_533
+"""The account of confined programs where we are root. It has no name, no home and no file."""
+PROGRAMS = ("bwrap", "prlimit", "setpriv", "env")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/nix/store")
+_NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """Whether programs can be confined on this machine; if not, `reason` says why."""
+
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a confined program sees beside the system: `readable` and `writable` files and folders, at their own paths.
+
+    It starts in `cwd`, by default a private folder of its own. A `writable` folder should hold nothing else: as root
+    we give all of it to the program's account.
+    """
+
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    cwd: Path | None = None
+
+
+def python_folders() -> tuple[Path, ...]:
+    """Return the folders that our own interpreter needs: where it is installed, and its virtual environment."""
+    return tuple(dict.fromkeys((Path(sys.base_prefix), Path(sys.prefix))))
+
+
+@cache
+def available() -> Available:
+    """Return whether bubblewrap works here, by trying it once."""
+    lacking = [name for name in PROGRAMS if shutil.which(name) is None]
+    if lacking:
+        return Available(f"{', '.join(lacking)} not found; install bubblewrap and util-linux")
+    try:
+        done = subprocess.run(  # noqa: S603 -- our own words
+            confined(["true"], View(), Allowance()),
+            env={"PATH": _path()},
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Available(f"bubblewrap cannot be started: {error}")
+    if done.returncode:
+        said = done.stderr.strip() or f"exit code {done.returncode}"
+        return Available(f"bubblewrap does not work here: {said}; are user namespaces forbidden?")
+    return Available()
+
+
+def confined(command: Sequence[str], view: View, allowance: Allowance) -> list[str]:
+    """Return the command that runs `command` confined; its environment is that of whoever starts it."""
+    root = os.getuid() == 0
+    become = [
+        "setpriv",
+        f"--reuid={ACCOUNT}",
+        f"--regid={ACCOUNT}",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+        "--no-new-privs",
+        *("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/", "--"),
+    ]
+    rights = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+    privilege = ["--cap-drop", "ALL", *(word for right in rights for word in ("--cap-add", right))]
+    return [
+        "bwrap",
+        *_NAMESPACES,
+        *(privilege if root else ["--unshare-user", "--disable-userns"]),
+        *("--die-with-parent", "--new-session"),
+        *_mounts(view, allowance),
+        "--",
+        *(become if root else []),
+        *allowance.words(),
+        *command,
+    ]
+
+
+def _mounts(view: View, allowance: Allowance) -> Iterator[str]:
+    scratch = ("--size", str(allowance.scratch_bytes), "--perms", "1777", "--tmpfs")
+    for system in map(Path, _SYSTEM):
+        if system.is_symlink():
+            yield from ("--symlink", str(system.readlink()), str(system))
+        elif system.is_dir():
+            yield from ("--ro-bind", str(system), str(system))
+    for setting in _SETTINGS:
+        yield from ("--ro-bind-try", setting, setting)
+    yield from ("--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm", *scratch, "/tmp")  # noqa: S108
+    readable = {path.absolute() for path in view.readable if not _inside(path.absolute(), map(Path, _SYSTEM))}
+    writable = {path.absolute() for path in view.writable}
+    cwd = view.cwd.absolute() if view.cwd is not None else None
+    if cwd is not None and not _inside(cwd, (*readable, *writable, *map(Path, _SYSTEM))):
+        readable.add(cwd)
+    # A folder that lies in a private one (/root, say) can only be reached when those above it can be passed.
+    above = {parent for path in readable | writable for parent in path.parents if len(parent.parts) > 1}
+    for parent in sorted(above - {Path("/tmp")}):  # noqa: S108
+        yield from ("--perms", "0755", "--dir", str(parent))
+    for path in sorted(readable | writable):
+        yield from ("--bind" if path in writable else "--ro-bind", str(path), str(path))
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd or "/tmp"))  # noqa: S108
+
+
+def _inside(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _path() -> str:
+    return os.pathsep.join(dict.fromkeys((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin")))
+
+
+def hand_over(folder: Path) -> None:
+    """Give a folder with all inside to the account of confined programs, where we are root; else it is ours already."""
+    if os.getuid() != 0:
+        return
+    os.chown(folder, ACCOUNT, ACCOUNT, follow_symlinks=False)
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.chown(Path(place, name), ACCOUNT, ACCOUNT, follow_symlinks=False)
+
+
+@dataclass(slots=True)
+class BubblewrapSandbox:
+    """Starts confined processes. Implements core.ports.Sandbox.
+
+    They see the system's programs, our interpreter, `readable` and `writable` paths, the directory that they start in
+    (read-only unless it is in `writable`), `environment` and what is declared for each start: no other variable. With
+    `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream.
+    """
+
+    allowance: Allowance = field(default_factory=Allowance)
+    readable: tuple[Path, ...] = field(default_factory=python_folders)
+    writable: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    logs: Path | None = None
+    log_bytes: int = FILE_BYTES
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> ForeignProcess:
+        """Start `command` (never a shell) in `cwd` with the declared variables `env`.
+
+        Raises EpisodeError with cause sandbox_failed, also where bubblewrap does not work.
+        """
+        works = available()
+        if not works:
+            raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
+        for folder in self.writable:
+            hand_over(folder)
+        number = next(self._numbers)
+        view = View(self.readable, self.writable, cwd)
+        # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
+        heard = ["env", "--default-signal=TERM,INT,HUP", *command]
+        return await start_process(
+            ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, self.allowance)],
+            cwd=cwd,
+            env={"PATH": _path(), "HOME": "/tmp", **PYTHON, **self.environment, **(env or {})},  # noqa: S108
+            stdout=self._log(number, "stdout"),
+            stderr=self._log(number, "stderr"),
+        )
+
+    def _log(self, number: int, stream: str) -> Log:
+        path = self.logs / f"{number:04}.{stream}.log" if self.logs is not None else None
+        return Log(path, limit=self.log_bytes)
