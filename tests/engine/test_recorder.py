@@ -9,8 +9,8 @@ from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.message import Image, Message, Text
+from mesocosm.core.redact import Redactor
 from mesocosm.engine.recorder import BLOB_BYTES, CHUNK_BYTES, CHUNK_EVENTS, Recorder
-from mesocosm.engine.redact import Redactor
 
 
 class Kept:

@@ -23,6 +23,7 @@ TREE: dict[str, tuple[str, str]] = {
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
     "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
+    "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, look at what was run, compare models."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),
@@ -325,7 +326,7 @@ def told_warnings() -> Iterator[None]:
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            from mesocosm.engine.redact import Redactor
+            from mesocosm.core.redact import Redactor
 
             click.echo(f"{record.levelname.lower()}: {Redactor().text(record.getMessage())}", err=True)
 

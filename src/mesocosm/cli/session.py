@@ -17,10 +17,10 @@ from mesocosm.cli.render import GOING, abandoned, print_result
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Observer
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.redact import Redactor, secret_values
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -125,7 +125,7 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
 async def _run(
     spec: RunSpec, store: "SqlStore", chosen: Options, control: session.Control, attendance: Observer
 ) -> Run:
-    settings = session.Settings(secrets=_secrets(chosen))
+    settings = session.Settings(secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
         watching = [observer, Link(chosen, store, observer), attendance]
         return await session.run(spec, store, watching, control=control, settings=settings)
@@ -139,7 +139,7 @@ async def _resume(
     control: session.Control,
     attendance: Observer,
 ) -> Run:
-    settings = replace(settings, secrets=_secrets(chosen))
+    settings = replace(settings, secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
         watching = [observer, Link(chosen, store, observer), attendance]
         return await session.resume(run_id, store, watching, control=control, settings=settings)
@@ -147,14 +147,14 @@ async def _resume(
 
 def _without_credentials(spec: RunSpec, chosen: Options) -> None:
     urls = (ModelName.parse(spec.model.name).base_url, str(spec.benchmark.options.get("env_url", "")))
-    if any(is_secret("", url) for url in urls) or Redactor(_secrets(chosen)).value(spec, RunSpec) != spec:
+    if any(is_secret("", url) for url in urls) or Redactor(hidden_values(chosen)).value(spec, RunSpec) != spec:
         raise UsageError(
             "a setting of this run holds a credential, and settings are stored with the results; give credentials in "
             "the environment: a model takes its own from there, and --pass-env NAME hands one to the adapter"
         )
 
 
-def _secrets(chosen: Options) -> list[str]:
+def hidden_values(chosen: Options) -> list[str]:
     """Return what must not be recorded: credentials in the environment, and a password on the command line."""
     url = chosen.database()
     password = urlsplit(url).password

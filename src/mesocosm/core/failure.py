@@ -13,8 +13,9 @@ Exceptions::
     └── EpisodeError            one episode failed; the run goes on
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -203,7 +204,7 @@ class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
     `retry_after` is the wait in seconds that the other side asked for, if it did; `overload` says that it is busy (429,
-    503), so that fewer calls at once may help.
+    503), so that fewer calls at once may help. `facts` are kept in the episode's `terminal_info`.
     """
 
     def __init__(
@@ -215,12 +216,14 @@ class EpisodeError(MesocosmError):
         stderr: str = "",
         retry_after: float | None = None,
         overload: bool = False,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.cause = cause
         self.detail = detail
         self.stderr = stderr
         self.retry_after = retry_after
+        self.facts = dict(facts or {})
         self.overload = overload or cause is Cause.RATE_LIMITED
 
     @property

@@ -6,6 +6,7 @@ its budgets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -41,37 +42,51 @@ class Reachable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
-    """One call of a program that was passed on as it was, or that could not be.
+class Call:
+    """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
 
-    `path` is that of the API (`/chat/completions`), `model` the name that the program asked for, `request` the rest of
-    what it sent (temperature, tools, …). Without a `reply` the call failed: `status` and `error` say how.
+    `request` is the rest of what it sent (temperature, tools, …), messages left out.
     """
 
     path: str
     model: str
+    streamed: bool = False
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """One call of a program that was passed on as it was, or that could not be.
+
+    With an `error` the call failed, and `status` says how (that of HTTP; 499 when the program went away); `reply` is
+    then what had come of it, if anything had.
+    """
+
+    call: Call
     messages: Sequence[Message]
     reply: ModelReply | None
     status: int
     error: str = ""
-    streamed: bool = False
     latency_s: float = 0.0
-    request: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Tap(Protocol):
     """The episode behind an address."""
 
-    def refusal(self) -> str:
-        """Return why no further call may be made (a budget is used up, the episode is over), else nothing."""
+    def admitted(self, tokens: int) -> AbstractAsyncContextManager[str]:
+        """Enter a call of about `tokens` tokens; it is under way until the block is left.
+
+        Waits while the calls under way may use up what is left of a budget. Gives why the call may not be made (a
+        budget is used up, the episode is over), else nothing.
+        """
         ...
 
-    async def ask(self, request: ModelRequest) -> ModelReply:
+    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
         """Answer a call through the engine: retried, limited, recorded. Raises EpisodeError."""
         ...
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the gateway passed on, and charge what it used."""
+        """Record a call that the gateway passed on, and charge what it used. Raises nothing."""
         ...
 
 
@@ -111,9 +126,10 @@ class Gateway(Protocol):
 class Program(Protocol):
     """An environment whose own program plays the whole episode."""
 
-    async def play(self, address: Address, log: Callable[[str, str], None]) -> Any:
+    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
         """Run the program to its end and return a core.ports.Step that ends the episode.
 
-        `log` takes lines of output (`stdout` or `stderr`, the line). Raises EpisodeError.
+        `log` takes lines of output (`stdout` or `stderr`, the line). `seconds` bounds it, in place of a limit of its
+        own. Raises EpisodeError.
         """
         ...

@@ -139,6 +139,18 @@ class Benchmark(Protocol):
         ...
 
 
+@runtime_checkable
+class Growing(Protocol):
+    """A benchmark whose info says `growing`: more tasks are found while it is played."""
+
+    def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
+        """Yield the tasks of one repetition in place of `tasks`.
+
+        Those that an earlier one leads to follow it, and are looked for only when they are asked for.
+        """
+        ...
+
+
 class Model(Protocol):
     """An endpoint that answers. One call of `ask` is one try: the engine repeats, waits and records."""
 

@@ -10,12 +10,12 @@ from typing import Any
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import Forwarded, Program
-from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings, View
+from mesocosm.core.gateway import Call, Forwarded, Program
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
-from mesocosm.engine.gateways import EpisodeTap, Gateways
+from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry
 
@@ -101,7 +101,7 @@ class EpisodeContext:
         self._environment: Environment | None = None
         self._observation: Any = None
         self._cap = _least(self.info.max_steps, limits.episode_steps)
-        self._asking = 0
+        self._noted: set[str] = set()
 
     def enter(self, environment: Environment) -> None:
         """Take the world of this episode."""
@@ -156,13 +156,15 @@ class EpisodeContext:
             raise EpisodeError(
                 Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no program that plays by itself; use another agent"
             )
-        self._seconds_start()
+        if self.deadline is not None:
+            # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
+            self.deadline.reschedule(None)
         gateway = self._gateways.open()
         tap = EpisodeTap(self)
         address = await gateway.connect(tap)
         try:
             with boundary(Cause.PROGRAM_FAILED, "the program"):
-                step: Step = await world.play(address, self._said)
+                step: Step = await world.play(address, self._said, self._limits.episode_seconds)
         finally:
             await gateway.disconnect(address)
         tap.settle()
@@ -171,6 +173,13 @@ class EpisodeContext:
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Call the model; every try, its tokens, its cost and its messages are recorded."""
+        return await self._ask(request, {})
+
+    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
+        """Call the model for a program, and record what it asked for."""
+        return await self._ask(request, self._told(call))
+
+    async def _ask(self, request: ModelRequest, told: Mapping[str, Any]) -> ModelReply:
         if self.over:
             raise Over
         step = self._episode.steps + 1
@@ -190,7 +199,7 @@ class EpisodeContext:
             reply = await self._caller.ask(
                 replace(request, trial=self.trial, view=view), lambda retry: self._retry(retry, step, retries)
             )
-            self._record_call(request, reply, places, retries, step)
+            self._record_call(request, reply, places, retries, step, told)
         spent = self._episode.usage = self._episode.usage + reply.usage
         budget = self._limits.episode_tokens
         if budget is not None and spent.total > budget:
@@ -208,21 +217,59 @@ class EpisodeContext:
             return f"the episode used {spent} tokens; its budget is {budget} (--episode-tokens raises it)"
         return self._caller.exhausted()
 
+    def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
+        """Whether a call of `tokens` fits into the budgets beside what calls under way may use. One always fits."""
+        budget = self._limits.episode_tokens
+        if budget is not None and reserved and self._episode.usage.total + reserved + tokens > budget:
+            return False
+        return not reserved_in_run or self._caller.fits(reserved_in_run + tokens)
+
+    async def turn(self) -> None:
+        """Wait for what the rates per minute allow."""
+        await self._caller.turn()
+
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that a program made by itself, and charge what it used."""
+        """Record a call that a program made by itself, and charge what it used. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1
-        reply = call.reply
+        places = self._recorder.messages(call.messages, step)
+        told, reply = self._told(call.call), call.reply
+        if call.error:
+            self._record_failed(call, places, told, step)
+        elif reply is not None:
+            self._record_call(None, reply, places, [], step, told)
         if reply is None:
-            self._recorder.messages(call.messages, step)
-            self._recorder.record(
-                Kind.ERROR, {"cause": Cause.MODEL_REJECTED, "message": call.error, "status": call.status}, step
-            )
             return
+        if not call.error and reply.text and not reply.usage.total:
+            self._note("the model server does not say how many tokens a call used; token budgets do not hold")
         self._caller.charge(reply)
         self._episode.usage = self._episode.usage + reply.usage
-        places = self._recorder.messages(call.messages, step)
-        told = {"path": call.path, "streamed": call.streamed, "request": dict(call.request)}
-        self._record_call(None, reply, places, [], step, told)
+
+    def _told(self, call: Call) -> dict[str, Any]:
+        """Return what the trace says of a program's call; another model than the run's is pointed out."""
+        name = ModelName.parse(self.settings.name)
+        if call.model and call.model.lower() not in {name.model.lower(), f"{name.provider}/{name.model}".lower()}:
+            self._note(f"the program asks for model {call.model!r}, but the run's model is {name.shown()}")
+        request = {key: self._recorder.compact(value) for key, value in call.request.items()}
+        return {"path": call.path, "asked": call.model, "streamed": call.streamed, "request": request}
+
+    def _note(self, message: str) -> None:
+        """Warn once in this episode."""
+        if message not in self._noted:
+            self._noted.add(message)
+            self.warn(message)
+
+    def _record_failed(self, call: Forwarded, places: list[list[int]], told: Mapping[str, Any], step: int) -> None:
+        payload: dict[str, Any] = {
+            "cause": _cause(call.status),
+            "message": f"model call of the program: {call.error}",
+            "status": call.status,
+            "messages": places,
+            "latency_s": round(call.latency_s, 6),
+            **told,
+        }
+        if call.reply is not None and call.reply.text:
+            payload["text"] = call.reply.text
+        self._recorder.record(Kind.ERROR, payload, step)
 
     def record(self, kind: Kind, payload: Any) -> None:
         """Write an event of the agent's own."""
@@ -353,6 +400,23 @@ class EpisodeContext:
         if request is not None and request.schema is not None:
             payload["structured"] = True
         self._recorder.record(Kind.MODEL_CALL, payload, step)
+
+
+def _cause(status: int) -> Cause:
+    """Return the cause that an HTTP status stands for."""
+    known = {
+        401: Cause.MODEL_FORBIDDEN,
+        403: Cause.MODEL_FORBIDDEN,
+        404: Cause.MODEL_MISSING,
+        429: Cause.RATE_LIMITED,
+        499: Cause.CANCELLED,
+        504: Cause.MODEL_TIMEOUT,
+    }
+    if status in known:
+        return known[status]
+    if status >= 500:
+        return Cause.MODEL_UNAVAILABLE
+    return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID
 
 
 def _least(*values: Any) -> Any:

@@ -9,13 +9,13 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
+from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
 from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
-from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Caller
 
 
@@ -149,7 +149,7 @@ class Player:
             raise Withdrawn(str(error)) from error
         episode.status = EpisodeStatus.FAILED
         episode.failure = error.failure()
-        episode.terminal_info = {**episode.terminal_info, "error": episode.failure.message}
+        episode.terminal_info = {**episode.terminal_info, **error.facts, "error": episode.failure.message}
         if error.cause is Cause.BUDGET:
             episode.terminal_info["reason"] = Cause.BUDGET.value
         # The step that failed was not completed, so it is not among `episode.steps`.

@@ -23,10 +23,10 @@ from mesocosm.core.failure import (
 )
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ports import Observer, Parts, Store
+from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.decision import Action, Decision, History, Policy, decide
-from mesocosm.engine.redact import Redactor
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")

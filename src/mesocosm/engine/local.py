@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.ports import Journal, Parts, Planned
+from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn
 from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.progress import Tracker
-from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Backoff, Caller
 from mesocosm.engine.scheduler import Scheduler
 

@@ -63,7 +63,8 @@ def measure(metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int) -
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
     metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
-    return measure(metrics, store.score_rows(run.id), run.counts.planned)
+    planned = max(run.counts.planned - run.info.get("unscored", 0), 0)
+    return measure(metrics, store.score_rows(run.id), planned)
 
 
 def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:

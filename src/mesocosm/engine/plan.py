@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from mesocosm.core.episode import EpisodeKey
-from mesocosm.core.ports import Benchmark, Planned
+from mesocosm.core.ports import Benchmark, Growing, Planned
 from mesocosm.core.run import Selection
 
 
@@ -19,7 +19,8 @@ def planned(benchmark: Benchmark, selection: Selection) -> Iterator[Planned]:
     index = 0
     for trial in range(selection.trials):
         seen: dict[str, int] = {}
-        for task in benchmark.tasks(selection):
+        tasks = benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
+        for task in tasks:
             name = task.digest()
             if distinct and task.input is None:
                 yield Planned(task, name, trial, index)
@@ -40,3 +41,10 @@ def owed(benchmark: Benchmark, selection: Selection, finished: set[EpisodeKey]) 
     for item in planned(benchmark, selection):
         if (item.digest, item.trial) not in finished:
             yield item
+
+
+def size(benchmark: Benchmark, selection: Selection) -> int:
+    """Return how many episodes a run has, as far as its benchmark knows by now."""
+    if isinstance(benchmark, Growing):
+        return sum(1 for _ in planned(benchmark, selection))
+    return benchmark.count(selection) * selection.trials

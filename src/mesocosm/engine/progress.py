@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.ports import BenchmarkInfo, Planned, ScoreRow
@@ -37,6 +37,12 @@ class Tracker:
         self._sums = Sums()
         self._started = time.monotonic()
         self._scheduler: Scheduler[Planned] | None = None
+
+    def follow(self, owed: Iterator[Planned]) -> Iterator[Planned]:
+        """Yield what is owed; a plan that grows while it is worked on is known as far as it has been taken."""
+        for taken, planned in enumerate(owed, self.resumed + 1):
+            self.planned = max(self.planned, taken)
+            yield planned
 
     def watch(self, scheduler: "Scheduler[Planned]") -> None:
         """Take the scheduler that knows how much is running."""

@@ -12,8 +12,8 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
 from mesocosm.core.ports import Journal
+from mesocosm.core.redact import Redactor
 from mesocosm.core.score import Score
-from mesocosm.engine.redact import Redactor
 
 CHUNK_EVENTS = 128
 CHUNK_BYTES = 64 * 1024
@@ -110,6 +110,13 @@ class Recorder:
             self._known_blobs.add(name)
             self._blobs.append(Blob(name, content_type, raw))
         return {"$blob": name, "bytes": len(raw)}
+
+    def compact(self, value: Any) -> Any:
+        """Return any JSON value, or a reference to its text when that is large."""
+        if not isinstance(value, str | list | dict | tuple):
+            return value
+        text = value if isinstance(value, str) else _encode(value).decode()
+        return value if len(text) < BLOB_BYTES else self.reference(text, "application/json")
 
     def flush(self) -> None:
         """Hand over what has been recorded so far, with the episode as it is now."""

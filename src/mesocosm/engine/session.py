@@ -26,6 +26,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
+from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
@@ -33,9 +34,8 @@ from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.offline import Unasked
-from mesocosm.engine.plan import owed
+from mesocosm.engine.plan import owed, size
 from mesocosm.engine.progress import Sums, Tracker
-from mesocosm.engine.redact import Redactor
 from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
@@ -329,7 +329,8 @@ class _Session:
                     executor.stop(self.control.reason)
                 self._tell(lambda observer: observer.run_started(tracker))
                 working = msgspec.structs.replace(record, spec=self._spec())
-                await executor.execute(working, owed(parts.benchmark, record.spec.selection, finished), parts, journal)
+                todo = owed(parts.benchmark, record.spec.selection, finished)
+                await executor.execute(working, tracker.follow(todo), parts, journal)
         finally:
             self.control.executor = None
             if earlier is not None:
@@ -399,7 +400,8 @@ class _Session:
         record.provenance.pop("session_at", None)
         benchmark, info = self.parts.benchmark, self.parts.benchmark.info
         if info.growing:
-            planned = benchmark.count(record.spec.selection) * record.spec.selection.trials
+            # What was found and has come to an end stays, even if nobody can tell any more what else there was.
+            planned = max(size(benchmark, record.spec.selection), record.counts.done)
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
         record.metrics = measure(
             info.metrics, self.store.score_rows(record.id), max(record.counts.planned - info.unscored, 0)

@@ -19,8 +19,8 @@ from typing import IO
 import msgspec
 
 from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName, UsageError
+from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Holder
-from mesocosm.engine.redact import Redactor
 from mesocosm.store import DATABASE_NAME, SqlStore, alive
 
 BRIEF_S = 15.0

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesocosm.engine.redact import MARK, Redactor, secret_values
+from mesocosm.core.redact import MARK, Redactor, secret_values
 
 
 def test_values_of_secret_variables_are_found_by_their_names() -> None:
