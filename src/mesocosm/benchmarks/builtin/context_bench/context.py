@@ -1,0 +1,90 @@
+"""The long text: prose of the wanted length with the facts in their places."""
+
+from dataclasses import dataclass
+from random import Random
+
+from mesocosm.benchmarks.builtin.context_bench.prose import paragraph_size, sentences
+from mesocosm.benchmarks.builtin.context_bench.puzzle import FAMILIES, Puzzle
+
+CHARACTERS_PER_TOKEN = 4
+"""Our estimate for English prose; tokenizers of today differ from it by some 15 per cent."""
+POSITIONS = {"start": 0.0, "early": 0.25, "middle": 0.5, "late": 0.75, "end": 1.0}
+"""Share of the context that stands before the fact; at any other name a random share does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What one task is made from; `tokens` is the wanted length of the context."""
+
+    family: str
+    tokens: int
+    position: str
+    number: int
+    seed: int
+
+    def _rng(self, purpose: str) -> Random:
+        return Random(f"{self.seed}/{self.family}/{self.tokens}/{self.position}/{self.number}/{purpose}")
+
+    def puzzle(self) -> Puzzle:
+        """Return facts, question and answer."""
+        return FAMILIES[self.family](self._rng("puzzle"))
+
+    def context(self) -> str:
+        """Return the text: within one sentence of the wanted length, facts included."""
+        puzzle, rng = self.puzzle(), self._rng("context")
+        facts = [*puzzle.facts, *puzzle.distractors]
+        room = self.tokens * CHARACTERS_PER_TOKEN - sum(len(fact) + 1 for fact in facts)
+        filler = _filler(room, rng)
+        placed = self._places(len(filler), len(puzzle.facts), len(puzzle.distractors), rng)
+        return _paragraphs(_woven(filler, facts, placed), rng)
+
+    def _places(self, size: int, facts: int, distractors: int, rng: Random) -> list[int]:
+        """Return before which sentence of the filler each fact stands, those that lead to the answer first."""
+        depth = POSITIONS.get(self.position)
+        asked = rng.randint(0, size) if depth is None else round(depth * size)
+        # At the very edges nothing else may come between the fact and the edge.
+        inner = (min(1, size), max(size - 1, 0))
+        others = [rng.randint(*inner) if inner[0] <= inner[1] else 0 for _ in range(facts - 1 + distractors)]
+        return [*others[: facts - 1], asked, *others[facts - 1 :]]
+
+
+def _filler(room: int, rng: Random) -> list[str]:
+    found: list[str] = []
+    for sentence in sentences(rng):
+        room -= len(sentence) + 1
+        if room < 0:
+            break
+        found.append(sentence)
+    return found
+
+
+def _woven(filler: list[str], facts: list[str], places: list[int]) -> list[str]:
+    before: dict[int, list[str]] = {}
+    for fact, place in zip(facts, places, strict=True):
+        before.setdefault(place, []).append(fact)
+    woven: list[str] = []
+    for place in range(len(filler) + 1):
+        woven += before.get(place, [])
+        woven += filler[place : place + 1]
+    return woven
+
+
+def _paragraphs(lines: list[str], rng: Random) -> str:
+    paragraphs: list[str] = []
+    at = 0
+    while at < len(lines):
+        size = paragraph_size(rng)
+        paragraphs.append(" ".join(lines[at : at + size]))
+        at += size
+    return "\n\n".join(paragraphs)
+
+
+def prompt(recipe: Recipe) -> str:
+    """Return all that the agent is told: the text, the question, and how to answer."""
+    return (
+        "Read the text and answer the question that follows it.\n\n"
+        f"<text>\n{recipe.context()}\n</text>\n\n"
+        f"Question: {recipe.puzzle().question}\n"
+        "The answer is one code of the form ABCD-1234 from the text. Several codes occur in it; only one is right.\n"
+        "Reply with that code and nothing else."
+    )
