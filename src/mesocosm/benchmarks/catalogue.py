@@ -83,8 +83,8 @@ def read_catalogue(folders: Sequence[Path] = ()) -> Catalogue:
             continue
         known = Known(descriptor, folder, origin)
         found |= {fold(name): known for name in descriptor.names}
-    distinct = dict.fromkeys(found.values())
-    return Catalogue(tuple(sorted(distinct, key=lambda known: known.descriptor.id)), tuple(uncovered))
+    distinct = {known.descriptor.id: known for known in found.values()}
+    return Catalogue(tuple(distinct[name] for name in sorted(distinct)), tuple(uncovered))
 
 
 def _places(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
