@@ -31,7 +31,7 @@ from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
 from mesocosm.store.schema import HEAD, VERSION_TABLE, metadata
 
 RELEASED = Path(__file__).parent / "released"
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 RUN = "019a0000-0000-7000-8000-000000000001"
 
 NEXT = '''
@@ -77,8 +77,10 @@ def load(place: str, version: str) -> None:
 def structure(connection: Connection) -> set[Any]:
     """Return everything that the database itself knows of tables and indexes, apart from the revision."""
     if connection.dialect.name == "sqlite":
-        found = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return {(name, frozenset(re.split(r",?\s*\n\s*|, |[()]", sql))) for name, sql in found if name != VERSION_TABLE}
+        found = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'view'"))
+        # A table that was renamed stands in quotes.
+        bare = {name: sql.replace('"', "") for name, sql in found if name != VERSION_TABLE}
+        return {(name, frozenset(re.split(r",?\s*\n\s*|, |[()]", sql))) for name, sql in bare.items()}
     columns = "table_name, column_name, data_type, is_nullable, collation_name, character_maximum_length"
     short = "regexp_replace({}, '\\w+\\.', '', 'g')".format
     constraints = f"SELECT conrelid::regclass::text, conname, {short('pg_get_constraintdef(oid)')} FROM pg_constraint"

@@ -8,6 +8,7 @@ from mesocosm.store.episode_lists import EPISODE_SORTS
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.holder import abandoned, alive, this_process
 from mesocosm.store.queries import SORTS, BenchmarkRow, BestRun, RunFacets
+from mesocosm.store.recovery import INTERRUPTED, Recovered
 from mesocosm.store.search import EventPage
 from mesocosm.store.series import Histogram, PlanBin, RunSeries, TimeBin
 from mesocosm.store.store import SqlStore, open_store
@@ -15,6 +16,7 @@ from mesocosm.store.store import SqlStore, open_store
 __all__ = [
     "DATABASE_NAME",
     "EPISODE_SORTS",
+    "INTERRUPTED",
     "SORTS",
     "Artifact",
     "BenchmarkRow",
@@ -24,6 +26,7 @@ __all__ = [
     "Histogram",
     "MessagePage",
     "PlanBin",
+    "Recovered",
     "RunChanges",
     "RunFacets",
     "RunFilter",

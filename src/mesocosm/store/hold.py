@@ -67,9 +67,13 @@ class Holding(Part):
 def check_free(database: Database, connection: Connection, run_id: str) -> None:
     """Raise RunHeld while a process, this one included, works on the run; UnknownName when there is no such run."""
     row = _state(connection, run_id)
-    me = this_process()
-    if (str(database.engine.url), run_id, me) in _mine or _busy(row, me):
+    if held_by_this_process(database, run_id) or _busy(row, this_process()):
         raise RunHeld(held_message(run_id, row))
+
+
+def held_by_this_process(database: Database, run_id: str) -> bool:
+    """Return whether something in this very process works on the run."""
+    return (str(database.engine.url), run_id, this_process()) in _mine
 
 
 def _take(connection: Connection, run_id: str, holder: Holder) -> None:

@@ -2,7 +2,7 @@
 
 import difflib
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, or_, select
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.store.database import Database
@@ -18,14 +18,18 @@ class Part:
         self._database = database
 
 
-def resolve(connection: Connection, table: Table, reference: str) -> str:
-    """Return the id in `table` that is `reference` or alone begins with it. Raises UnknownName with a suggestion."""
-    noun = table.name.removesuffix("s")
+def resolve(connection: Connection, table: Table, reference: str, noun: str = "") -> str:
+    """Return the id in `table` that is `reference` or alone begins with it.
+
+    `noun` is what people call its rows. Raises UnknownName with a suggestion.
+    """
+    noun = noun or table.name.removesuffix("s")
     exact, wanted = plain(reference.strip()), plain(reference.strip().lower())
     if connection.scalar(select(table.c.id).where(table.c.id == exact)) is not None:
         return exact
     # A range, because LIKE cannot use the index on either dialect; the bound is the last character there is.
-    matches = select(table.c.id).where(table.c.id >= wanted, table.c.id < wanted + "\U0010ffff").order_by(table.c.id)
+    begun = or_(*((table.c.id >= start) & (table.c.id < start + "\U0010ffff") for start in {exact, wanted}))
+    matches = select(table.c.id).where(begun).order_by(table.c.id)
     found = list(connection.scalars(matches.limit(_SHOWN + 1))) if wanted else []
     if len(found) == 1:
         return str(found[0])

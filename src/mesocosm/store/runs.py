@@ -11,7 +11,7 @@ from mesocosm.store.database import Database
 from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
-from mesocosm.store.schema import benchmarks, run_groups, runs
+from mesocosm.store.schema import benchmarks, invocations, runs
 
 
 class Runs(Part):
@@ -111,7 +111,8 @@ def _score(connection: Connection, run_id: str) -> tuple[object, ...] | None:
 def insert_run(database: Database, connection: Connection, run: Run) -> None:
     """Insert a run as it is, with its group and its benchmark where they are new."""
     if run.group_id:
-        database.add(connection, run_groups, [(run.group_id, run.created_at)], known="keep")
+        bare = database.insert(invocations).values(id=run.group_id, created_at=run.created_at)
+        connection.execute(bare.on_conflict_do_nothing())
     group = (plain(run.benchmark), plain(run.benchmark_digest))
     used = (*group, plain(run.benchmark_version), plain(run.benchmark_title), run.kind, run.created_at)
     database.add(connection, benchmarks, [(*used, None, None)], known="keep")

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -21,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
 
 VERSION_TABLE = "mesocosm_schema"
@@ -51,11 +52,21 @@ def _usage() -> tuple[Column[int] | Column[float], ...]:
     )
 
 
-run_groups = Table(
-    "run_groups",
+# What one command did: core.group.RunGroup, and the process that carries it out. The primary key's name is that of the
+# table's first name, which SQLite cannot change; the view `run_groups` has that name now.
+invocations = Table(
+    "invocations",
     metadata,
-    Column("id", Word, primary_key=True),
+    Column("id", Word, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("finished_at", Double),
+    Column("created_by", Text, nullable=False, server_default=text("''")),
+    Column("request", Text, nullable=False, server_default="{}"),
+    Column("benchmarks", Text, nullable=False, server_default="[]"),
+    Column("repository", Text, nullable=False, server_default="{}"),
+    Column("comparison_id", Word, nullable=False, server_default=text("''")),
+    Column("holder", Text),
+    PrimaryKeyConstraint("id", name="pk_run_groups"),
 )
 
 benchmarks = Table(
@@ -83,7 +94,7 @@ runs = Table(
     Column("status", Word, nullable=False),
     Column("signature", Digest, nullable=False),
     Column("attempt", Integer, nullable=False),
-    Column("group_id", Word, ForeignKey(run_groups.c.id)),
+    Column("group_id", Word, ForeignKey(invocations.c.id)),
     Column("name", Text, nullable=False),
     Column("benchmark", Word, nullable=False),
     Column("benchmark_title", Text, nullable=False),
@@ -117,6 +128,31 @@ runs = Table(
     Column("higher_is_better", Boolean),
     Index(None, "signature", "attempt"),
     Index(None, "group_id"),
+)
+
+# core.group.Outcome. `ran`: a run was made or found for it; `run_id` is empty again when that run was deleted.
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("group_id", Word, ForeignKey(invocations.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("status", Word, nullable=False),
+    Column("benchmark", Word, nullable=False),
+    Column("directory", Text, nullable=False),
+    Column("provider", Word, nullable=False),
+    Column("model", Word, nullable=False),
+    Column("agent", Word, nullable=False),
+    Column("signature", Word, nullable=False),
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="SET NULL")),
+    Column("ran", Boolean, nullable=False),
+    Column("comparison_id", Word, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("extra", Text, nullable=False),
+    Index("ix_outcomes_run_id", "run_id"),
+    Index("ix_outcomes_signature", "signature"),
+    Index("ix_outcomes_comparison_id", "comparison_id"),
+    Index("ix_outcomes_benchmark", "benchmark", "at"),
 )
 
 # What listings sort and filter by, one narrow line for each run: reading all lines of a hundred thousand runs takes

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Holder
+from mesocosm.core.run import Holder, Run, RunStatus
 from mesocosm.store.blobs import Blobs
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
@@ -12,20 +12,26 @@ from mesocosm.store.conversation import Conversations
 from mesocosm.store.database import PATIENCE, open_database
 from mesocosm.store.deletion import Deletion
 from mesocosm.store.episodes import Episodes
+from mesocosm.store.holder import abandoned
 from mesocosm.store.journal import SqlJournal
 from mesocosm.store.queries import Listing
+from mesocosm.store.recovery import Recovery
 from mesocosm.store.runs import Runs
 from mesocosm.store.series import Series
 from mesocosm.store.writer import Writer
 
 
-class SqlStore(Runs, Deletion, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
+class SqlStore(Runs, Deletion, Recovery, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
     """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
 
     @property
     def place(self) -> str:
         """The file or the URL without its password, for messages."""
         return self._database.place
+
+    def going(self, run: Run) -> bool:
+        """Return whether a living process works on a run, as far as can be known from here."""
+        return run.status in {RunStatus.PENDING, RunStatus.RUNNING} and not abandoned(run)
 
     def journal(
         self,

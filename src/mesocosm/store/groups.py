@@ -1,0 +1,161 @@
+"""Groups: what one command was asked to run, and what came of each benchmark."""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.store.database import Insert
+from mesocosm.store.holder import this_process
+from mesocosm.store.part import Part, resolve
+from mesocosm.store.rows import json_text, plain, run_from
+from mesocosm.store.schema import invocations, outcomes, runs
+
+_objects = msgspec.json.Decoder(dict[str, Any])
+_words = msgspec.json.Decoder(tuple[str, ...])
+
+
+class Groups(Part):
+    """Groups of runs and their outcomes."""
+
+    def add_group(self, group: RunGroup) -> None:
+        """Insert a group, or replace the one of that id; this process counts as the one that carries it out."""
+        values = {**group_values(group), "holder": json_text(this_process())}
+        statement = self._database.insert(invocations).values(values)
+        new = {name: value for name, value in values.items() if name != "id"}
+        statement = statement.on_conflict_do_update(index_elements=["id"], set_=new)
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def finish_group(self, group_id: str, at: float) -> None:
+        """Note that a group is over since `at` (UNIX seconds). Raises UnknownName."""
+        over = update(invocations).where(invocations.c.id == group_id).values(finished_at=at)
+        if not self._database.write(lambda connection: connection.execute(over).rowcount):
+            raise UnknownName(f"there is no group {group_id!r}; it was never added, or belongs to another store")
+
+    def group(self, group_id: str) -> RunGroup:
+        """Return a group by id or unique prefix. Raises UnknownName with a suggestion."""
+
+        def work(connection: Connection) -> RunGroup:
+            found = resolve(connection, invocations, group_id, "group")
+            return group_from(connection.execute(select(invocations).where(invocations.c.id == found)).mappings().one())
+
+        return self._database.read(work)
+
+    def save_outcome(self, outcome: Outcome) -> None:
+        """Insert an outcome, or replace the one at its position of the group.
+
+        A run that is not there (any more) is not referred to. Raises UnknownName when the group was never added.
+        """
+        statement = save_statement(self._database.insert(outcomes), outcome)
+        known = select(invocations.c.id).where(invocations.c.id == outcome.group_id)
+
+        def work(connection: Connection) -> bool:
+            if connection.scalar(known) is None:
+                return False
+            connection.execute(statement)
+            return True
+
+        if not self._database.write(work):
+            raise UnknownName(f"there is no group {outcome.group_id!r}; add the group before its outcomes")
+
+    def outcomes(self, group_id: str) -> tuple[Outcome, ...]:
+        """Return what came of the benchmarks of a group so far, in the order of their positions."""
+        return self._outcomes(outcomes.c.group_id == group_id)
+
+    def outcomes_of_comparison(self, comparison_id: str) -> tuple[Outcome, ...]:
+        """Return the outcomes of all groups of a comparison, the oldest group first; none for an unknown one."""
+        return self._outcomes(outcomes.c.comparison_id == comparison_id) if comparison_id else ()
+
+    def _outcomes(self, condition: ColumnElement[bool]) -> tuple[Outcome, ...]:
+        group = select(invocations.c.created_at).where(invocations.c.id == outcomes.c.group_id).scalar_subquery()
+        wanted = select(outcomes).where(condition).order_by(group, outcomes.c.group_id, outcomes.c.position)
+        return self._database.read(lambda connection: tuple(map(outcome_from, connection.execute(wanted).mappings())))
+
+    def latest(self, signature: str) -> Run | None:
+        """Return the newest run of an experiment, whatever its status; None when it was never run."""
+        return self._newest(signature)
+
+    def succeeded(self, signature: str) -> Run | None:
+        """Return the newest run of an experiment that finished; None when there is none."""
+        return self._newest(signature, runs.c.status == RunStatus.FINISHED)
+
+    def _newest(self, signature: str, *conditions: ColumnElement[bool]) -> Run | None:
+        wanted = select(runs).where(runs.c.signature == signature, *conditions)
+        wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).limit(1)
+        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        return None if row is None else run_from(row)
+
+
+def group_values(group: RunGroup) -> dict[str, Any]:
+    """Return a group as column values."""
+    return {
+        "id": group.id,
+        "created_at": group.created_at,
+        "finished_at": group.finished_at,
+        "created_by": plain(group.created_by),
+        "request": json_text(group.request),
+        "benchmarks": json_text(group.benchmarks),
+        "repository": json_text(group.repository),
+        "comparison_id": plain(group.comparison_id),
+    }
+
+
+def group_from(fields: RowMapping) -> RunGroup:
+    """Return the group of a row."""
+    return RunGroup(
+        fields["id"],
+        fields["created_at"],
+        fields["finished_at"],
+        fields["created_by"],
+        _objects.decode(fields["request"]),
+        _words.decode(fields["benchmarks"]),
+        _objects.decode(fields["repository"]),
+        fields["comparison_id"],
+    )
+
+
+def outcome_values(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as column values; its run is looked up, so that one deleted meanwhile is not referred to."""
+    words = ("benchmark", "directory", "provider", "model", "agent", "signature", "comparison_id", "reason")
+    run = select(runs.c.id).where(runs.c.id == outcome.run_id).scalar_subquery() if outcome.run_id else None
+    return {
+        "group_id": outcome.group_id,
+        "position": outcome.position,
+        "at": outcome.at,
+        "status": outcome.status.value,
+        **{name: plain(getattr(outcome, name)) for name in words},
+        "extra": json_text(outcome.extra),
+        "run_id": run,
+        "ran": bool(outcome.run_id),
+    }
+
+
+def save_statement(statement: Insert, outcome: Outcome) -> Insert:
+    """Return what inserts an outcome or replaces the one at its place."""
+    values = outcome_values(outcome)
+    keys = ("group_id", "position")
+    changed = {name: value for name, value in values.items() if name not in keys}
+    return statement.values(values).on_conflict_do_update(index_elements=keys, set_=changed)
+
+
+def outcome_from(fields: RowMapping) -> Outcome:
+    """Return the outcome of a row."""
+    return Outcome(
+        group_id=fields["group_id"],
+        position=fields["position"],
+        benchmark=fields["benchmark"],
+        directory=fields["directory"],
+        status=OutcomeStatus(fields["status"]),
+        provider=fields["provider"],
+        model=fields["model"],
+        agent=fields["agent"],
+        extra=_objects.decode(fields["extra"]),
+        signature=fields["signature"],
+        run_id=fields["run_id"] or "",
+        reason=fields["reason"],
+        comparison_id=fields["comparison_id"],
+        at=fields["at"],
+    )

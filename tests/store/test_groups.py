@@ -1,0 +1,152 @@
+"""What commands made of benchmarks is kept, replaced and found again."""
+
+from typing import Any
+
+import pytest
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup, stamped_id
+from mesocosm.core.run import RunStatus
+from mesocosm.store import SqlStore
+
+
+def outcome(group_id: str, position: int = 0, **given: Any) -> Outcome:
+    """Return an outcome of a benchmark that was skipped."""
+    fields: dict[str, Any] = {
+        "group_id": group_id,
+        "position": position,
+        "benchmark": "words",
+        "directory": "word-game",
+        "status": OutcomeStatus.SKIPPED,
+        "provider": "ollama",
+        "model": "llama3.2",
+        "agent": "loop",
+        "extra": {"sample": 10, "nested": {"ü": None}},
+        "signature": "s",
+        "reason": "already_succeeded",
+        "at": 12.5,
+    }
+    return Outcome(**(fields | given))
+
+
+def test_a_group_returns_as_it_was_added(store: SqlStore) -> None:
+    group = RunGroup(
+        stamped_id("rg"), 10.25, None, "somebody", {"all": True}, ("words", "golf"), {"commit": "abc"}, "cmp_1"
+    )
+
+    store.add_group(group)
+
+    assert store.group(group.id) == group
+    assert store.group(group.id[:22]) == group
+
+
+def test_adding_a_group_again_replaces_it(store: SqlStore) -> None:
+    store.add_group(RunGroup("rg_1", 10.0, request={"all": True}))
+
+    store.add_group(RunGroup("rg_1", 11.0, benchmarks=("words",)))
+
+    assert store.group("rg_1") == RunGroup("rg_1", 11.0, benchmarks=("words",))
+
+
+def test_a_finished_group_says_when(store: SqlStore) -> None:
+    store.add_group(RunGroup("rg_1", 10.0))
+
+    store.finish_group("rg_1", 20.5)
+
+    assert store.group("rg_1").finished_at == 20.5
+
+
+def test_a_group_that_was_never_added_cannot_be_finished(store: SqlStore) -> None:
+    with pytest.raises(UnknownName, match="there is no group 'rg_1'"):
+        store.finish_group("rg_1", 20.5)
+
+
+def test_a_run_may_name_its_group_before_and_after_it_is_added(store: SqlStore, samples: Any) -> None:
+    early = store.add_run(samples.run(group_id="rg_1", created_at=5.0))
+    store.add_group(RunGroup("rg_1", 10.0, created_by="somebody"))
+    late = store.add_run(samples.run(group_id="rg_1"))
+
+    assert {store.get_run(run.id).group_id for run in (early, late)} == {"rg_1"}
+    assert store.group("rg_1") == RunGroup("rg_1", 10.0, created_by="somebody")
+
+
+def test_outcomes_return_in_the_order_of_their_positions(store: SqlStore, samples: Any) -> None:
+    run = store.add_run(samples.run())
+    store.add_group(RunGroup("rg_1", 10.0))
+    second = outcome("rg_1", 1, run_id=run.id)
+    first = outcome("rg_1", 0, status=OutcomeStatus.INCOMPATIBLE, reason="no docker")
+    store.save_outcome(second)
+    store.save_outcome(first)
+
+    assert store.outcomes("rg_1") == (first, second)
+    assert store.outcomes("rg_2") == ()
+
+
+def test_an_outcome_replaces_the_one_at_its_place(store: SqlStore, samples: Any) -> None:
+    run = store.add_run(samples.run())
+    store.add_group(RunGroup("rg_1", 10.0))
+    store.save_outcome(outcome("rg_1", status=OutcomeStatus.RUNNING, reason=""))
+    done = outcome("rg_1", status=OutcomeStatus.SUCCEEDED, run_id=run.id, extra={}, at=14.0, comparison_id="cmp_1")
+
+    store.save_outcome(done)
+
+    assert store.outcomes("rg_1") == (done,)
+
+
+def test_an_outcome_needs_its_group(store: SqlStore) -> None:
+    with pytest.raises(UnknownName, match="there is no group 'rg_1'; add the group before"):
+        store.save_outcome(outcome("rg_1"))
+
+    assert store.outcomes("rg_1") == ()
+
+
+def test_an_outcome_survives_its_run(store: SqlStore, samples: Any) -> None:
+    run = store.add_run(samples.run())
+    store.add_group(RunGroup("rg_1", 10.0))
+    saved = outcome("rg_1", run_id=run.id)
+    store.save_outcome(saved)
+
+    store.delete_run(run.id)
+
+    assert store.outcomes("rg_1") == (outcome("rg_1"),)
+    store.save_outcome(saved)
+    assert store.outcomes("rg_1") == (outcome("rg_1"),)
+
+
+def test_outcomes_of_a_comparison_come_from_all_its_groups_the_oldest_first(store: SqlStore) -> None:
+    store.add_group(RunGroup("rg_a", 20.0))
+    store.add_group(RunGroup("rg_b", 10.0))
+    found = [outcome(group, place, comparison_id="cmp_1") for group, place in (("rg_b", 0), ("rg_b", 1), ("rg_a", 0))]
+    for one in (*reversed(found), outcome("rg_a", 1, comparison_id="cmp_2"), outcome("rg_a", 2)):
+        store.save_outcome(one)
+
+    assert store.outcomes_of_comparison("cmp_1") == tuple(found)
+    assert store.outcomes_of_comparison("cmp_3") == ()
+    assert store.outcomes_of_comparison("") == ()
+
+
+def test_words_that_a_database_cannot_hold_are_replaced(store: SqlStore) -> None:
+    store.add_group(RunGroup("rg_1", 10.0))
+
+    store.save_outcome(outcome("rg_1", reason="zero \0 and \ud800", extra={"text": "zero \0"}))
+
+    (found,) = store.outcomes("rg_1")
+    assert found.reason == "zero \ufffd and \ufffd"
+    assert found.extra == {"text": "zero \0"}
+
+
+def test_the_newest_run_of_an_experiment_is_found_whatever_its_status(store: SqlStore, samples: Any) -> None:
+    for status in (RunStatus.FINISHED, RunStatus.FAILED):
+        run = store.add_run(samples.run(signature="a", info={"id": "words"}))
+        run.status = status
+        store.save_run(run)
+    store.add_run(samples.run(signature="b"))
+
+    latest, succeeded = store.latest("a"), store.succeeded("a")
+
+    assert latest is not None
+    assert (latest.attempt, latest.status, latest.info) == (2, RunStatus.FAILED, {"id": "words"})
+    assert succeeded is not None
+    assert (succeeded.attempt, succeeded.status) == (1, RunStatus.FINISHED)
+    assert store.succeeded("b") is None
+    assert store.latest("c") is None
