@@ -73,11 +73,12 @@ class Forwarded:
 class Tap(Protocol):
     """The episode behind an address."""
 
-    def admitted(self, tokens: int) -> AbstractAsyncContextManager[str]:
+    def admitted(self, tokens: int, *, passing: bool) -> AbstractAsyncContextManager[str]:
         """Enter a call of about `tokens` tokens; it is under way until the block is left.
 
         Waits while the calls under way may use up what is left of a budget. Gives why the call may not be made (a
-        budget is used up, the episode is over), else nothing.
+        budget is used up, the episode is over), else nothing. `passing` says that it will not go through `ask`, so that
+        the rates per minute are waited for here.
         """
         ...
 

@@ -1,9 +1,12 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol
 
-from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import Forwarded, Gateway
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.gateway import Call, Forwarded, Gateway
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
@@ -18,6 +21,11 @@ class Gateways:
         self._model = model
         self._settings = settings
         self._gateway: Gateway | None = None
+        self._reserved = Reserved()
+
+    def tap(self, context: "Tapped") -> "EpisodeTap":
+        """Return the tap of an episode."""
+        return EpisodeTap(context, self._reserved)
 
     def open(self) -> Gateway:
         """Return the gateway. Raises UsageError when none is installed."""
@@ -45,8 +53,16 @@ class Tapped(Protocol):
         """Why no further call may be made, empty as long as one may."""
         ...
 
-    async def ask(self, request: ModelRequest) -> ModelReply:
-        """Call the model."""
+    def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
+        """Whether a call of `tokens` fits into the budgets beside what calls under way may use."""
+        ...
+
+    async def turn(self) -> None:
+        """Wait for what the rates per minute allow."""
+        ...
+
+    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
+        """Call the model for a program."""
         ...
 
     def forwarded(self, call: Forwarded) -> None:
@@ -54,29 +70,108 @@ class Tapped(Protocol):
         ...
 
 
+class Reserved:
+    """What the calls under way of a run may use, and who waits for them to end."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._freed: list[asyncio.Future[None]] = []
+
+    async def freed(self) -> None:
+        """Wait until a call has ended."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._freed.append(future)
+        await future
+
+    def free(self, tokens: int) -> None:
+        """Take a call out."""
+        self.tokens -= tokens
+        waiting, self._freed = self._freed, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+
 class EpisodeTap:
-    """Implements core.gateway.Tap for one episode."""
+    """Implements core.gateway.Tap for one episode.
 
-    def __init__(self, context: Tapped) -> None:
+    A call under way is reckoned with what it is expected to use, and at least with the largest call so far: so calls
+    made at once pass a budget by no more than what the estimates are wrong by.
+    """
+
+    def __init__(self, context: Tapped, reserved: Reserved) -> None:
         self._context = context
+        self._reserved = reserved
+        self._own = 0
+        self._largest = 0
         self._refused = ""
+        self._broken: EpisodeError | RunAborted | None = None
 
-    def refusal(self) -> str:
+    @asynccontextmanager
+    async def admitted(self, tokens: int, *, passing: bool) -> AsyncIterator[str]:
+        """Enter a call of about `tokens` tokens; gives why it may not be made, or nothing."""
+        refusal = await self._room(tokens)
+        if refusal:
+            yield refusal
+            return
+        tokens = max(tokens, self._largest)
+        self._own += tokens
+        self._reserved.tokens += tokens
+        try:
+            if passing:
+                await self._context.turn()
+            yield ""
+        finally:
+            self._own -= tokens
+            self._reserved.free(tokens)
+
+    async def _room(self, tokens: int) -> str:
+        while not (refusal := self._refusal()):
+            if self._context.room(max(tokens, self._largest), self._own, self._reserved.tokens):
+                break
+            await self._reserved.freed()
+        return refusal
+
+    def _refusal(self) -> str:
         """Return why no further call may be made; what was once refused stays so."""
         if self._context.over:
             return "the episode is over"
+        if self._broken is not None:
+            return str(self._broken)
         self._refused = self._refused or self._context.unaffordable
         return self._refused
 
-    async def ask(self, request: ModelRequest) -> ModelReply:
+    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
         """Answer a call through the engine. Raises EpisodeError."""
-        return await self._context.ask(request)
+        try:
+            reply = await self._context.ask_for(call, request)
+        except EpisodeError as error:
+            if error.cause is Cause.BUDGET:
+                self._refused = self._refused or str(error)
+            elif error.rule.fatal:
+                self._broken = self._broken or error
+            raise
+        except RunAborted as error:
+            self._broken = self._broken or error
+            raise EpisodeError(Cause.BUDGET, str(error)) from error
+        self._largest = max(self._largest, reply.usage.total)
+        return reply
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the gateway passed on."""
-        self._context.forwarded(call)
+        """Record a call that the gateway passed on; what that raises is raised by `settle`."""
+        if call.reply is not None:
+            self._largest = max(self._largest, call.reply.usage.total)
+        try:
+            self._context.forwarded(call)
+        except (EpisodeError, RunAborted) as error:
+            self._broken = self._broken or error
 
     def settle(self) -> None:
-        """Raise EpisodeError when the program was refused calls: what it found without them measures nothing else."""
+        """Raise what ended the calls of the program: what it found without them measures nothing else.
+
+        Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
+        """
+        if self._broken is not None:
+            raise self._broken
         if self._refused:
             raise EpisodeError(Cause.BUDGET, f"the program was refused further model calls: {self._refused}")

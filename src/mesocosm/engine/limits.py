@@ -50,6 +50,17 @@ class Budget:
                 "name it in a price file (MESOCOSM_PRICES) or limit tokens instead"
             )
 
+    def fits(self, tokens: int) -> bool:
+        """Return whether `tokens` more fit into the budgets; their price is reckoned from what was spent so far."""
+        limits, spent = self.limits, self.spent
+        if limits.run_tokens is not None and spent.total + tokens > limits.run_tokens:
+            return False
+        if limits.run_usd is None:
+            return True
+        cost = spent.cost_usd or 0.0
+        # Before anything was spent nobody knows what a token costs.
+        return bool(spent.total) and cost * (1 + tokens / spent.total) <= limits.run_usd
+
     def exhausted(self) -> str:
         """Return why no further episode may start, or an empty string."""
         limits = self.limits

@@ -75,6 +75,17 @@ class Caller:
         """Return why no further call may be made, or an empty string."""
         return self._budget.exhausted()
 
+    def fits(self, tokens: int) -> bool:
+        """Return whether `tokens` more fit into what the run may spend."""
+        return self._budget.fits(tokens)
+
+    async def turn(self) -> None:
+        """Wait until the rates per minute allow a further call."""
+        if self._requests is not None:
+            await self._requests.take()
+        if self._tokens is not None:
+            await self._tokens.take(0.0)
+
     def charge(self, reply: ModelReply) -> None:
         """Charge a call that was made elsewhere. Raises EpisodeError for one that cannot be counted, RunAborted."""
         reply = _plausible(reply)
@@ -83,10 +94,7 @@ class Caller:
         self._budget.charge(reply.usage, reply.model)
 
     async def _once(self, request: ModelRequest) -> ModelReply:
-        if self._requests is not None:
-            await self._requests.take()
-        if self._tokens is not None:
-            await self._tokens.take(0.0)
+        await self.turn()
         concurrency = self.concurrency
         started = await concurrency.acquire()
         try:

@@ -8,7 +8,8 @@ Redirects are not followed; a response with any status is returned as it is. Pro
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from mesocosm.http.errors import ConnectFailed, ConnectionLost, InvalidRequest, 
 from mesocosm.http.pool import Pool
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.response import Response
+from mesocosm.http.streamed import Streamed
 from mesocosm.http.target import Origin, Target, request_head, target, visible
 
 _LONGEST = 86_400.0
@@ -70,15 +72,7 @@ class Client:
         is replaced once and the request sent again; `resend=False` forbids that, for requests that must not be
         processed twice. Raises HttpError.
         """
-        loop = asyncio.get_running_loop()
-        where = _target(method, url)
-        if self._loop is not loop:
-            self._bind(loop)
-        if not timeout > 0:
-            raise InvalidRequest(method, where.shown, f"a timeout of {timeout} s leaves no time")
-        pool = self._pools.get((where.origin, unix_socket)) or self._pool(method, where, unix_socket)
-        head = _head(method, where, headers, body, pool.route)
-        call = _Call(method, where, head, body or b"", timeout, loop.time() + min(timeout, _LONGEST))
+        pool, call = self._prepare(method, url, headers, body, timeout, unix_socket)
         await _permit(pool, call)
         try:
             connection = pool.take()
@@ -90,6 +84,45 @@ class Client:
                 if self._closed or lost.received or (lost.processed and not resend):
                     raise
                 return await self._again(pool, call, lost)
+        finally:
+            pool.permits.release()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        timeout: float,  # noqa: ASYNC109 -- as in `request`
+    ) -> AsyncIterator[Streamed]:
+        """Send one request and give the response as soon as its head is there; its body is read from it as it comes.
+
+        `timeout` is the longest silence, in seconds: until the head, and between two pieces. Leaving the block before
+        the end drops the connection. A dead kept-open connection is replaced as by `request`. Raises HttpError, inside
+        the block as well.
+        """
+        pool, call = self._prepare(method, url, headers, body, timeout, None)
+        await _permit(pool, call)
+        try:
+            connection = pool.take()
+            fresh = connection is None
+            connection = connection or await self._connect(pool, call)
+            try:
+                streamed = _start(pool, connection, call)
+                try:
+                    await streamed.begun()
+                except ConnectionLost as lost:
+                    if self._closed or lost.received or fresh:
+                        raise
+                    pool.give_back(connection)
+                    connection = await self._connect(pool, call)
+                    streamed = _start(pool, connection, call)
+                    await streamed.begun()
+                yield streamed
+            finally:
+                pool.give_back(connection)
         finally:
             pool.permits.release()
 
@@ -105,6 +138,25 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _prepare(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float,
+        unix_socket: str | None,
+    ) -> tuple[Pool, "_Call"]:
+        loop = asyncio.get_running_loop()
+        where = _target(method, url)
+        if self._loop is not loop:
+            self._bind(loop)
+        if not timeout > 0:
+            raise InvalidRequest(method, where.shown, f"a timeout of {timeout} s leaves no time")
+        pool = self._pools.get((where.origin, unix_socket)) or self._pool(method, where, unix_socket)
+        head = _head(method, where, headers, body, pool.route)
+        return pool, _Call(method, where, head, body or b"", timeout, loop.time() + min(timeout, _LONGEST))
 
     def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._loop is not None:
@@ -204,6 +256,15 @@ async def _permit(pool: Pool, call: _Call) -> None:
             await pool.permits.acquire()
     except TimeoutError as error:
         raise Timeout(call.method, call.where.shown, "pool", call.timeout) from error
+
+
+def _start(pool: Pool, connection: Connection, call: _Call) -> Streamed:
+    """Send the request; what comes back is taken in from now on."""
+    streamed = Streamed(call.method, call.where.shown, pool.max_response)
+    deadline = pool.loop.time() + min(call.timeout, _LONGEST)
+    done = connection.send(call.method, call.where, call.head, call.body, deadline, call.timeout, streamed)
+    done.add_done_callback(streamed.end)
+    return streamed
 
 
 async def _exchange(pool: Pool, connection: Connection, call: _Call) -> Response:

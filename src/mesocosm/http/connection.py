@@ -10,6 +10,7 @@ import httptools
 from mesocosm.http.content import TooLarge, decode
 from mesocosm.http.errors import BadResponse, ConnectionLost, HttpError, ResponseTooLarge, Timeout
 from mesocosm.http.response import Headers, Response
+from mesocosm.http.streamed import Streamed
 from mesocosm.http.target import Target
 
 MAX_HEAD = 128 * 1024
@@ -32,6 +33,7 @@ class Connection(asyncio.Protocol):
         self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[Response] | None = None
+        self._stream: Streamed | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._deadline = 0.0
@@ -59,14 +61,23 @@ class Connection(asyncio.Protocol):
         return self.reusable and self._transport is not None and not self._transport.is_closing()
 
     def send(
-        self, method: str, target: Target, head: bytes, body: bytes, deadline: float, timeout: float
+        self,
+        method: str,
+        target: Target,
+        head: bytes,
+        body: bytes,
+        deadline: float,
+        timeout: float,
+        stream: Streamed | None = None,
     ) -> asyncio.Future[Response]:
         """Send a request and return its future response.
 
         `deadline` is a time of the event loop, `timeout` the seconds that it stands for. When the future is given up,
-        call `abort`.
+        call `abort`. A `stream` gets head and body as they come, and every piece of it moves the deadline; the future
+        then has a response without a body at the end.
         """
         self._waiter = waiter = self._loop.create_future()
+        self._stream = stream
         self._method, self._target, self._timeout = method, target, timeout
         self._received = 0
         self._problem = None
@@ -173,6 +184,8 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(self._problem or BadResponse(*self._name, _garbage(error, self._first)))
             return
+        if self._stream is not None:
+            self._deadline = self._loop.time() + self._timeout
         if self._received > self._max_response + MAX_HEAD:
             self._fail_unfinished(ResponseTooLarge(*self._name, self._max_response))
         elif not self._status and self._received > MAX_HEAD:
@@ -230,6 +243,8 @@ class Connection(asyncio.Protocol):
         if self._waiter is None or self._status < 200:
             return
         if self._method == "HEAD" or (self._status in {204, 304} and not self._until_close()):
+            if self._stream is not None:
+                self._stream.begin(self._status, Headers(self._fields))
             # There is no body, but the parser waits for the one that the headers announce: the connection ends here.
             self._finish(keep=False)
             return
@@ -237,10 +252,15 @@ class Connection(asyncio.Protocol):
             if name == b"content-length" and int(value) > self._max_response:
                 self._problem = ResponseTooLarge(*self._name, self._max_response)
                 raise self._problem
+        if self._stream is not None:
+            self._stream.begin(self._status, Headers(self._fields))
 
     def on_body(self, data: bytes) -> None:
-        """Keep a piece of the body."""
-        self._chunks.append(data)
+        """Keep a piece of the body, or hand it on."""
+        if self._stream is not None:
+            self._stream.add(data)
+        else:
+            self._chunks.append(data)
         self._size += len(data)
         if self._size > self._max_response:
             self._problem = ResponseTooLarge(*self._name, self._max_response)

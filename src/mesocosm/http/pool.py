@@ -18,7 +18,7 @@ class Pool:
         self.loop = asyncio.get_running_loop()
         self._dialer = Dialer(route)
         self._idle_seconds = idle_seconds
-        self._max_response = max_response
+        self.max_response = max_response
         self._idle: deque[Connection] = deque()
         self._open: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -64,7 +64,7 @@ class Pool:
             await gone.wait()
 
     def _make(self) -> Connection:
-        return Connection(self._max_response, self._lost)
+        return Connection(self.max_response, self._lost)
 
     def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)
