@@ -160,11 +160,15 @@ class EpisodeContext:
             # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
             self.deadline.reschedule(None)
         gateway = self._gateways.open()
-        tap = EpisodeTap(self)
+        tap = self._gateways.tap(self)
         address = await gateway.connect(tap)
         try:
             with boundary(Cause.PROGRAM_FAILED, "the program"):
                 step: Step = await world.play(address, self._said, self._limits.episode_seconds)
+        except EpisodeError:
+            # A program that was refused its model may well fail of it.
+            tap.settle()
+            raise
         finally:
             await gateway.disconnect(address)
         tap.settle()
