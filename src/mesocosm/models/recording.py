@@ -10,7 +10,7 @@ import msgspec
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest_bytes
 
-_TEXTS = ("completion", "response", "output", "text", "answer", "action")
+_TEXTS = ("completion", "response", "output", "text", "answer", "action", "calls")
 _SEEDS = ("row", "seed", "index")
 _NAMES = ("task", "task_id", "id")
 _QUESTIONS = ("question", "prompt", "input")
@@ -109,9 +109,9 @@ def read_recording(path: Path) -> Recording:
     """Return what `path` holds: JSON lines, a JSON list of the same objects, or a run exported as replay.
 
     An object names its task by `row`, `seed` or `index`, by `task`, `task_id` or `id`, or by `question`, `prompt` or
-    `input` (text, or a list of messages); its completion is `completion`, `response`, `output`, `text`, `answer` or
-    `action`; `reasoning`, `step` (from 0) and `trial` (from 0) are optional. Raises UsageError; problems are named by
-    line.
+    `input` (text, or a list of messages); its completion is `completion`, `response`, `output`, `text`, `answer`,
+    `action` or `calls`, of which whatever is no text becomes its JSON text; `reasoning`, `step` (from 0) and `trial`
+    (from 0) are optional. Raises UsageError; problems are named by line.
     """
     try:
         data = path.read_bytes()

@@ -1,0 +1,1 @@
+"""The single-turn part of the Berkeley Function-Calling Leaderboard, graded by the rules of its own checker."""

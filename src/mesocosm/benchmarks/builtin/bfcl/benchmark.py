@@ -1,0 +1,114 @@
+"""The benchmark: files of the leaderboard become tasks, answers are judged by their calls."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.bfcl.calls import Call, calls_of
+from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, chosen
+from mesocosm.benchmarks.builtin.bfcl.checker import fault
+from mesocosm.benchmarks.builtin.bfcl.files import Item, available, read_items
+from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, best_answer
+from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
+from mesocosm.benchmarks.drawing import draw
+from mesocosm.benchmarks.native import SEED, Loaded, Native
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.core.episode import Episode
+from mesocosm.core.ids import digest
+from mesocosm.core.message import Message
+from mesocosm.core.ports import BenchmarkInfo
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+from mesocosm.core.turn import Turn, read_answer
+
+CALLS_SCORE = "accuracy_calls"
+_BY_NAME = {category.name: category for category in CATEGORIES}
+
+
+def open_benchmark(setup: Setup) -> "FunctionCalling":
+    """Return the benchmark."""
+    return FunctionCalling(setup)
+
+
+class FunctionCalling(Native):
+    """Functions are offered as tools, and the right answer is a set of calls, or none."""
+
+    max_steps = 1
+
+    @cached_property
+    def categories(self) -> tuple[Category, ...]:
+        """The categories that are asked: those of the knob, else all that the data has."""
+        names = self.knobs.get("categories")
+        return chosen(names) if names else available(self._folder)
+
+    @property
+    def _folder(self) -> Path | None:
+        return self.setup.path("data_path")
+
+    def load(self) -> Loaded:
+        """Return the tasks of the chosen categories, at most `max_per_category` of each."""
+        most, seed = self.knobs.get("max_per_category"), int(self.knobs.get(SEED) or 0)
+        tasks: list[Task] = []
+        contents: list[Any] = []
+        for category in self.categories:
+            items, content = read_items(category, self._folder)
+            asked = [_task(category, item) for item in items]
+            tasks += draw(asked, most, seed, lambda _: "")
+            contents.append([category.name, content])
+        return Loaded(tasks, digest([contents, most, seed if most is not None else None]))
+
+    @cached_property
+    def info(self) -> BenchmarkInfo:
+        """The facts of the descriptor, and one metric more for each category that is asked."""
+        found = Native.info.func(self)
+        return msgspec.structs.replace(found, metrics=(*found.metrics, *_parts(self.categories)))
+
+    def best(self, task: Task) -> Any:
+        """Return the calls of the answer key, or an answer without any."""
+        expects = _BY_NAME[task.metadata["category"]].expects
+        if expects == "none":
+            return REFUSAL.data()
+        if expects == "any":
+            return best_answer([{task.target["functions"][0]["name"]: {}}]).data()
+        return best_answer(task.target["calls"]).data()
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return 1 for right calls and 0 for wrong ones, as score of the whole and of the category."""
+        category = _BY_NAME[task.metadata["category"]]
+        wrong = _fault(category, task, episode.terminal_info.get("answer"))
+        names = [self.descriptor.score.field, f"accuracy_{category.name}"]
+        if category.expects == "calls":
+            names.append(CALLS_SCORE)
+        return [Score(name, 0.0 if wrong else 1.0, explanation=wrong) for name in names]
+
+
+def _task(category: Category, item: Item) -> Task:
+    told = "\n\n".join(message["content"] for message in item.messages if message["role"] == "system")
+    said = tuple(Message(message["role"], message["content"]) for message in item.messages if message["role"] != "system")
+    tools = tuple(tool(function, category.language) for function in item.functions)
+    turn = Turn(said, tools, system=told or None)
+    target = {"functions": item.functions, "calls": item.keys}
+    return Task(item.id, turn.data(), target, metadata={"category": category.name, "expects": category.expects})
+
+
+def _fault(category: Category, task: Task, action: Any) -> str:
+    functions = task.target["functions"]
+    names = own_names(functions)
+    calls = [Call(names.get(call.name, call.name), call.arguments) for call in calls_of(read_answer(action), names)]
+    if category.expects == "none":
+        return f"calls {calls[0].name or 'something'} where no function fits" if calls else ""
+    if category.expects == "any":
+        known = any(call.name in names for call in calls)
+        return "" if known else "calls none of the functions"
+    return fault(functions, calls, task.target["calls"], category.language)
+
+
+def _parts(categories: Sequence[Category]) -> Iterator[Metric]:
+    if any(category.expects == "calls" for category in categories):
+        yield Metric(CALLS_SCORE, CALLS_SCORE, low=0.0, high=1.0, where={"expects": "calls"})
+    for category in categories:
+        name = f"accuracy_{category.name}"
+        yield Metric(name, name, low=0.0, high=1.0, where={"category": category.name})

@@ -1,0 +1,88 @@
+"""The calls that an answer makes: of the API, or written as JSON or in the syntax of Python."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.bfcl.syntax import spelled_calls
+from mesocosm.core.turn import Answer
+
+_NAMES = ("name", "tool", "function")
+_ARGUMENTS = ("arguments", "args", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call; `arguments` are an object, or whatever was given in its place."""
+
+    name: str
+    arguments: Any
+
+
+def calls_of(answer: Answer, known: Collection[str]) -> list[Call]:
+    """Return the calls of an answer; `known` are the names of the functions that it could call.
+
+    Without calls of the API the whole text must be calls, perhaps in a code fence: prose that mentions some is none.
+    JSON is a list of `{"name": …, "arguments": {…}}` or of `{"<function>": {…}}`, or one of these alone; arguments may
+    be JSON in a text. The second form counts only when it names a known function.
+    """
+    if answer.tool_calls:
+        return [Call(call.name, _decoded(call.arguments)) for call in answer.tool_calls]
+    text = _unfenced(answer.text)
+    found = _from_json(text, known)
+    return [Call(name, arguments) for name, arguments in spelled_calls(text)] if found is None else found
+
+
+def _unfenced(text: str) -> str:
+    text = text.strip()
+    if not (text.startswith("```") and text.endswith("```") and len(text) > 6):
+        return text
+    first, newline, rest = text[3:-3].partition("\n")
+    return (rest if newline and (not first.strip() or first.strip().isalnum()) else text[3:-3]).strip()
+
+
+def _from_json(text: str, known: Collection[str]) -> list[Call] | None:
+    """Return the calls of a JSON text, None when it is no JSON object or list."""
+    if not text.startswith(("[", "{")):
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    items = value if isinstance(value, list) else [value]
+    calls = [_call(item, known) for item in items]
+    named = any(call is not None and (call.name in known or _explicit(item)) for call, item in zip(calls, items, strict=True))
+    return [call or Call("", None) for call in calls] if named else []
+
+
+def _call(item: Any, known: Collection[str]) -> Call | None:
+    if not isinstance(item, dict):
+        return None
+    if _explicit(item):
+        named = item["function"] if isinstance(item.get("function"), dict) else item
+        name = next((named[key] for key in _NAMES if isinstance(named.get(key), str)), "")
+        return Call(name, _decoded(next((named[key] for key in _ARGUMENTS if key in named), {})))
+    if len(item) == 1:
+        ((name, arguments),) = item.items()
+        return Call(name, _decoded(arguments))
+    return None
+
+
+def _explicit(item: Any) -> bool:
+    """Return whether an object has fields for a name and for arguments."""
+    if not isinstance(item, dict):
+        return False
+    named = item["function"] if isinstance(item.get("function"), dict) else item
+    return any(isinstance(named.get(key), str) for key in _NAMES) and any(key in named for key in _ARGUMENTS)
+
+
+def _decoded(arguments: Any) -> Any:
+    """Return arguments as an object where a text spells one."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return arguments

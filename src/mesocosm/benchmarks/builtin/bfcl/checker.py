@@ -1,0 +1,88 @@
+"""Whether the calls of an answer are those of the answer key, by the rules of the leaderboard's published checker.
+
+A call is right when its function is the one that is meant, every required parameter is there, none is that the
+function or the key does not know, each value has the declared type (whole numbers pass as floats in Python) and is one
+of the accepted ones, and only parameters are left out that the key allows to be. Several calls may come in any order,
+but must be exactly as many as the key has.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mesocosm.benchmarks.builtin.bfcl.calls import Call
+from mesocosm.benchmarks.builtin.bfcl.categories import Language
+from mesocosm.benchmarks.builtin.bfcl.literals import LANGUAGES, UNREADABLE
+from mesocosm.benchmarks.builtin.bfcl.values import TYPES, Fit, fit, is_accepted
+
+Function = Mapping[str, Any]
+Key = Mapping[str, Mapping[str, Sequence[Any]]]
+"""One call of the answer key: the function's name, and the accepted values of each parameter."""
+
+_NESTED = ("array", "tuple")
+
+
+def fault(functions: Sequence[Function], calls: Sequence[Call], keys: Sequence[Key], language: Language) -> str:
+    """Return what is wrong with the calls, an empty text when nothing is."""
+    if len(calls) != len(keys):
+        return f"{len(calls)} calls where {len(keys)} are right"
+    left = list(calls)
+    for key in keys:
+        faults = [_call_fault(functions, call, key, language) for call in left]
+        if "" not in faults:
+            return faults[0] if len(faults) == 1 else f"no call is {next(iter(key))} as it should be: {faults[0]}"
+        del left[faults.index("")]
+    return ""
+
+
+def _call_fault(functions: Sequence[Function], call: Call, key: Key, language: Language) -> str:
+    (name, accepted), *_ = key.items()
+    if call.name != name:
+        return f"calls {call.name}, not {name}"
+    if not isinstance(call.arguments, Mapping):
+        return f"the arguments of {name} are no object"
+    function = next((function for function in functions if function["name"] == name), None)
+    parameters = (function or {}).get("parameters") or {}
+    declared = parameters.get("properties") or {}
+    for required in parameters.get("required") or ():
+        if required not in call.arguments:
+            return f"{name} lacks its required parameter {required}"
+    for parameter, value in call.arguments.items():
+        if parameter not in declared or parameter not in accepted:
+            return f"{name} has a parameter {parameter} that is not expected"
+        found = _value_fault(value, declared[parameter], accepted[parameter], language)
+        if found:
+            return f"parameter {parameter} of {name} {found}"
+    missing = next((one for one in accepted if one not in call.arguments and "" not in accepted[one]), None)
+    return "" if missing is None else f"{name} lacks parameter {missing}"
+
+
+def _value_fault(value: Any, declared: Mapping[str, Any], accepted: Sequence[Any], language: Language) -> str:
+    kind = str(declared.get("type", "any"))
+    items = declared.get("items")
+    inside = str(items.get("type", "any")) if isinstance(items, Mapping) else ""
+    if language == "python":
+        expected = TYPES.get(kind, str)
+        inner = TYPES.get(inside, str) if inside and kind in _NESTED else None
+        if kind == "tuple" and isinstance(value, tuple):
+            value = list(value)
+        if kind == "float" and type(value) is int:
+            value = _as_float(value)
+    else:
+        literals = LANGUAGES[language]
+        expected = literals.types.get(kind, str)
+        inner = literals.types.get(inside, str) if inside and kind in literals.nested else None
+        value = literals.read(value, kind, inside)
+        if value is UNREADABLE:
+            return f"is no text that spells a value of type {kind}"
+    fits = fit(value, accepted, expected, inner)
+    if fits is Fit.NOT:
+        return f"is {value!r:.80}, which is not of type {kind}{f' of {inside}' if inner else ''}"
+    right = value in accepted if fits is Fit.AS_KEY else is_accepted(value, accepted, expected, inner)
+    return "" if right else f"is {value!r:.80}, which is not accepted"
+
+
+def _as_float(value: int) -> Any:
+    try:
+        return float(value)
+    except OverflowError:
+        return value

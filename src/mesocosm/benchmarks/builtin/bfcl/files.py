@@ -1,0 +1,77 @@
+"""The files of the leaderboard: where they lie, and what an item of them holds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category
+from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.ids import digest
+
+REPOSITORY = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
+REVISION = "61fc0608"
+KEYS = "possible_answer"
+_ROLES = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question: its messages, the functions that are offered, and the answer key (empty where there is none)."""
+
+    id: str
+    messages: Sequence[Mapping[str, str]]
+    functions: Sequence[Mapping[str, Any]]
+    keys: Sequence[Mapping[str, Mapping[str, Sequence[Any]]]]
+
+
+def available(folder: Path | None) -> tuple[Category, ...]:
+    """Return the categories whose files are in the folder; all of them without one. Raises UsageError."""
+    if folder is None:
+        return CATEGORIES
+    found = tuple(category for category in CATEGORIES if _file(category, folder) is not None)
+    if not found:
+        raise UsageError(f"bfcl: {folder} holds no data; expected files such as {CATEGORIES[0].files[0]}")
+    return found
+
+
+def read_items(category: Category, folder: Path | None) -> tuple[list[Item], str]:
+    """Return the items of a category and the digest of their files. Raises UsageError, InvalidInput, Incompatible."""
+    file = None if folder is None else _file(category, folder)
+    if folder is not None and file is None:
+        raise UsageError(f"bfcl: {folder} has no category {category.name}; expected {' or '.join(category.files)}")
+    asked = _rows(file, category.files[-1])
+    if category.expects != "calls":
+        return [_item(row, (), category) for row in asked.rows], asked.content
+    key_file = None if file is None else file.parent / KEYS / file.name
+    if key_file is not None and not key_file.is_file():
+        raise UsageError(f"bfcl: the answer key {key_file} is missing")
+    answers = _rows(key_file, f"{KEYS}/{category.files[-1]}")
+    keys = {row.get("id"): row.get("ground_truth") for row in answers.rows}
+    return [_item(row, keys.get(row.get("id")), category) for row in asked.rows], digest([asked.content, answers.content])
+
+
+def _file(category: Category, folder: Path) -> Path | None:
+    return next((folder / name for name in category.files if (folder / name).is_file()), None)
+
+
+def _rows(file: Path | None, name: str) -> Rows:
+    return read_rows("bfcl", file, Hub(REPOSITORY, REVISION, (name,)))
+
+
+def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
+    """Return an item. Raises InvalidInput for a row that is none."""
+    try:
+        (messages,) = row["question"]
+        functions = row["function"] if isinstance(row["function"], list) else [row["function"]]
+        item = Item(row["id"], messages, functions, keys)
+        sound = all(message["role"] in _ROLES and isinstance(message["content"], str) for message in messages)
+        named = all(isinstance(function["name"], str) for function in functions)
+        keyed = category.expects != "calls" or bool(keys) and all(len(key) == 1 for key in keys)
+    except (KeyError, TypeError, ValueError):
+        sound = named = keyed = False
+    if not (sound and named and keyed):
+        problem = Problem(str(row.get("id", "?")), "has no question, no functions or no answer key of the usual form")
+        raise InvalidInput(f"bfcl, category {category.name}", [problem])
+    return item

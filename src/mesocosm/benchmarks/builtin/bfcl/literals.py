@@ -1,0 +1,192 @@
+"""Values that a model spells as text, because they belong to Java or JavaScript: what the text stands for.
+
+A scalar whose text is no literal of its type stays a text, and is then wrong unless the answer key has that text, such
+as the name of a variable. Collections are read from the usual constructors, with elements separated by commas.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+UNREADABLE = object()
+"""Stands for the value of what was given otherwise than as a text."""
+
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The types of a language: what each becomes, which hold elements of one type, and how a text is read."""
+
+    types: Mapping[str, type]
+    nested: frozenset[str]
+    _read: Callable[[str, str, str], Any]
+
+    def read(self, value: Any, kind: str, inside: str) -> Any:
+        """Return what a text of type `kind` (elements of type `inside`) stands for, `UNREADABLE` for what is none."""
+        return self._read(value.strip(), kind, inside) if isinstance(value, str) else UNREADABLE
+
+
+_WHOLE = re.compile(r"-?\d{1,400}")
+_REAL = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?")
+
+
+def _java_scalar(text: str, kind: str) -> Any:
+    if kind in ("byte", "short", "integer") and _WHOLE.fullmatch(text):
+        return int(text)
+    if kind == "long" and text[-1:] in ("l", "L") and _WHOLE.fullmatch(text[:-1]):
+        return int(text[:-1])
+    if kind == "float" and text[-1:] in ("f", "F") and _REAL.fullmatch(text[:-1]):
+        return float(text[:-1])
+    if kind == "double" and _REAL.fullmatch(text):
+        return float(text)
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+_JAVA_LIST = re.compile(r"(?:new\s+)?[\w.<>\[\]?, ]*?(?:Arrays\.asList|List\.of|Set\.of|Stream\.of)?\s*[({](.*)[)}]", re.DOTALL)
+_JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>)?\s*\((.+)\)", re.DOTALL)
+_JAVA_PUT = re.compile(r"\bput\s*\((.*)\)", re.DOTALL)
+
+
+def _java(text: str, kind: str, inside: str) -> Any:
+    if kind in ("HashMap", "Hashtable", "dict"):
+        return _java_map(text)
+    if kind in ("Array", "ArrayList", "array", "Queue", "Stack", "Set"):
+        wrapped = _JAVA_WRAPPED.fullmatch(text)
+        found = _JAVA_LIST.fullmatch(wrapped[1].strip() if wrapped else text)
+        if found is None:
+            return text
+        return [_java_element(part, inside) for part in _split(found[1], ",")]
+    return _java_scalar(text, kind)
+
+
+def _java_element(text: str, inside: str) -> Any:
+    quoted = _unquoted(text)
+    if quoted is not None:
+        return quoted
+    return _java_scalar(text, inside) if inside else _guessed(text)
+
+
+def _java_map(text: str) -> Any:
+    start = text.find("{{")
+    if start < 0:
+        return {} if re.fullmatch(r"new\s+\w+\s*(?:<[^>]*>)?\s*\(\s*\)", text) else text
+    found: dict[Any, Any] = {}
+    for part in _split(text[start + 2 :].removesuffix("}").removesuffix("}"), ";"):
+        put = _JAVA_PUT.fullmatch(part)
+        pair = _split(put[1], ",") if put else []
+        if len(pair) != 2:
+            return text
+        name, value = (_guessed(one) for one in pair)
+        found[name if isinstance(name, str) else str(name)] = value
+    return found
+
+
+def _script(text: str, kind: str, inside: str) -> Any:
+    if kind == "integer" and _WHOLE.fullmatch(text):
+        return int(text)
+    if kind == "Bigint" and text.endswith("n") and _WHOLE.fullmatch(text[:-1]):
+        return int(text[:-1])
+    if kind == "float" and _REAL.fullmatch(text):
+        return float(text)
+    if kind == "Boolean" and text in ("true", "false"):
+        return text == "true"
+    if kind == "array" and text.startswith("[") and text.endswith("]"):
+        return [_script_element(part, inside) for part in _split(text[1:-1], ",")]
+    if kind == "dict" and text.startswith("{") and text.endswith("}"):
+        return _guessed(text)
+    return text
+
+
+def _script_element(text: str, inside: str) -> Any:
+    quoted = _unquoted(text)
+    if quoted is not None:
+        return quoted
+    return _script(text, inside, "") if inside not in ("", "any", "String") else _guessed(text)
+
+
+def _guessed(text: str, depth: int = 0) -> Any:
+    """Return the value of a literal whose type nobody declares; what is none stays a text."""
+    quoted = _unquoted(text)
+    if quoted is not None:
+        return quoted
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _REAL.fullmatch(text):
+        return float(text)
+    if depth < 32 and text.startswith("[") and text.endswith("]"):
+        return [_guessed(part, depth + 1) for part in _split(text[1:-1], ",")]
+    if depth < 32 and text.startswith("{") and text.endswith("}"):
+        return _guessed_object(text, depth)
+    return text
+
+
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def _guessed_object(text: str, depth: int) -> Any:
+    found: dict[str, Any] = {}
+    for part in _split(text[1:-1], ","):
+        name, colon, value = part.partition(":")
+        if not colon:
+            return text
+        plain = _unquoted(name.strip())
+        found[name.strip() if plain is None else plain] = _guessed(value.strip(), depth + 1)
+    return found
+
+
+def _unquoted(text: str) -> str | None:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'`" and text[0] not in text[1:-1].replace("\\" + text[0], ""):
+        return text[1:-1]
+    return None
+
+
+def _split(text: str, mark: str) -> Sequence[str]:
+    """Return the parts between marks that stand in no quotes and no brackets; empty ones are left out."""
+    parts, start, depth, quote = [], 0, 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote and text[at - 1] != "\\" else quote
+        elif character in "\"'`":
+            quote = character
+        elif character in _OPEN:
+            depth += 1
+        elif character in _CLOSE:
+            depth -= 1
+        elif character == mark and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+LANGUAGES: Mapping[str, Literals] = {
+    "java": Literals(
+        {
+            **dict.fromkeys(("byte", "short", "integer", "long"), int),
+            **dict.fromkeys(("float", "double"), float),
+            **dict.fromkeys(("char", "String", "any"), str),
+            **dict.fromkeys(("Array", "ArrayList", "array", "Queue", "Stack", "Set"), list),
+            **dict.fromkeys(("HashMap", "Hashtable", "dict"), dict),
+            "boolean": bool,
+        },
+        frozenset(("Array", "ArrayList", "array")),
+        _java,
+    ),
+    "javascript": Literals(
+        {
+            **dict.fromkeys(("integer", "Bigint"), int),
+            **dict.fromkeys(("String", "any"), str),
+            "float": float,
+            "Boolean": bool,
+            "array": list,
+            "dict": dict,
+        },
+        frozenset(("array",)),
+        _script,
+    ),
+}

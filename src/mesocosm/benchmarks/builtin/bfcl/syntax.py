@@ -1,0 +1,98 @@
+"""Calls in the syntax of Python, such as `[f(a=1), g.h(b="x")]`: read from the syntax tree, never executed."""
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LONGEST = 50_000
+"""Characters; nobody calls functions at such a length, and deep nonsense must not cost memory."""
+
+_DEEPEST = 64
+_LARGEST = 1e300
+_SIGNS: Mapping[type, Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
+_SUMS: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def spelled_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return name and arguments of each call that the whole text spells, nothing when it is anything else.
+
+    Brackets around the list may be left out. An argument without a name is called by its place, which no function
+    knows. A bare name stands for its text, as one for which no value was given.
+    """
+    if "(" not in text or len(text) > LONGEST:
+        return []
+    inner = text if text.startswith("[") else f"[{text}]"
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(inner, mode="eval").body
+        if not isinstance(tree, ast.List):
+            return []
+        return [_call(item) for item in tree.elts]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, ArithmeticError):
+        return []
+
+
+def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+    """Return a call. Raises ValueError for anything else."""
+    if not isinstance(node, ast.Call):
+        raise ValueError("no call")
+    arguments: dict[str, Any] = {str(place): _value(value, 0) for place, value in enumerate(node.args)}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise ValueError("arguments out of a mapping")
+        arguments[keyword.arg] = _value(keyword.value, 0)
+    return _name(node.func), arguments
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    raise ValueError("no name")
+
+
+def _value(node: ast.expr, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.List():
+            return [_value(item, depth + 1) for item in node.elts]
+        case ast.Tuple():
+            return tuple(_value(item, depth + 1) for item in node.elts)
+        case ast.Dict():
+            return _mapping(node, depth)
+        case ast.UnaryOp():
+            sign = _SIGNS.get(type(node.op))
+            if sign is not None:
+                return sign(_number(node.operand, depth))
+        case ast.BinOp():
+            sum_of = _SUMS.get(type(node.op))
+            if sum_of is not None:
+                return sum_of(_number(node.left, depth), _number(node.right, depth))
+    return ast.unparse(node)
+
+
+def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if not isinstance(key, ast.Constant):
+            raise ValueError("a key that is no constant")
+        found[key.value] = _value(value, depth + 1)
+    return found
+
+
+def _number(node: ast.expr, depth: int) -> int | float:
+    value = _value(node, depth + 1)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+        raise ValueError("no number")
+    return value
