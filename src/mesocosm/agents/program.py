@@ -14,10 +14,12 @@ class ProgramAgent:
     """Lets the program behind the environment play. Implements core.ports.Agent."""
 
     async def play(self, context: Context) -> None:
-        """Hand the episode over; an item is taken in as the program left it."""
+        """Hand the episode over; an item is taken in as the program left it, step by step where it has several."""
         observation = await context.reset()
         if context.task.metadata.get(ITEM):
             await context.step(observation.data)
+            while not context.over:
+                await context.step(None)
         else:
             await context.hand_over()
 

@@ -1,0 +1,1 @@
+"""Scoring of episodes that were recorded elsewhere; no model is asked."""
