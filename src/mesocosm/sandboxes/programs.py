@@ -1,0 +1,155 @@
+"""Short Python programs of others, run once each: what they said, and how they ended."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.bubblewrap import View, available, confined
+
+SMALL = Allowance(
+    cpu_seconds=10, memory_bytes=1024 * MIB, processes=16, file_bytes=16 * MIB, open_files=64, scratch_bytes=32 * MIB
+)
+"""What a short program may use by default."""
+MOST_SOURCE = 120_000
+"""Bytes of a program; Linux takes no longer argument. More goes in by stdin."""
+_CHUNK = 64 * 1024
+_LIMITS = frozenset((signal.SIGXCPU, signal.SIGKILL, signal.SIGXFSZ))
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}  # noqa: S108
+
+
+class How(StrEnum):
+    """How a program ended: with exit code 0, with another or a signal, out of time, or at a limit of its allowance."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that is over. `code` is its exit code, 128 + number for a signal; `stderr` the end of what it wrote."""
+
+    how: How
+    code: int
+    stdout: bytes
+    stderr: str
+    seconds: float
+
+
+class Programs:
+    """Runs programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
+
+    An unsafe program has the limits of its allowance, an empty environment and a temporary folder, and apart from that
+    all our rights: that is no isolation.
+    """
+
+    def __init__(self, allowance: Allowance = SMALL, *, parallel: int | None = None, unsafe: bool = False) -> None:
+        self._unsafe = unsafe
+        self._allowance = allowance
+        self._turn = asyncio.Semaphore(parallel or len(os.sched_getaffinity(0)))
+        installed = Path(sys.base_prefix)
+        view = View(readable=tuple(dict.fromkeys((installed, installed.resolve()))))
+        words = [str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c"]
+        self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
+
+    async def run(self, source: str, *, stdin: bytes = b"", seconds: float = 30.0, most_output: int = MIB) -> Ended:
+        """Run `source` to its end, `seconds` of the clock at most from its start, without packages.
+
+        More than `most_output` bytes on a stream end it (`limit`). Everything that it started is gone on return, also
+        when the call is cancelled. Raises EpisodeError with cause sandbox_failed where it cannot be started.
+        """
+        if not self._unsafe and not (works := available()):
+            raise EpisodeError(Cause.SANDBOX_FAILED, f"a program cannot be confined: {works.reason}")
+        if len(source.encode()) > MOST_SOURCE:
+            raise ValueError(f"a program of more than {MOST_SOURCE:,} bytes; pass data by stdin")
+        async with self._turn:
+            if not self._unsafe:
+                return await self._run(source, stdin, seconds, most_output, None)
+            with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
+                return await self._run(source, stdin, seconds, most_output, folder)
+
+    async def _run(self, source: str, stdin: bytes, seconds: float, most_output: int, folder: str | None) -> Ended:
+        started = time.monotonic()
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                source,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                cwd=folder or "/",
+                env=_ENVIRONMENT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EpisodeError(Cause.SANDBOX_FAILED, f"a program cannot be started: {error}") from error
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        reading = [asyncio.ensure_future(_read(stream, most_output)) for stream in (process.stdout, process.stderr)]
+        writing = asyncio.ensure_future(_write(process.stdin, stdin))
+        how: How | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                await _both(reading)
+                await process.wait()
+        except TimeoutError:
+            how = How.TIMEOUT
+        except _TooMuchError:
+            how = How.LIMIT
+        finally:
+            _kill(process)
+            writing.cancel()
+            # A process that left the group of an unsafe program may hold the pipes for ever.
+            await asyncio.wait(reading, timeout=5)
+            code = await process.wait()
+        code = 128 - code if code < 0 else code
+        said = [b"" if task.cancelled() or not task.done() or task.exception() else task.result() for task in reading]
+        ended = how or (How.OK if code == 0 else How.LIMIT if code - 128 in _LIMITS else How.FAILED)
+        return Ended(ended, code, said[0], said[1][-4000:].decode("utf-8", "replace"), time.monotonic() - started)
+
+
+class _TooMuchError(Exception):
+    """A stream is longer than anybody wants to read."""
+
+
+async def _both(reading: Sequence["asyncio.Future[bytes]"]) -> None:
+    done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()
+
+
+async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
+    said = bytearray()
+    while data := await stream.read(_CHUNK):
+        said += data
+        if len(said) > most:
+            raise _TooMuchError
+    return bytes(said)
+
+
+async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
+    # A program that does not read its input is no fault.
+    with contextlib.suppress(ConnectionError):
+        stream.write(data)
+        await stream.drain()
+        stream.close()
+        await stream.wait_closed()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """End everything. Bubblewrap takes its namespace along; an unsafe program is a group of its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
