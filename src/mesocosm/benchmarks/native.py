@@ -74,6 +74,10 @@ class Native:
         """Return what viewers show of it beside its runs."""
         return self.descriptor.card()
 
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return the metrics, the primary one first: those of the descriptor."""
+        return metrics(self.descriptor)
+
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of one episode: by default one question."""
         del episode_id
@@ -104,7 +108,7 @@ class Native:
             version=descriptor.version,
             digest=digest([descriptor.id, descriptor.version, self.loaded.content, content_knobs(self.setup)]),
             kind=descriptor.kind,
-            metrics=metrics(descriptor),
+            metrics=self.metrics(),
             description=descriptor.description,
             max_steps=self.max_steps,
             oracle=not descriptor.offline,
