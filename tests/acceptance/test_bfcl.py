@@ -25,7 +25,9 @@ KEYED = ["simple_python", "multiple", "parallel", "parallel_multiple"]
 async def run(store: SqlStore, model: str, categories: list[str]) -> Run:
     known = read_catalogue().find("bfcl")
     (settings,) = settle([known.descriptor], {"data_path": str(DATA), "categories": categories}, [known.descriptor])
-    spec = RunSpec(reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16)
+    spec = RunSpec(
+        reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16
+    )
     return await session.run(spec, store)
 
 

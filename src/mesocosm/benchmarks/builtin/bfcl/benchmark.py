@@ -5,21 +5,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from mesocosm.benchmarks.builtin.bfcl.calls import Call, calls_of
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, chosen
 from mesocosm.benchmarks.builtin.bfcl.checker import fault
 from mesocosm.benchmarks.builtin.bfcl.files import Item, available, read_items
-from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, best_answer
+from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answer
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, Loaded, Native
 from mesocosm.benchmarks.opening import Setup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
-from mesocosm.core.message import Message
-from mesocosm.core.ports import BenchmarkInfo
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import Turn, read_answer
@@ -60,20 +56,18 @@ class FunctionCalling(Native):
             contents.append([category.name, content])
         return Loaded(tasks, digest([contents, most, seed if most is not None else None]))
 
-    @cached_property
-    def info(self) -> BenchmarkInfo:
-        """The facts of the descriptor, and one metric more for each category that is asked."""
-        found = Native.info.func(self)
-        return msgspec.structs.replace(found, metrics=(*found.metrics, *_parts(self.categories)))
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return the score of the whole, that of all items with calls, and one for each category that is asked."""
+        return (*super().metrics(), *_parts(self.categories))
 
     def best(self, task: Task) -> Any:
         """Return the calls of the answer key, or an answer without any."""
-        expects = _BY_NAME[task.metadata["category"]].expects
-        if expects == "none":
+        category, functions = _BY_NAME[task.metadata["category"]], task.target["functions"]
+        if category.expects == "none":
             return REFUSAL.data()
-        if expects == "any":
-            return best_answer([{task.target["functions"][0]["name"]: {}}]).data()
-        return best_answer(task.target["calls"]).data()
+        if category.expects == "any":
+            return any_answer(functions).data()
+        return best_answer(functions, task.target["calls"], category.language).data()
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return 1 for right calls and 0 for wrong ones, as score of the whole and of the category."""
@@ -86,8 +80,8 @@ class FunctionCalling(Native):
 
 
 def _task(category: Category, item: Item) -> Task:
-    told = "\n\n".join(message["content"] for message in item.messages if message["role"] == "system")
-    said = tuple(Message(message["role"], message["content"]) for message in item.messages if message["role"] != "system")
+    told = "\n\n".join(message.text for message in item.messages if message.role == "system")
+    said = tuple(message for message in item.messages if message.role != "system")
     tools = tuple(tool(function, category.language) for function in item.functions)
     turn = Turn(said, tools, system=told or None)
     target = {"functions": item.functions, "calls": item.keys}

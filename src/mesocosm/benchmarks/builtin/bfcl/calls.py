@@ -53,7 +53,9 @@ def _from_json(text: str, known: Collection[str]) -> list[Call] | None:
         return None
     items = value if isinstance(value, list) else [value]
     calls = [_call(item, known) for item in items]
-    named = any(call is not None and (call.name in known or _explicit(item)) for call, item in zip(calls, items, strict=True))
+    named = any(
+        call is not None and (call.name in known or _explicit(item)) for call, item in zip(calls, items, strict=True)
+    )
     return [call or Call("", None) for call in calls] if named else []
 
 

@@ -3,17 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category
 from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
+from mesocosm.core.message import Message
 
 REPOSITORY = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
 REVISION = "61fc0608"
 KEYS = "possible_answer"
-_ROLES = ("system", "user", "assistant")
+
+Functions = dict[str, Any] | list[dict[str, Any]]
+Key = Annotated[dict[str, dict[str, list[Any]]], msgspec.Meta(min_length=1, max_length=1)]
+"""One call of an answer key: accepted values of each parameter, under the name of the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,7 @@ class Item:
     """One question: its messages, the functions that are offered, and the answer key (empty where there is none)."""
 
     id: str
-    messages: Sequence[Mapping[str, str]]
+    messages: Sequence[Message]
     functions: Sequence[Mapping[str, Any]]
     keys: Sequence[Mapping[str, Mapping[str, Sequence[Any]]]]
 
@@ -49,7 +55,9 @@ def read_items(category: Category, folder: Path | None) -> tuple[list[Item], str
         raise UsageError(f"bfcl: the answer key {key_file} is missing")
     answers = _rows(key_file, f"{KEYS}/{category.files[-1]}")
     keys = {row.get("id"): row.get("ground_truth") for row in answers.rows}
-    return [_item(row, keys.get(row.get("id")), category) for row in asked.rows], digest([asked.content, answers.content])
+    return [_item(row, keys.get(row.get("id")), category) for row in asked.rows], digest(
+        [asked.content, answers.content]
+    )
 
 
 def _file(category: Category, folder: Path) -> Path | None:
@@ -63,15 +71,16 @@ def _rows(file: Path | None, name: str) -> Rows:
 def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
     """Return an item. Raises InvalidInput for a row that is none."""
     try:
-        (messages,) = row["question"]
-        functions = row["function"] if isinstance(row["function"], list) else [row["function"]]
-        item = Item(row["id"], messages, functions, keys)
-        sound = all(message["role"] in _ROLES and isinstance(message["content"], str) for message in messages)
-        named = all(isinstance(function["name"], str) for function in functions)
-        keyed = category.expects != "calls" or bool(keys) and all(len(key) == 1 for key in keys)
-    except (KeyError, TypeError, ValueError):
-        sound = named = keyed = False
-    if not (sound and named and keyed):
-        problem = Problem(str(row.get("id", "?")), "has no question, no functions or no answer key of the usual form")
-        raise InvalidInput(f"bfcl, category {category.name}", [problem])
-    return item
+        (messages,) = msgspec.convert(row["question"], tuple[tuple[Message, ...], ...])
+        functions = msgspec.convert(row["function"], Functions)
+        return Item(str(row["id"]), messages, _named(functions), msgspec.convert(keys, list[Key]))
+    except (KeyError, ValueError) as error:
+        problem = Problem(str(row.get("id", "?")), f"is no item of the usual form: {error}")
+        raise InvalidInput(f"bfcl, category {category.name}", [problem]) from error
+
+
+def _named(functions: Functions) -> Sequence[Mapping[str, Any]]:
+    listed = [functions] if isinstance(functions, dict) else functions
+    if not listed or not all(isinstance(function.get("name"), str) for function in listed):
+        raise ValueError("functions without a name")
+    return listed

@@ -46,7 +46,9 @@ def _java_scalar(text: str, kind: str) -> Any:
     return text
 
 
-_JAVA_LIST = re.compile(r"(?:new\s+)?[\w.<>\[\]?, ]*?(?:Arrays\.asList|List\.of|Set\.of|Stream\.of)?\s*[({](.*)[)}]", re.DOTALL)
+_JAVA_LIST = re.compile(
+    r"(?:new\s+)?[\w.<>\[\]?, ]*?(?:Arrays\.asList|List\.of|Set\.of|Stream\.of)?\s*[({](.*)[)}]", re.DOTALL
+)
 _JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>)?\s*\((.+)\)", re.DOTALL)
 _JAVA_PUT = re.compile(r"\bput\s*\((.*)\)", re.DOTALL)
 
@@ -141,7 +143,12 @@ def _guessed_object(text: str, depth: int) -> Any:
 
 
 def _unquoted(text: str) -> str | None:
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'`" and text[0] not in text[1:-1].replace("\\" + text[0], ""):
+    if (
+        len(text) >= 2
+        and text[0] == text[-1]
+        and text[0] in "\"'`"
+        and text[0] not in text[1:-1].replace("\\" + text[0], "")
+    ):
         return text[1:-1]
     return None
 

@@ -35,14 +35,14 @@ def spelled_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
         if not isinstance(tree, ast.List):
             return []
         return [_call(item) for item in tree.elts]
-    except (SyntaxError, ValueError, RecursionError, MemoryError, ArithmeticError):
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError, ArithmeticError):
         return []
 
 
 def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
-    """Return a call. Raises ValueError for anything else."""
+    """Return a call. Raises TypeError or ValueError for anything else."""
     if not isinstance(node, ast.Call):
-        raise ValueError("no call")
+        raise TypeError("no call")
     arguments: dict[str, Any] = {str(place): _value(value, 0) for place, value in enumerate(node.args)}
     for keyword in node.keywords:
         if keyword.arg is None:
@@ -86,7 +86,7 @@ def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant):
-            raise ValueError("a key that is no constant")
+            raise TypeError("a key that is no constant")
         found[key.value] = _value(value, depth + 1)
     return found
 
