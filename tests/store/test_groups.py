@@ -1,6 +1,6 @@
 """What commands made of benchmarks is kept, replaced and found again."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -8,6 +8,9 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup, stamped_id
 from mesocosm.core.run import RunStatus
 from mesocosm.store import SqlStore
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
 
 
 def outcome(group_id: str, position: int = 0, **given: Any) -> Outcome:
@@ -61,7 +64,7 @@ def test_a_group_that_was_never_added_cannot_be_finished(store: SqlStore) -> Non
         store.finish_group("rg_1", 20.5)
 
 
-def test_a_run_may_name_its_group_before_and_after_it_is_added(store: SqlStore, samples: Any) -> None:
+def test_a_run_may_name_its_group_before_and_after_it_is_added(store: SqlStore, samples: "Samples") -> None:
     early = store.add_run(samples.run(group_id="rg_1", created_at=5.0))
     store.add_group(RunGroup("rg_1", 10.0, created_by="somebody"))
     late = store.add_run(samples.run(group_id="rg_1"))
@@ -70,7 +73,7 @@ def test_a_run_may_name_its_group_before_and_after_it_is_added(store: SqlStore, 
     assert store.group("rg_1") == RunGroup("rg_1", 10.0, created_by="somebody")
 
 
-def test_outcomes_return_in_the_order_of_their_positions(store: SqlStore, samples: Any) -> None:
+def test_outcomes_return_in_the_order_of_their_positions(store: SqlStore, samples: "Samples") -> None:
     run = store.add_run(samples.run())
     store.add_group(RunGroup("rg_1", 10.0))
     second = outcome("rg_1", 1, run_id=run.id)
@@ -82,7 +85,7 @@ def test_outcomes_return_in_the_order_of_their_positions(store: SqlStore, sample
     assert store.outcomes("rg_2") == ()
 
 
-def test_an_outcome_replaces_the_one_at_its_place(store: SqlStore, samples: Any) -> None:
+def test_an_outcome_replaces_the_one_at_its_place(store: SqlStore, samples: "Samples") -> None:
     run = store.add_run(samples.run())
     store.add_group(RunGroup("rg_1", 10.0))
     store.save_outcome(outcome("rg_1", status=OutcomeStatus.RUNNING, reason=""))
@@ -100,7 +103,7 @@ def test_an_outcome_needs_its_group(store: SqlStore) -> None:
     assert store.outcomes("rg_1") == ()
 
 
-def test_an_outcome_survives_its_run(store: SqlStore, samples: Any) -> None:
+def test_an_outcome_survives_its_run(store: SqlStore, samples: "Samples") -> None:
     run = store.add_run(samples.run())
     store.add_group(RunGroup("rg_1", 10.0))
     saved = outcome("rg_1", run_id=run.id)
@@ -125,6 +128,28 @@ def test_outcomes_of_a_comparison_come_from_all_its_groups_the_oldest_first(stor
     assert store.outcomes_of_comparison("") == ()
 
 
+def test_an_outcome_refers_to_its_run_once_that_is_there(store: SqlStore, samples: "Samples") -> None:
+    run = samples.run(group_id="rg_1", signature="s")
+    store.add_group(RunGroup("rg_1", 10.0))
+    store.save_outcome(outcome("rg_1", 0, status=OutcomeStatus.RUNNING, run_id=run.id))
+    store.save_outcome(outcome("rg_1", 1, status=OutcomeStatus.RUNNING, signature="other"))
+    assert [one.run_id for one in store.outcomes("rg_1")] == ["", ""]
+
+    store.add_run(run)
+
+    assert [one.run_id for one in store.outcomes("rg_1")] == [run.id, ""]
+
+
+def test_run_and_signature_of_an_outcome_stay_where_the_next_names_none(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run())
+    store.add_group(RunGroup("rg_1", 10.0))
+    store.save_outcome(outcome("rg_1", run_id=run.id, status=OutcomeStatus.RUNNING))
+
+    store.save_outcome(outcome("rg_1", status=OutcomeStatus.FAILED, reason="crashed", signature=""))
+
+    assert store.outcomes("rg_1") == (outcome("rg_1", run_id=run.id, status=OutcomeStatus.FAILED, reason="crashed"),)
+
+
 def test_words_that_a_database_cannot_hold_are_replaced(store: SqlStore) -> None:
     store.add_group(RunGroup("rg_1", 10.0))
 
@@ -135,7 +160,7 @@ def test_words_that_a_database_cannot_hold_are_replaced(store: SqlStore) -> None
     assert found.extra == {"text": "zero \0"}
 
 
-def test_the_newest_run_of_an_experiment_is_found_whatever_its_status(store: SqlStore, samples: Any) -> None:
+def test_the_newest_run_of_an_experiment_is_found_whatever_its_status(store: SqlStore, samples: "Samples") -> None:
     for status in (RunStatus.FINISHED, RunStatus.FAILED):
         run = store.add_run(samples.run(signature="a", info={"id": "words"}))
         run.status = status

@@ -1,7 +1,7 @@
 """Runs and groups of processes that are gone are found and closed; those of living ones are left alone."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -12,6 +12,9 @@ from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import Holder, Run, RunStatus
 from mesocosm.store import INTERRUPTED, Recovered, SqlStore, this_process
 from mesocosm.store.schema import invocations, runs
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
 
 
 def dead() -> Holder:
@@ -24,7 +27,7 @@ def elsewhere() -> Holder:
     return Holder("elsewhere", 1, 1.0, "another boot")
 
 
-def left(store: SqlStore, samples: Any, holder: Holder | None, heard: float = 0.0, **given: Any) -> Run:
+def left(store: SqlStore, samples: "Samples", holder: Holder | None, heard: float = 0.0, **given: Any) -> Run:
     """Return a run that counts as running, held by `holder`, last heard of `heard` seconds ago."""
     at = time.time() - heard
     run: Run = store.add_run(
@@ -53,13 +56,13 @@ def ids(found: tuple[Run, ...]) -> set[str]:
     return {run.id for run in found}
 
 
-def test_a_run_whose_process_is_gone_is_stale_at_once(store: SqlStore, samples: Any) -> None:
+def test_a_run_whose_process_is_gone_is_stale_at_once(store: SqlStore, samples: "Samples") -> None:
     run = left(store, samples, dead())
 
     assert ids(store.stale_runs(300.0)) == {run.id}
 
 
-def test_a_run_of_a_living_process_is_never_stale(store: SqlStore, samples: Any) -> None:
+def test_a_run_of_a_living_process_is_never_stale(store: SqlStore, samples: "Samples") -> None:
     left(store, samples, this_process(), heard=10_000.0)
     samples.held(store, status=RunStatus.RUNNING)
 
@@ -70,14 +73,14 @@ def test_a_run_of_a_living_process_is_never_stale(store: SqlStore, samples: Any)
     ("heard", "older", "stale"), [(400, 300, True), (200, 300, False), (30, 0, False), (90, 0, True)]
 )
 def test_a_run_of_another_machine_is_stale_after_a_silence(
-    store: SqlStore, samples: Any, heard: float, older: float, stale: bool
+    store: SqlStore, samples: "Samples", heard: float, older: float, stale: bool
 ) -> None:
     run = left(store, samples, elsewhere(), heard=heard)
 
     assert ids(store.stale_runs(older)) == ({run.id} if stale else set())
 
 
-def test_a_run_that_should_be_going_on_without_anybody_is_stale(store: SqlStore, samples: Any) -> None:
+def test_a_run_that_should_be_going_on_without_anybody_is_stale(store: SqlStore, samples: "Samples") -> None:
     running = left(store, samples, None)
     pending = left(store, samples, None, status=RunStatus.PENDING, heard=30.0)
     store.add_run(samples.run())
@@ -86,7 +89,7 @@ def test_a_run_that_should_be_going_on_without_anybody_is_stale(store: SqlStore,
     assert ids(store.stale_runs(300.0)) == {running.id, pending.id}
 
 
-def test_force_takes_everything_that_was_silent_for_so_long(store: SqlStore, samples: Any) -> None:
+def test_force_takes_everything_that_was_silent_for_so_long(store: SqlStore, samples: "Samples") -> None:
     silent = left(store, samples, this_process(), heard=400.0)
     fresh = left(store, samples, this_process(), heard=100.0)
 
@@ -94,7 +97,7 @@ def test_force_takes_everything_that_was_silent_for_so_long(store: SqlStore, sam
     assert ids(store.stale_runs(0.0, force=True)) == {silent.id, fresh.id}
 
 
-async def test_an_interrupted_run_is_stopped_and_keeps_what_it_has(store: SqlStore, samples: Any) -> None:
+async def test_an_interrupted_run_is_stopped_and_keeps_what_it_has(store: SqlStore, samples: "Samples") -> None:
     run = samples.held(store, status=RunStatus.RUNNING)
     await samples.write(store, run.id, [samples.entry(run.id)])
     store.release(run.id, store.holder())
@@ -116,7 +119,7 @@ async def test_an_interrupted_run_is_stopped_and_keeps_what_it_has(store: SqlSto
     store.release(run.id, store.holder())
 
 
-def test_marking_leaves_a_living_process_its_run_unless_forced(store: SqlStore, samples: Any) -> None:
+def test_marking_leaves_a_living_process_its_run_unless_forced(store: SqlStore, samples: "Samples") -> None:
     run = samples.held(store, status=RunStatus.RUNNING)
 
     with pytest.raises(RunHeld, match="is worked on by"):
@@ -128,7 +131,7 @@ def test_marking_leaves_a_living_process_its_run_unless_forced(store: SqlStore, 
     store.release(run.id, store.holder())
 
 
-def test_a_run_that_has_ended_is_not_marked(store: SqlStore, samples: Any) -> None:
+def test_a_run_that_has_ended_is_not_marked(store: SqlStore, samples: "Samples") -> None:
     run = left(store, samples, None, status=RunStatus.FINISHED)
 
     assert store.mark_interrupted(run.id, force=True) is None
@@ -137,7 +140,7 @@ def test_a_run_that_has_ended_is_not_marked(store: SqlStore, samples: Any) -> No
         store.mark_interrupted("nothing")
 
 
-def test_recovery_fails_outcomes_and_ends_the_group_of_a_dead_process(store: SqlStore, samples: Any) -> None:
+def test_recovery_fails_outcomes_and_ends_the_group_of_a_dead_process(store: SqlStore, samples: "Samples") -> None:
     run = left(store, samples, dead(), group_id="rg_1")
     done = Outcome("rg_1", 2, "golf", "golf", OutcomeStatus.SUCCEEDED, at=12.0)
     group(store, dead(), running(0, run.id), running(1), done)
@@ -155,7 +158,7 @@ def test_recovery_fails_outcomes_and_ends_the_group_of_a_dead_process(store: Sql
     assert store.recover(300.0) == Recovered()
 
 
-def test_recovery_leaves_the_group_of_a_living_process_alone(store: SqlStore, samples: Any) -> None:
+def test_recovery_leaves_the_group_of_a_living_process_alone(store: SqlStore, samples: "Samples") -> None:
     store.add_group(RunGroup("rg_1", 10.0))
     store.save_outcome(running())
 
@@ -173,7 +176,9 @@ def test_a_group_of_another_machine_is_closed_after_a_silence(store: SqlStore) -
     assert store.group("rg_1").finished_at == pytest.approx(now - 100.0)
 
 
-def test_a_run_that_another_process_continues_keeps_its_outcome_and_group_open(store: SqlStore, samples: Any) -> None:
+def test_a_run_that_another_process_continues_keeps_its_outcome_and_group_open(
+    store: SqlStore, samples: "Samples"
+) -> None:
     run = samples.held(store, status=RunStatus.RUNNING, group_id="rg_1")
     group(store, dead(), running(0, run.id), running(1))
 
@@ -185,7 +190,7 @@ def test_a_run_that_another_process_continues_keeps_its_outcome_and_group_open(s
     store.release(run.id, store.holder())
 
 
-def test_forced_recovery_closes_what_lives(store: SqlStore, samples: Any) -> None:
+def test_forced_recovery_closes_what_lives(store: SqlStore, samples: "Samples") -> None:
     run = left(store, samples, this_process(), heard=400.0, group_id="rg_1")
     store.add_group(RunGroup("rg_1", 10.0))
     store.save_outcome(running(0, run.id))

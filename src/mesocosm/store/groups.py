@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, exists, func, select, update
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
@@ -47,7 +47,8 @@ class Groups(Part):
     def save_outcome(self, outcome: Outcome) -> None:
         """Insert an outcome, or replace the one at its position of the group.
 
-        A run that is not there (any more) is not referred to. Raises UnknownName when the group was never added.
+        A run that is not there is not referred to, until it is added. Where the new one names no run or signature,
+        those of the former stay. Raises UnknownName when the group was never added.
         """
         statement = save_statement(self._database.insert(outcomes), outcome)
         known = select(invocations.c.id).where(invocations.c.id == outcome.group_id)
@@ -118,9 +119,9 @@ def group_from(fields: RowMapping) -> RunGroup:
 
 
 def outcome_values(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as column values; its run is looked up, so that one deleted meanwhile is not referred to."""
+    """Return an outcome as column values; its run is looked up, so that only one that is there is referred to."""
     words = ("benchmark", "directory", "provider", "model", "agent", "signature", "comparison_id", "reason")
-    run = select(runs.c.id).where(runs.c.id == outcome.run_id).scalar_subquery() if outcome.run_id else None
+    run = select(runs.c.id).where(runs.c.id == outcome.run_id)
     return {
         "group_id": outcome.group_id,
         "position": outcome.position,
@@ -128,8 +129,8 @@ def outcome_values(outcome: Outcome) -> dict[str, Any]:
         "status": outcome.status.value,
         **{name: plain(getattr(outcome, name)) for name in words},
         "extra": json_text(outcome.extra),
-        "run_id": run,
-        "ran": bool(outcome.run_id),
+        "run_id": run.scalar_subquery(),
+        "ran": exists(run),
     }
 
 
@@ -137,8 +138,13 @@ def save_statement(statement: Insert, outcome: Outcome) -> Insert:
     """Return what inserts an outcome or replaces the one at its place."""
     values = outcome_values(outcome)
     keys = ("group_id", "position")
-    changed = {name: value for name, value in values.items() if name not in keys}
-    return statement.values(values).on_conflict_do_update(index_elements=keys, set_=changed)
+    statement = statement.values(values)
+    new, old = statement.excluded, outcomes.c
+    changed: dict[str, Any] = {name: new[name] for name in values if name not in keys}
+    changed["run_id"] = func.coalesce(new["run_id"], old.run_id)
+    changed["ran"] = new["ran"] | old.ran
+    changed["signature"] = case((new["signature"] == "", old.signature), else_=new["signature"])
+    return statement.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
 def outcome_from(fields: RowMapping) -> Outcome:

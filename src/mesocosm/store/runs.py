@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, func, insert, select, update
 
 from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.store.database import Database
 from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
-from mesocosm.store.schema import benchmarks, invocations, runs
+from mesocosm.store.schema import benchmarks, invocations, outcomes, runs
 
 
 class Runs(Part):
@@ -120,3 +121,9 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     connection.execute(insert(runs).values(run_values(run)))
     insert_line(database, connection, run)
     refresh_best(connection, group, run.id)
+    if run.group_id:
+        # What is written of a benchmark before its run is there cannot refer to it yet.
+        one = outcomes.c
+        here = (one.group_id == run.group_id, one.signature == run.signature, one.run_id.is_(None))
+        waiting = update(outcomes).where(*here, one.status == OutcomeStatus.RUNNING)
+        connection.execute(waiting.values(run_id=run.id, ran=True))
