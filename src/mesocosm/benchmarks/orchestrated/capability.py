@@ -1,0 +1,72 @@
+"""Capabilities: what an instance requires, what a provider declares, and what its tool calls show that it used."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.registry import suggestion
+
+CAPABILITIES = (
+    "research.web_search",
+    "research.web_browse",
+    "research.docs_lookup",
+    "research.code_exec",
+    "code.read",
+    "code.write",
+    "code.edit",
+    "code.search",
+    "code.shell",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the capabilities of one cell; `observed` comes from the tool calls that were really made."""
+
+    required: tuple[str, ...]
+    declared: tuple[str, ...]
+    observed: tuple[str, ...] = ()
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Return what is required and was never offered."""
+        return tuple(name for name in self.required if name not in self.declared)
+
+    @property
+    def unobserved(self) -> tuple[str, ...]:
+        """Return what is required and was not used."""
+        return tuple(name for name in self.required if name not in self.observed)
+
+    @property
+    def compliance(self) -> float:
+        """Return the share of the required capabilities that was used; 1 where none is required."""
+        return 1.0 - len(self.unobserved) / len(self.required) if self.required else 1.0
+
+    def data(self) -> dict[str, Any]:
+        """Return it as it is kept with an episode."""
+        undeclared = [f"{name} is required and not declared" for name in self.undeclared]
+        unobserved = [f"{name} is required and was not used" for name in self.unobserved]
+        return {
+            "required": list(self.required),
+            "declared": list(self.declared),
+            "observed": list(self.observed),
+            "violations": undeclared + unobserved,
+        }
+
+
+def read_evidence(data: Any) -> Evidence:
+    """Return the evidence that an episode keeps; an empty one where it keeps none."""
+    kept: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+    parts = (tuple(str(name) for name in kept.get(part) or ()) for part in ("required", "declared", "observed"))
+    return Evidence(*parts)
+
+
+def check_capabilities(subject: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once. Raises UsageError for one that is no capability."""
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        if name not in CAPABILITIES:
+            hint = suggestion(name, list(CAPABILITIES))
+            raise UsageError(f"{subject}: required_capabilities names {name!r}, which is no capability{hint}")
+    return found

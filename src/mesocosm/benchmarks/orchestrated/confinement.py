@@ -1,0 +1,72 @@
+"""Commands of a worker, confined: no network, no files but its own, bounded time and memory."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesocosm.benchmarks.orchestrated.tool import ToolError
+from mesocosm.core.failure import EpisodeError
+from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
+
+PYTHON_SECONDS = 20
+MOST_CODE = 100_000
+_MEMORY = 2048 * MIB
+_PROCESSES = 64
+_LINES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended: its exit code, None when its time was over, and the end of what it wrote."""
+
+    code: int | None
+    output: str
+    errors: str
+
+    @property
+    def text(self) -> str:
+        """Return it as it is shown to a model."""
+        ended = "its time was over, so it was ended" if self.code is None else f"exit code {self.code}"
+        return "\n".join(part for part in (self.output.rstrip(), self.errors.rstrip(), f"({ended})") if part)
+
+
+async def run_confined(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    seconds: float,
+    readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    env: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run a command (never a shell by itself) to its end. Raises EpisodeError where nothing can be confined."""
+    allowance = Allowance(cpu_seconds=int(seconds) + 1, memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=64 * MIB)
+    sandbox = BubblewrapSandbox(allowance, (*python_folders(), *readable), tuple(writable))
+    process = await sandbox.start(command, cwd=cwd, env=env)
+    code: int | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            code = await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        await process.stop(0.0)
+    return Ran(code, process.stdout_tail(_LINES), process.stderr_tail(_LINES))
+
+
+async def run_python(code: str) -> str:
+    """Run a Python program in an empty folder and return what it wrote. Raises ToolError."""
+    if len(code) > MOST_CODE:
+        raise ToolError(f"the program is longer than {MOST_CODE} characters")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            ran = await run_confined(
+                [sys.executable, "-I", "-c", code], cwd=Path(folder), seconds=PYTHON_SECONDS, writable=[Path(folder)]
+            )
+        except (EpisodeError, ValueError) as error:
+            raise ToolError(f"the program could not be started: {error}") from error
+    return ran.text

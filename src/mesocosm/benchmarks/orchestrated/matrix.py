@@ -1,0 +1,204 @@
+"""The matrix: every instance is played in each execution mode by each provider, and every cell is an episode."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.drawing import draw
+from mesocosm.benchmarks.native import SEED, Loaded, Native
+from mesocosm.benchmarks.orchestrated.capability import Evidence, check_capabilities, read_evidence
+from mesocosm.benchmarks.orchestrated.conversation import Conversation
+from mesocosm.benchmarks.orchestrated.job import Job
+from mesocosm.benchmarks.orchestrated.provider import Provider, chosen, find_provider
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.run import Selection
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+
+MODES = ("orchestrated", "direct_shell")
+MODE, PROVIDER, INSTANCE = "mode", "provider", "instance"
+DELEGATION, COMPLIANCE = "delegation_success_rate", "capability_compliance_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of execution mode and provider."""
+
+    mode: str
+    provider: Provider
+
+    def of(self, instance: Task) -> Task:
+        """Return the task of this cell. The instance is its cluster, so that cells are compared by instance."""
+        place = {MODE: self.mode, PROVIDER: self.provider.name}
+        return msgspec.structs.replace(
+            instance,
+            id=f"{instance.id}/{self.mode}/{self.provider.name}",
+            input={**place, **instance.input},
+            cluster=instance.id,
+            metadata={**instance.metadata, **place, INSTANCE: instance.id},
+        )
+
+
+class Matrix(Native):
+    """Base of benchmarks whose tasks are cells. A subclass defines `instances`, `job` and `verdict`.
+
+    An instance is a task whose input is an object without gold data; its id names it among all.
+    """
+
+    capabilities: tuple[str, ...] = ()
+    """What an instance requires when the knobs do not say."""
+
+    # To be defined
+
+    def instances(self) -> Loaded:
+        """Return all instances. Raises UsageError, Incompatible."""
+        raise NotImplementedError
+
+    def job(self, task: Task) -> Job:
+        """Return the work of a task."""
+        raise NotImplementedError
+
+    async def verdict(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the scores of the work, the primary one first."""
+        raise NotImplementedError
+
+    def offered(self) -> tuple[str, ...]:
+        """Return the capabilities of the tools that the native worker is offered."""
+        raise NotImplementedError
+
+    # What follows from it
+
+    def knob(self, name: str) -> Any:
+        """Return the value of a knob, its default where nobody set it."""
+        value = self.knobs.get(name)
+        return self.descriptor.knobs[name].default if value is None else value
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The columns of the matrix. Raises UnknownName, Incompatible."""
+        modes = MODES if self.knob("matrix") else (self.knob("execution_mode"),)
+        providers = chosen(self.descriptor.id, self.knob("providers"))
+        return tuple(Cell(mode, provider) for mode, provider in product(modes, providers))
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """The capabilities that every instance requires. Raises UsageError."""
+        return check_capabilities(self.descriptor.id, self.knob("required_capabilities") or self.capabilities)
+
+    @cached_property
+    def _instances(self) -> Loaded:
+        if self.knob("orchestrator_model"):
+            raise UsageError(
+                f"{self.descriptor.id}: orchestrator_model cannot be set: both planes are played by the model of the "
+                "run; leave it out, or compare two runs"
+            )
+        _ = self.required
+        found = self.instances()
+        if not found.tasks:
+            raise UsageError(f"{self.descriptor.id}: the data holds no instance; check dataset and filters")
+        return found
+
+    def load(self) -> Loaded:
+        """Return every instance in every cell. Raises UsageError, Incompatible."""
+        cells, found = self.cells, self._instances
+        columns = [[cell.mode, cell.provider.name] for cell in cells]
+        tasks = [cell.of(instance) for instance in found.tasks for cell in cells]
+        return Loaded(tasks, digest([found.content, columns, self.required]))
+
+    def count(self, selection: Selection) -> int:
+        """Return how many tasks `selection` picks: its count is one of instances, each with all its cells."""
+        if selection.seeds is not None or selection.count is None:
+            return super().count(selection)
+        return min(max(selection.count, 0), len(self._instances.tasks)) * len(self.cells)
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield the cells of all instances, or of a draw of them; `seeds` name places among all cells."""
+        if selection.seeds is not None or selection.count is None:
+            yield from super().tasks(selection)
+            return
+        seed = int(self.knob(SEED) or 0)
+        for instance in draw(self._instances.tasks, selection.count, seed, self.stratum):
+            yield from (cell.of(instance) for cell in self.cells)
+
+    def evidence(self, task: Task) -> Evidence:
+        """Return what is required and declared for a task."""
+        provider = find_provider(task.metadata[PROVIDER])
+        return Evidence(self.required, provider.declared if provider.programs else self.offered())
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of a cell.
+
+        Raises EpisodeError: program_failed when the provider is not installed, so that the score is missing;
+        capability_missing when the cell is strict and something required is not declared, which counts as wrong.
+        """
+        del episode_id
+        provider, evidence = find_provider(task.metadata[PROVIDER]), self.evidence(task)
+        if provider.absent:
+            raise EpisodeError(Cause.PROGRAM_FAILED, f"{provider.absent}; install it, or leave the provider out")
+        if self.knob("strict_capabilities") and evidence.undeclared:
+            lacking = ", ".join(evidence.undeclared)
+            raise EpisodeError(
+                Cause.CAPABILITY_MISSING, f"missing required capabilities {lacking} of provider {provider.name}"
+            )
+        return self.world(task, provider, evidence)
+
+    def world(self, task: Task, provider: Provider, evidence: Evidence) -> Environment:
+        """Return the world of a cell that is played."""
+        del provider
+        return Conversation(
+            self.job(task),
+            evidence,
+            orchestrated=task.metadata[MODE] == MODES[0],
+            max_steps=int(self.knob("max_steps")),
+        )
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the verdict, once more for each part of the matrix, with delegation and compliance."""
+        scores = list(await self.verdict(task, episode))
+        primary = scores[0]
+        scores += [msgspec.structs.replace(primary, name=part.name) for part in self.parts() if part.covers(task)]
+        evidence = read_evidence(episode.terminal_info.get("capabilities", self.evidence(task).data()))
+        used = ", ".join(evidence.observed) or "none"
+        scores.append(Score(COMPLIANCE, evidence.compliance, explanation=f"used: {used}"))
+        if task.metadata[MODE] == MODES[0]:
+            scores.append(_delegation(episode.terminal_info))
+        return scores
+
+    def parts(self) -> Iterator[Metric]:
+        """Yield the metrics of parts of the matrix: of providers, of modes, and of cells where there are both."""
+        names = list(dict.fromkeys(cell.provider.name for cell in self.cells))
+        modes = list(dict.fromkeys(cell.mode for cell in self.cells))
+        wheres = [{PROVIDER: name} for name in names] + [{MODE: mode} for mode in modes]
+        if len(names) > 1 and len(modes) > 1:
+            wheres += [{MODE: mode, PROVIDER: name} for mode in modes for name in names]
+        for where in wheres:
+            name = ":".join((self.descriptor.score.field, *where.values()))
+            yield Metric(name, name, low=0.0, high=1.0, where=where)
+
+    @cached_property
+    def info(self) -> BenchmarkInfo:
+        """Facts of the descriptor, with the metrics of the parts."""
+        known = super().info
+        modes = {cell.mode for cell in self.cells}
+        further = [metric for metric in known.metrics[1:] if metric.name != DELEGATION or MODES[0] in modes]
+        metrics = (known.metrics[0], *self.parts(), *further)
+        return msgspec.structs.replace(known, metrics=metrics, max_steps=int(self.knob("max_steps")))
+
+    def card(self) -> dict[str, Any]:
+        """Return the card with the split that the knobs name."""
+        return {**self.descriptor.card(), "split": str(self.knob("dataset"))}
+
+
+def _delegation(info: Mapping[str, Any]) -> Score:
+    """Return the share of delegations that brought a report; 0 where the control plane never delegated."""
+    made, successful = int(info.get("delegations", 0)), int(info.get("delegations_successful", 0))
+    if not made:
+        return Score(DELEGATION, 0.0, explanation="nothing was delegated")
+    return Score(DELEGATION, successful / made, explanation=f"{successful} of {made} delegations brought a report")

@@ -1,0 +1,67 @@
+"""Who does the work: the run's model in a tool loop of ours, or a coding agent that is installed here."""
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mesocosm.benchmarks.orchestrated.capability import CAPABILITIES
+from mesocosm.core.failure import Incompatible, UnknownName
+from mesocosm.core.registry import fold, suggestion
+
+NATIVE = "mesocosm"
+_OFFLINE = tuple(name for name in CAPABILITIES if name not in {"research.web_search", "research.web_browse"})
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider. An external one has `programs`, of which the first that is found on PATH is started.
+
+    `declared` is what it can do by itself; the native one declares the tools that it is offered.
+    """
+
+    name: str
+    programs: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str | None:
+        """Return the program that is started; None for the native provider and where none is installed."""
+        return next((found for found in map(shutil.which, self.programs) if found), None)
+
+    @property
+    def absent(self) -> str:
+        """Return why it cannot be used here; nothing when it can."""
+        if not self.programs or self.program is not None:
+            return ""
+        return f"{self.name}: there is no program {' or '.join(self.programs)} on PATH"
+
+
+PROVIDERS = (
+    Provider(NATIVE),
+    Provider("claude-code", ("claude",), CAPABILITIES),
+    Provider("codex", ("codex",), _OFFLINE),
+    Provider("swe-agent", ("mini",), _OFFLINE),
+    Provider("opencode", ("opencode",), _OFFLINE),
+)
+
+
+def find_provider(name: str) -> Provider:
+    """Return a provider by name; case, hyphen and underscore are equal. Raises UnknownName."""
+    for provider in PROVIDERS:
+        if fold(provider.name) == fold(name):
+            return provider
+    raise UnknownName(f"no provider is called {name!r}{suggestion(name, [known.name for known in PROVIDERS])}")
+
+
+def chosen(subject: str, names: Iterable[str] | None) -> tuple[Provider, ...]:
+    """Return the named providers, each once, by default the native one and all that are installed.
+
+    One that is not installed stays among them as long as another can be used. Raises UnknownName, Incompatible.
+    """
+    if not names:
+        return tuple(provider for provider in PROVIDERS if not provider.absent)
+    found = tuple(dict.fromkeys(map(find_provider, names)))
+    if all(provider.absent for provider in found):
+        hint = f"install one of them, or name the provider {NATIVE!r}, which is always there"
+        raise Incompatible(subject, [*(provider.absent for provider in found), hint])
+    return found
