@@ -24,6 +24,7 @@ TREE: dict[str, tuple[str, str]] = {
     "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
     "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, look at what was run, compare models."),
+    "compare": ("mesocosm.cli.compare:compare", "Compare runs with statistics, for people and for gates."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),

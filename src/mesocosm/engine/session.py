@@ -54,7 +54,7 @@ class Stoppable(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Control:
     """The handle by which a surface stops what it started. Use it on the event loop of the work."""
 

@@ -1,0 +1,1 @@
+"""`mesocosm bench …`: run benchmarks, look at what was run, compare models."""

@@ -1,0 +1,27 @@
+"""The group of commands."""
+
+import click
+
+from mesocosm.cli.main import Group
+
+_HERE = "mesocosm.cli.bench"
+TREE = {
+    "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify that every folder is one."),
+    "describe": (f"{_HERE}.catalogue:describe", "Tell everything about a benchmark: knobs, needs, licence, scores."),
+    "run": (f"{_HERE}.run:run", "Run benchmarks: what was done before is skipped, what was cut off is continued."),
+    "plan": (f"{_HERE}.run:plan", "Say what `run` would do: what is done, what is owed, what it would cost."),
+    "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id."),
+    "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them honestly."),
+    "view-comparison": (f"{_HERE}.compare:view_comparison", "Show a stored comparison again."),
+    "recover-stale-runs": (f"{_HERE}.history:recover_stale_runs", "Settle runs whose process is gone."),
+    "export-viewer-data": (f"{_HERE}.history:export_viewer_data", "Write viewer_data.json from the results."),
+    "serve-viewer": (f"{_HERE}.history:serve_viewer", "Serve the viewer of the results."),
+}
+
+
+@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def bench(context: click.Context) -> None:
+    """Run benchmarks, look at what was run, and compare models."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -1,0 +1,151 @@
+"""`bench list-benchmarks` and `bench describe`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Command, options, plural
+
+if TYPE_CHECKING:
+    from mesocosm.benchmarks.catalogue import Catalogue, Known
+    from mesocosm.benchmarks.descriptor import Descriptor
+
+UNCOVERED = 2
+"""Exit code of `list-benchmarks` when a folder holds no benchmark."""
+
+folders_option = click.option(
+    "--benchmarks-dir",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="One more folder of benchmarks (each a folder with benchmark.toml); may be given several times.",
+)
+
+
+def catalogue(folders: tuple[Path, ...]) -> "Catalogue":
+    """Return the benchmarks that are built in, installed, and in the folders that were named."""
+    from mesocosm.benchmarks.catalogue import read_catalogue
+
+    return read_catalogue(folders)
+
+
+@click.command("list-benchmarks", cls=Command)
+@folders_option
+def list_benchmarks(folders: tuple[Path, ...]) -> int:
+    """List all benchmarks and verify that every benchmark folder is covered; exit 2 when one is not."""
+    from mesocosm.cli.render import emit, table
+
+    found, chosen = catalogue(folders), options()
+    code = UNCOVERED if found.uncovered else 0
+    if chosen.json:
+        emit({"benchmarks": [_entry(known) for known in found.benchmarks], "uncovered": _uncovered(found)})
+        return code
+    rows = [
+        [known.descriptor.id, known.directory, known.descriptor.kind, known.origin, known.descriptor.title]
+        for known in found.benchmarks
+    ]
+    click.echo("Benchmarks")
+    table(["id", "folder", "kind", "from", "title"], rows, chosen)
+    directories = len({known.folder for known in found.benchmarks}) + len(found.uncovered)
+    click.echo(
+        f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}; "
+        f"not covered: {len(found.uncovered) or 'none'}"
+    )
+    for uncovered in found.uncovered:
+        click.echo(f"  {uncovered.folder}: {uncovered.reason}")
+    return code
+
+
+@click.command(cls=Command)
+@click.argument("benchmark")
+@folders_option
+def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
+    """Tell everything about BENCHMARK: what it measures, its knobs, what it needs here, published scores."""
+    from mesocosm.benchmarks.requirements import missing
+    from mesocosm.cli.render import emit
+
+    known, chosen = catalogue(folders).find(benchmark), options()
+    lacking = missing(known, {})
+    if chosen.json:
+        emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
+        return 0
+    _tell(known, lacking)
+    return 0
+
+
+def _entry(known: "Known") -> dict[str, Any]:
+    descriptor = known.descriptor
+    return {
+        "id": descriptor.id,
+        "aliases": list(descriptor.aliases),
+        "title": descriptor.title,
+        "kind": descriptor.kind,
+        "version": descriptor.version,
+        "licence": descriptor.licence,
+        "directory": known.directory,
+        "folder": str(known.folder),
+        "origin": known.origin,
+    }
+
+
+def _uncovered(found: "Catalogue") -> list[dict[str, str]]:
+    return [{"folder": str(uncovered.folder), "reason": uncovered.reason} for uncovered in found.uncovered]
+
+
+def _tell(known: "Known", lacking: list[str]) -> None:
+    from mesocosm.cli.render import number, table
+
+    descriptor, chosen = known.descriptor, options()
+    score = descriptor.score
+    click.echo(f"{descriptor.id}: {descriptor.title}\n\n{descriptor.description.strip()}\n")
+    bounds = (
+        f", {number(score.low)} to {number(score.high)}" if score.low is not None and score.high is not None else ""
+    )
+    facts = [
+        ("kind", descriptor.kind),
+        ("also called", ", ".join(descriptor.aliases)),
+        ("version", descriptor.version),
+        ("split", descriptor.split),
+        ("source", descriptor.source),
+        ("licence", descriptor.licence),
+        ("agent", descriptor.agent),
+        ("score", f"{score.field} ({score.unit}{bounds}), {'higher' if score.higher_is_better else 'lower'} is better"),
+        ("model", f"temperature {descriptor.model.temperature:g}, max_tokens {descriptor.model.max_tokens}"),
+        ("folder", str(known.folder)),
+        ("runs here", "yes" if not lacking else f"no: {'; '.join(lacking)}"),
+    ]
+    table(["", ""], [[name, value] for name, value in facts if value], chosen)
+    if descriptor.knobs:
+        click.echo("\nKnobs (--extra)")
+        rows = [
+            [
+                name,
+                knob.type,
+                "–" if knob.default is None else str(knob.default),
+                _meaning(name, descriptor),
+            ]
+            for name, knob in descriptor.knobs.items()
+        ]
+        table(["name", "type", "default", "meaning"], rows, chosen)
+    if descriptor.reference:
+        click.echo("\nPublished scores")
+        references = [
+            [one.label, number(one.value), one.unit, one.split, str(one.published or "–"), one.source]
+            for one in descriptor.reference
+        ]
+        table(["model", "value", "unit", "split", "date", "source"], references, chosen, right=(1,))
+    click.echo(f"\n  mesocosm bench run --benchmarks {descriptor.id} --model builtin/random")
+
+
+def _meaning(name: str, descriptor: "Descriptor") -> str:
+    knob = descriptor.knobs[name]
+    parts = [knob.help]
+    if knob.choices:
+        parts.append(f"one of {', '.join(map(str, knob.choices))}")
+    if knob.aliases:
+        parts.append(f"also {', '.join(knob.aliases)}")
+    if name == descriptor.sampling:
+        parts.append("set by --max-examples")
+    return "; ".join(parts)

@@ -1,0 +1,136 @@
+"""`bench compare` and `bench view-comparison`: the same benchmarks with two models, side by side."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.bench import flags
+from mesocosm.cli.bench.catalogue import folders_option
+from mesocosm.cli.main import Command, Finite, Options, options
+
+if TYPE_CHECKING:
+    from mesocosm.benchmarks.catalogue import Catalogue
+    from mesocosm.cli.bench.contest import Contest
+
+COMPARISONS = "comparisons"
+
+
+@click.command(cls=Command, many=flags.MANY)
+@click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
+@click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
+@click.option("--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, apart by commas.")
+@folders_option
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the file [<results>/comparisons].")
+@flags.how
+@flags.again
+def compare(**given: Any) -> int:
+    """Run benchmarks with two models and print what the difference is worth.
+
+    What was run before with the same settings is taken as it is; --force runs it again. A difference counts only when
+    its paired interval excludes 0. Exit 1 when a benchmark failed.
+
+    \b
+    mesocosm bench compare --a vllm:my/model@http://127.0.0.1:8001/v1 \\
+        --b vllm:other/model@http://127.0.0.1:8002/v1 --benchmarks bfcl,realm,context-bench
+    """
+    from mesocosm.cli.bench.catalogue import catalogue
+    from mesocosm.core.group import stamped_id
+
+    chosen = options()
+    chosen.quiet = given["quiet"]
+    comparison_id, known = stamped_id("cmp"), catalogue(given["folders"])
+    interrupted = False
+    sides = ("a", model_of(given["first"])), ("b", model_of(given["second"]))
+    for side, name in sides:
+        interrupted = interrupted or _run(side, name, comparison_id, known, given)
+    found = _contest(comparison_id, chosen)
+    path = _write(found.document(time.time()), given["out"] or chosen.results() / COMPARISONS)
+    _show(found, chosen)
+    if not chosen.json:
+        click.echo(f"Wrote {path}")
+    if interrupted:
+        return 130
+    return 1 if found.failed else 0
+
+
+@click.command("view-comparison", cls=Command)
+@click.argument("comparison_id")
+def view_comparison(comparison_id: str) -> int:
+    """Show a stored comparison again; exit 1 when there is none, or only one side of it."""
+    from mesocosm.core.failure import UnknownName
+
+    try:
+        found = _contest(comparison_id, options())
+    except UnknownName as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    if not found.complete:
+        click.echo(f"error: comparison {comparison_id} has only one side; run it again", err=True)
+        return 1
+    _show(found, options())
+    return 0
+
+
+def model_of(text: str) -> tuple[str, str]:
+    """Return provider and model (with `@base_url`) of a spec `provider:model[@base_url]`. Raises UsageError."""
+    from mesocosm.core.failure import UsageError
+    from mesocosm.core.model import ModelName
+
+    provider, colon, model = text.strip().partition(":")
+    if not colon or "/" in provider:
+        provider, _, model = text.strip().partition("/")
+    if not provider or not model:
+        raise UsageError(f"{text!r} names no model; write provider:model or provider:model@http://127.0.0.1:8001/v1")
+    ModelName.parse(f"{provider}/{model}")
+    return provider, model
+
+
+def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue", given: dict[str, Any]) -> bool:
+    """Run one side; return whether it was interrupted."""
+    from mesocosm.cli.bench.work import Work
+
+    chosen = options()
+    request = flags.request_of(given, provider=name[0], model=name[1])
+    again = {name: given[name] for name in ("force", "rerun_failed")}
+    with Work(request, known, chosen, **again, comparison=(comparison_id, side)) as work:
+        for note in work.notes if side == "a" else ():
+            click.echo(f"note: {note}", err=True)
+        _, interrupted = work.run()
+        work.refresh()
+        return interrupted
+
+
+def _contest(comparison_id: str, chosen: Options) -> "Contest":
+    from mesocosm.cli.bench.contest import read_contest
+    from mesocosm.cli.session import open_results
+
+    store = open_results(chosen, create=False)
+    click.get_current_context().call_on_close(store.close)
+    return read_contest(store, comparison_id)
+
+
+def _write(document: dict[str, Any], folder: Path) -> Path:
+    import msgspec
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"compare-{document['comparison_id']}.json"
+    draft = path.with_suffix(".part")
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    draft.replace(path)
+    return path
+
+
+def _show(found: "Contest", chosen: Options) -> None:
+    from mesocosm.cli.render import emit
+
+    if chosen.json:
+        emit(found.document(time.time()))
+        return
+    for line in found.lines():
+        click.echo(line)
+    address = found.address(chosen)
+    if address:
+        click.echo(f"\n  {address}")

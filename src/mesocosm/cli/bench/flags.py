@@ -1,0 +1,122 @@
+"""The flags that `bench run`, `plan` and `compare` share, and what they ask for."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mesocosm.cli.bench.catalogue import folders_option
+from mesocosm.cli.main import Finite
+
+PARALLEL = 4
+
+_WHAT = (
+    click.option("--all", "everything", is_flag=True, help="Every benchmark; so it is too when none is named."),
+    click.option("--benchmarks", multiple=True, metavar="ID [ID ...]", help="Benchmarks, apart by spaces or commas."),
+    folders_option,
+)
+_HOW = (
+    click.option("--agent", default="", metavar="NAME", help="Agent, or the name under which runs are kept."),
+    click.option("--extra", metavar="JSON", default="", help='Knobs: {…, "per_benchmark": {ID: {…}}}, or @FILE.'),
+    click.option("--max-examples", type=click.IntRange(min=1), help="Tasks of each benchmark, drawn by seed."),
+    click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
+    click.option("--seed", type=int, help="Seed of generated tasks and of the draw."),
+    click.option("--timeout", type=Finite(min=0, min_open=True), help="Seconds for each benchmark."),
+    click.option(
+        "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes at the same time."
+    ),
+    click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute, in each benchmark."),
+    click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute, in each benchmark."),
+    click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of each benchmark."),
+    click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of each benchmark."),
+    click.option(
+        "--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call."
+    ),
+    click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it."),
+    click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
+    click.option("--quiet", is_flag=True, help="No progress."),
+)
+_MODEL = (
+    click.option("--provider", default="", help="Provider of the model [cerebras]."),
+    click.option("--model", default="", help="Model; without --provider as provider/name[@base_url] [gemma-4-31b]."),
+    click.option("--temperature", type=Finite(min=0), help="Sampling temperature [0, or as the benchmark says]."),
+)
+_AGAIN = (
+    click.option("--rerun-failed", is_flag=True, help="Only experiments whose latest attempt failed."),
+    click.option("--force", is_flag=True, help="Always make new runs."),
+    click.option("--resume", is_flag=True, help="What happens anyway: finished work is never repeated."),
+)
+MANY = ("--benchmarks",)
+
+
+def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN)
+
+
+def read_extra(text: str) -> dict[str, Any]:
+    """Return the object that --extra holds: JSON, or `@FILE`, or the name of a profile. Raises UsageError."""
+    import msgspec
+
+    from mesocosm.core.failure import UsageError
+
+    if not text.strip():
+        return {}
+    source = "--extra"
+    if text.startswith("@"):
+        path = _profile(text[1:])
+        try:
+            text, source = path.read_text(encoding="utf-8"), f"--extra {path}"
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from error
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"{source} is no JSON: {error}; write for example '{{\"max_examples\": 10}}'") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{source} must be a JSON object, not {text[:40]}")
+    return found
+
+
+def _profile(name: str) -> Path:
+    """Return a file by its path, else the profile of that name which comes along."""
+    from mesocosm import benchmarks
+
+    path = Path(name).expanduser()
+    shipped = Path(benchmarks.__file__).with_name("profiles") / f"{name.removesuffix('.json')}.json"
+    return shipped if not path.exists() and shipped.is_file() else path
+
+
+def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
+    """Return the request that the flags describe. Raises UsageError."""
+    from mesocosm.cli.bench.request import Request, check_chosen
+    from mesocosm.core.run import Limits
+
+    chosen = () if given.get("everything") else check_chosen(given.get("benchmarks", ()))
+    asked: dict[str, Any] = {
+        "chosen": chosen,
+        "provider": given.get("provider", ""),
+        "model": given.get("model", ""),
+        "agent": given["agent"],
+        "extra": read_extra(given["extra"]),
+        "temperature": given.get("temperature"),
+        "limits": Limits(
+            requests_per_minute=given["rpm"],
+            tokens_per_minute=given["tpm"],
+            run_tokens=given["run_tokens"],
+            run_usd=given["run_usd"],
+            retries=given["retries"],
+        ),
+        "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",
+        "tags": given["tag"],
+        **{name: given[name] for name in ("max_examples", "trials", "seed", "timeout", "parallel")},
+    }
+    return Request(**{**asked, **changes})

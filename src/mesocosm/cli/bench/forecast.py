@@ -1,0 +1,142 @@
+"""What a group would do: for each benchmark what is done, what is owed, and what that would cost."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.core.failure import Incompatible, MesocosmError
+from mesocosm.core.ports import Parts
+from mesocosm.core.run import Run
+from mesocosm.engine import session
+from mesocosm.engine.decision import Action, Decision, Policy, decide
+from mesocosm.engine.group import Member, opened
+
+if TYPE_CHECKING:
+    from mesocosm.cli.main import Options
+    from mesocosm.store import SqlStore
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What would happen to one benchmark.
+
+    `tokens` and `usd` are what the owed episodes would take, by what episodes of the same benchmark took before; None
+    where nothing is known of that.
+    """
+
+    benchmark: str
+    model: str
+    action: str
+    reason: str
+    planned: int = 0
+    done: int = 0
+    tokens: int | None = None
+    usd: float | None = None
+
+    @property
+    def owed(self) -> int:
+        """Episodes to be run."""
+        return max(self.planned - self.done, 0)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "benchmark_id": self.benchmark,
+            "model": self.model,
+            "action": self.action,
+            "reason": self.reason,
+            "planned": self.planned,
+            "done": self.done,
+            "owed": self.owed,
+            "expected_tokens": self.tokens,
+            "expected_usd": self.usd,
+        }
+
+
+def forecast(members: Sequence[Member], store: "SqlStore | None", policy: Policy) -> list[Prospect]:
+    """Return what would happen to each member. Nothing is written, and no model is asked."""
+
+    async def all_of_them() -> list[Prospect]:
+        return [await _prospect(member, store, policy) for member in members]
+
+    return asyncio.run(all_of_them())
+
+
+async def _prospect(member: Member, store: "SqlStore | None", policy: Policy) -> Prospect:
+    name = f"{member.provider}/{member.model}"
+    if member.spec is None:
+        return Prospect(member.benchmark, name, str(member.status), member.reason)
+    try:
+        async with opened(member.spec, member.seconds) as parts:
+            return _of(member, name, parts, store, policy)
+    except Incompatible as error:
+        return Prospect(member.benchmark, name, "incompatible", "; ".join(error.missing))
+    except MesocosmError as error:
+        return Prospect(member.benchmark, name, "failed", str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one benchmark must not end the others
+        return Prospect(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
+
+
+def _of(member: Member, name: str, parts: Parts, store: "SqlStore | None", policy: Policy) -> Prospect:
+    assert member.spec is not None
+    record = session.new_run(member.spec, parts)
+    decision = decide(store, record.signature, policy) if store is not None else Decision(Action.RUN, "never run")
+    planned, done = record.counts.planned, 0
+    if decision.action is not Action.RUN:
+        planned, done = _counts(decision, planned)
+    owed = max(planned - done, 0)
+    tokens, usd = _expected(record, store, owed)
+    return Prospect(member.benchmark, name, str(decision.action), decision.reason, planned, done, tokens, usd)
+
+
+def _counts(decision: Decision, planned: int) -> tuple[int, int]:
+    run = decision.run
+    if run is None:
+        return planned, planned
+    return run.counts.planned, run.counts.planned if decision.action is Action.SKIP else run.counts.done
+
+
+def _expected(record: Run, store: "SqlStore | None", owed: int) -> tuple[int | None, float | None]:
+    """Return tokens and money for `owed` episodes, by the newest run of the benchmark that can tell."""
+    if not owed:
+        return 0, 0.0
+    if store is None:
+        return None, None
+    runs = [run for run in store.list_runs(benchmark=record.benchmark, limit=50).items if run.counts.done]
+    told = next((run for run in runs if run.model == record.model), None)
+    other = told or next((run for run in runs if run.usage.calls and not run.model.startswith("builtin/")), None)
+    if other is None:
+        return None, None
+    tokens = round(other.usage.total / other.counts.done * owed)
+    usd = None if told is None or told.usage.cost_usd is None else told.usage.cost_usd / told.counts.done * owed
+    return tokens, usd
+
+
+def tell(prospects: Sequence[Prospect], chosen: "Options") -> None:
+    """Print a plan."""
+    from mesocosm.cli.main import plural
+    from mesocosm.cli.render import money, table, tokens
+
+    rows = [
+        [
+            one.benchmark,
+            one.action,
+            f"{one.done:,}/{one.planned:,}" if one.planned else "–",
+            f"{one.owed:,}" if one.planned else "–",
+            "–" if one.tokens is None else tokens(one.tokens),
+            "–" if one.usd is None else money(one.usd),
+            one.reason,
+        ]
+        for one in prospects
+    ]
+    columns = ["benchmark", "would", "done", "owed", "tokens", "cost", ""]
+    table(columns, rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
+    running = [one for one in prospects if one.owed]
+    known = [one.usd for one in running if one.usd is not None]
+    cost = f"about {money(sum(known))}" if len(known) == len(running) else "cost unknown"
+    if known and len(known) < len(running):
+        cost = f"about {money(sum(known))} for {len(known)} of them, unknown for the rest"
+    click.echo(f"\n{plural(sum(one.owed for one in running), 'episode')} owed in {len(running)}; {cost}")

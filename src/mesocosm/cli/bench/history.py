@@ -1,0 +1,101 @@
+"""`bench show-runs`, `recover-stale-runs`, `export-viewer-data` and `serve-viewer`: what was run before."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import Command, Finite, options, plural
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+STALE_S = 300.0
+HOST, PORT = "127.0.0.1", 8877
+
+
+def results() -> "SqlStore":
+    """Return the results; the store is closed with the command. Raises UnknownName where there are none."""
+    from mesocosm.cli.session import open_results
+
+    store = open_results(options(), create=False)
+    click.get_current_context().call_on_close(store.close)
+    return store
+
+
+@click.command("show-runs", cls=Command)
+@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Runs at most.")
+@click.option("--desc", is_flag=True, help="The last ones first.")
+def show_runs(limit: int, desc: bool) -> None:
+    """List runs, sorted by agent and run id."""
+    from mesocosm.cli.render import emit, number
+    from mesocosm.platform.orchestrator import shown_runs
+
+    rows = shown_runs(results(), limit=limit, desc=desc)
+    if options().json:
+        emit({"runs": rows})
+        return
+    for row in rows:
+        score = "–" if row["score"] is None else number(row["score"])
+        click.echo(
+            f"{row['started_at']} benchmark={row['benchmark_id']} run_id={row['run_id']} agent={row['agent']} "
+            f"provider={row['provider']} model={row['model']} status={row['status']} score={score}"
+        )
+    if not rows:
+        click.echo("no runs yet; `mesocosm bench run` makes some", err=True)
+
+
+@click.command("recover-stale-runs", cls=Command)
+@click.option(
+    "--stale-seconds",
+    type=Finite(min=0),
+    default=STALE_S,
+    show_default=True,
+    help="Silence after which a process that cannot be looked at counts as gone; 0: at once.",
+)
+@click.option("--force", is_flag=True, help="Take runs also from processes that live.")
+def recover_stale_runs(stale_seconds: float, force: bool) -> None:
+    """Settle runs that stand as running although their process is gone, and refresh the viewer's data.
+
+    A run whose process lives is never touched, however old it is, unless --force is given. What such a run has finished
+    is kept: the same `bench run` continues it.
+    """
+    from mesocosm.cli.render import emit
+    from mesocosm.platform.orchestrator import write_viewer_data
+
+    store, chosen = results(), options()
+    found = store.recover(stale_seconds, force=force)
+    path = write_viewer_data(store, chosen.results())
+    if chosen.json:
+        ids = {"runs": [run.id for run in found.runs], "run_groups": list(found.groups)}
+        emit({"recovered": len(found.runs), **ids, "viewer_data": str(path)})
+        return
+    click.echo(f"recovered {plural(len(found.runs), 'stale run')}, closed {plural(len(found.groups), 'run group')}")
+    for run in found.runs:
+        counts = run.counts
+        click.echo(f"  {run.id}  {run.benchmark}  {run.model}  {counts.done:,}/{counts.planned:,} finished")
+    click.echo(str(path))
+
+
+@click.command("export-viewer-data", cls=Command)
+def export_viewer_data() -> None:
+    """Write viewer_data.json from the results, and print where it is."""
+    from mesocosm.cli.render import emit
+    from mesocosm.platform.orchestrator import write_viewer_data
+
+    path = write_viewer_data(results(), options().results())
+    if options().json:
+        emit({"viewer_data": str(path)})
+    else:
+        click.echo(str(path))
+
+
+@click.command("serve-viewer", cls=Command)
+@click.option("--host", default=HOST, show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="Port, 0 for any.")
+@click.pass_context
+def serve_viewer(context: click.Context, host: str, port: int) -> int:
+    """Serve the viewer of the results: history, scores, comparisons, every episode. Ctrl-C ends it."""
+    from mesocosm.cli.view import view
+
+    code = context.invoke(view, host=host, port=port, no_open=True, idle_minutes=None, fd=None)
+    return code if isinstance(code, int) else 0

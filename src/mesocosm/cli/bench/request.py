@@ -1,0 +1,287 @@
+"""What a command line asks for, as members of a group: each benchmark with its settings, or why it cannot run."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.catalogue import Catalogue, Known, Uncovered
+from mesocosm.benchmarks.knobs import Settings, settle
+from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.requirements import missing
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.group import OutcomeStatus
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.registry import AGENTS, fold
+from mesocosm.core.run import AgentSettings, Limits, RunSpec, Selection
+from mesocosm.engine.group import Member
+from mesocosm.models.endpoint import PROVIDERS, configured
+
+DEFAULT_PROVIDER, DEFAULT_MODEL = "cerebras", "gemma-4-31b"
+FALLBACK_URLS = ("BENCHMARK_BASE_URL", "OPENAI_BASE_URL")
+"""Variables that lead every OpenAI-compatible provider elsewhere, after the provider's own."""
+MODEL_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. `chosen` are the names of benchmarks, empty for all."""
+
+    chosen: tuple[str, ...] = ()
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    agent: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    max_examples: int | None = None
+    trials: int | None = None
+    seed: int | None = None
+    temperature: float | None = None
+    timeout: float | None = None
+    limits: Limits = field(default_factory=Limits)
+    parallel: int = 4
+    cache: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> ModelName:
+        """The model that is asked for. Raises UsageError."""
+        if not self.provider and "/" in self.model:
+            return ModelName.parse(self.model)
+        provider = self.provider or DEFAULT_PROVIDER
+        url = f"@{self.base_url}" if self.base_url else ""
+        return ModelName.parse(f"{provider}/{self.model or DEFAULT_MODEL}{url}")
+
+    def as_document(self) -> dict[str, Any]:
+        """Return what is kept with the group."""
+        name = self.name
+        return {
+            "benchmarks": list(self.chosen),
+            "agent": self.agent,
+            "provider": name.provider,
+            "model": name.model,
+            "base_url": name.base_url,
+            "extra_config": dict(self.extra),
+            "max_examples": self.max_examples,
+            "trials": self.trials,
+            "seed": self.seed,
+            "temperature": self.temperature,
+        }
+
+
+def members(request: Request, catalogue: Catalogue, output: Path) -> list[Member]:
+    """Return one member for each benchmark that is asked for, in the order of asking.
+
+    Raises UsageError when nothing can come of it: no benchmark is known, a knob is unknown or wrong.
+    """
+    lead_elsewhere(request.name.provider)
+    found, unknown = _choose(request, catalogue)
+    descriptors = [known.descriptor for known in found]
+    settings = settle(descriptors, _extra(request, found), catalogue.descriptors)
+    listed = [_member(request, known, one, output) for known, one in zip(found, settings, strict=True)]
+    return [*listed, *unknown]
+
+
+def unheeded(request: Request, catalogue: Catalogue) -> list[str]:
+    """Return what some benchmarks cannot honour, said before anything runs."""
+    found, _ = _choose(request, catalogue)
+    notes = []
+    if request.max_examples is not None:
+        notes += _lacking("--max-examples", "always runs whole", [one for one in found if not one.descriptor.sampling])
+    if request.seed is not None:
+        notes += _lacking("--seed", "has no seed", [one for one in found if "seed" not in one.descriptor.knobs])
+    return notes
+
+
+def _lacking(flag: str, why: str, found: Sequence[Known]) -> list[str]:
+    return [f"{one.descriptor.id} {why}: {flag} does nothing there" for one in found]
+
+
+def lead_elsewhere(provider: str) -> None:
+    """Let the variables that stand for any OpenAI-compatible server hold for `provider`, where its own is not set."""
+    if provider == "openai" or provider not in PROVIDERS or configured(provider):
+        return
+    url = next((value for name in FALLBACK_URLS if (value := os.environ.get(name, "").strip())), "")
+    if url:
+        os.environ[f"{provider.upper().replace('-', '_')}_BASE_URL"] = url
+
+
+def _choose(request: Request, catalogue: Catalogue) -> tuple[list[Known], list[Member]]:
+    if not request.chosen:
+        return list(catalogue.benchmarks), [_unusable(request, one) for one in catalogue.uncovered]
+    found: dict[str, Known] = {}
+    unknown: list[Member] = []
+    errors: list[UnknownName] = []
+    for name in request.chosen:
+        try:
+            known = catalogue.find(name)
+            found.setdefault(known.descriptor.id, known)
+        except UnknownName as error:
+            broken = next((one for one in catalogue.uncovered if fold(one.folder.name) == fold(name)), None)
+            errors.append(error)
+            unknown.append(_unusable(request, broken) if broken else _failed(request, name, name, str(error)))
+    if errors and not found:
+        raise errors[0]
+    return list(found.values()), unknown
+
+
+def _unusable(request: Request, uncovered: Uncovered) -> Member:
+    return _failed(request, uncovered.folder.name, uncovered.folder.name, uncovered.reason)
+
+
+def _failed(request: Request, benchmark: str, directory: str, reason: str) -> Member:
+    name = request.name
+    return Member(
+        benchmark,
+        directory,
+        provider=name.provider,
+        model=name.model,
+        agent=request.agent,
+        status=OutcomeStatus.FAILED,
+        reason=reason,
+    )
+
+
+def _extra(request: Request, found: Sequence[Known]) -> dict[str, Any]:
+    """Return the extra settings with those that have flags; a flag goes over the general part of --extra."""
+    extra = dict(request.extra)
+    if request.max_examples is not None and any(known.descriptor.sampling for known in found):
+        extra["max_examples"] = request.max_examples
+    if request.seed is not None and any("seed" in known.descriptor.knobs for known in found):
+        extra["seed"] = request.seed
+    for name in ("trials", "temperature"):
+        if getattr(request, name) is not None:
+            extra[name] = getattr(request, name)
+    return extra
+
+
+def _member(request: Request, known: Known, settings: Settings, output: Path) -> Member:
+    descriptor, knobs = known.descriptor, settings.knobs
+    name = _model(request, settings)
+    agent = _agent(request.agent, known)
+    command = descriptor.command
+    member = Member(
+        descriptor.id,
+        known.directory,
+        provider=name.provider,
+        model=name.model,
+        agent=agent.shown,
+        extra=settings.effective,
+        slots=0 if command is None else command.slots,
+        exclusive=frozenset(() if command is None else command.exclusive),
+        seconds=request.timeout,
+    )
+    lacking = missing(known, knobs)
+    if lacking:
+        return replace(member, reason="; ".join(lacking))
+    place = output / f"{known.directory}__{descriptor.id}" if command is not None else None
+    general = settings.general
+    spec = RunSpec(
+        benchmark=reference(known, knobs, place),
+        model=ModelSettings(
+            name=settled(name),
+            temperature=general.get("temperature", descriptor.model.temperature),
+            max_tokens=general.get("max_tokens", descriptor.model.max_tokens),
+            top_p=general.get("top_p"),
+            extra={key: general[key] for key in ("reasoning_effort",) if key in general},
+            timeout_s=MODEL_TIMEOUT_S,
+            cache=request.cache,
+        ),
+        agent=agent,
+        selection=Selection(count=knobs.get(descriptor.sampling), trials=general.get("trials", 1)),
+        limits=request.limits,
+        parallel=request.parallel,
+        tags=request.tags,
+    )
+    return replace(member, spec=spec, facts=_facts(known, settings, member))
+
+
+def _model(request: Request, settings: Settings) -> ModelName:
+    name = request.name
+    own = f"{name.provider.replace('-', '_')}_base_url"
+    url = settings.general.get(own) or settings.general.get("base_url") or name.base_url
+    return ModelName(name.provider, name.model, str(url).rstrip("/"))
+
+
+def settled(name: ModelName) -> str:
+    """Return a model's name with the whole path of its file, so that the run can be continued from anywhere."""
+    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
+
+
+def _agent(label: str, known: Known) -> AgentSettings:
+    """Return the agent of a benchmark: the one that is named, if there is such a one, else its own under that label."""
+    descriptor = known.descriptor
+    if label and (":" in label or fold(label) in {fold(entry.name) for entry in AGENTS.entries()}):
+        return AgentSettings(label)
+    return AgentSettings(descriptor.agent, dict(descriptor.agent_options), label)
+
+
+def _facts(known: Known, settings: Settings, member: Member) -> dict[str, Any]:
+    """Return what is kept with the run about where it comes from."""
+    descriptor = known.descriptor
+    facts: dict[str, Any] = {
+        "directory": known.directory,
+        "provider": member.provider,
+        "model": member.model,
+        "extra": settings.effective,
+        "unit": descriptor.score.unit,
+        "cwd": str(Path.cwd()),
+        **repository(Path.cwd()),
+        "benchmarks_commit": commit(known.folder) if known.origin != "built-in" else None,
+    }
+    whole = not descriptor.sampling or settings.knobs.get(descriptor.sampling) is None
+    kind = (descriptor.score.unit, descriptor.split)
+    fitting = [one for one in descriptor.reference if (one.unit, one.split) == kind]
+    if whole and fitting:
+        sign = 1 if descriptor.score.higher_is_better else -1
+        best = max(fitting, key=lambda one: sign * one.value)
+        facts["high_score"] = {"label": best.label, "value": best.value, "source": best.source}
+    return facts
+
+
+def repository(place: Path) -> dict[str, Any]:
+    """Return commit and version of the code under test around `place`, None where there is none."""
+    return {"eliza_commit": commit(place), "eliza_version": _package_version(place)}
+
+
+def commit(place: Path) -> str | None:
+    """Return the commit that is checked out around `place`, None outside of git."""
+    root = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    return None if root is None else _commit(root)
+
+
+@cache
+def _commit(root: Path) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell, and a path of our own
+            ["git", "-C", str(root), "rev-parse", "HEAD"],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def _package_version(place: Path) -> str | None:
+    import msgspec
+
+    try:
+        package = msgspec.json.decode((place / "package.json").read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    version = package.get("version") if isinstance(package, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def check_chosen(names: Sequence[str]) -> tuple[str, ...]:
+    """Return benchmark names out of words that may hold several, apart by commas. Raises UsageError for none."""
+    found = tuple(name.strip() for word in names for name in word.split(",") if name.strip())
+    if names and not found:
+        raise UsageError("--benchmarks names none")
+    return found

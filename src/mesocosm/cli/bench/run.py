@@ -1,0 +1,183 @@
+"""`bench run` and `bench plan`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.bench import flags
+from mesocosm.cli.main import Command, Options, options
+
+if TYPE_CHECKING:
+    from mesocosm.benchmarks.catalogue import Catalogue
+    from mesocosm.cli.bench.request import Request
+    from mesocosm.engine.group import Result
+
+COUNTED = ("succeeded", "failed", "skipped", "incompatible")
+INCOMPLETE, INTERRUPTED = 3, 130
+
+
+@click.command(cls=Command, many=flags.MANY)
+@flags.what
+@flags.model
+@flags.how
+@flags.again
+@click.option("--dry-run", is_flag=True, help="Only say what would be done, as `plan` does.")
+@click.option(
+    "--skip-incompatible/--show-incompatible", default=True, help="Leave out what cannot run here, or list it."
+)
+def run(**given: Any) -> int:
+    """Run benchmarks and record every episode.
+
+    An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, one that was cut off
+    is continued, one that failed is run again. What cannot run here is told and does not stop the rest. Exit 1 when
+    one failed.
+
+    \b
+    mesocosm bench run --benchmarks gsm8k --model openai/my-model@http://127.0.0.1:8001/v1
+    mesocosm bench run --all --provider groq --model qwen/qwen3-32b --max-examples 50
+    """
+    chosen = options()
+    chosen.quiet = given["quiet"]
+    request, catalogue = flags.request_of(given), _catalogue(given)
+    if given["dry_run"]:
+        return _plan(request, catalogue, given)
+    return _run(request, catalogue, given)
+
+
+@click.command(cls=Command, many=flags.MANY)
+@flags.what
+@flags.model
+@flags.how
+@flags.again
+def plan(**given: Any) -> int:
+    """Say what `bench run` with the same flags would do: what is done, what is owed, what it would cost."""
+    return _plan(flags.request_of(given), _catalogue(given), given)
+
+
+def _catalogue(given: dict[str, Any]) -> "Catalogue":
+    from mesocosm.cli.bench.catalogue import catalogue
+
+    return catalogue(given["folders"])
+
+
+def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> int:
+    from mesocosm.cli.bench.work import Work
+
+    chosen = options()
+    with Work(request, catalogue, chosen, force=given["force"], rerun_failed=given["rerun_failed"]) as work:
+        for note in work.notes:
+            click.echo(f"note: {note}", err=True)
+        results, interrupted = work.run()
+        path = work.refresh()
+        group = work.group
+        if chosen.json:
+            _emit(group.id, path, results)
+        else:
+            _tell(group.id, path, results, chosen, hide=given["skip_incompatible"])
+    return _code(results, interrupted=interrupted)
+
+
+def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
+    statuses = {result.outcome.status for result in results}
+    if interrupted:
+        return INTERRUPTED
+    if "failed" in statuses:
+        return 1
+    return INCOMPLETE if "stopped" in statuses else 0
+
+
+def _emit(group_id: str, path: Path, results: "Sequence[Result]") -> None:
+    from mesocosm.cli.render import emit
+    from mesocosm.interop.record import run_document
+
+    emit(
+        {
+            "run_group_id": group_id,
+            "viewer_data": str(path),
+            "outcomes": [
+                {
+                    **outcome_document(result),
+                    "run": None if result.run is None else run_document(result.run),
+                }
+                for result in results
+            ],
+            "summary": counted(results),
+        }
+    )
+
+
+def outcome_document(result: "Result") -> dict[str, Any]:
+    """Return what came of a benchmark as JSON."""
+    outcome = result.outcome
+    primary = result.run.primary if result.run is not None else None
+    return {
+        "benchmark_id": outcome.benchmark,
+        "benchmark_directory": outcome.directory,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "run_id": outcome.run_id,
+        "signature": outcome.signature,
+        "score": None if primary is None else primary.value,
+    }
+
+
+def counted(results: "Sequence[Result]") -> dict[str, int]:
+    """Return how many benchmarks there are of each status."""
+    found = Counter(str(result.outcome.status) for result in results)
+    return {name: found[name] for name in (*COUNTED, *sorted(set(found) - set(COUNTED)))}
+
+
+def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Options, *, hide: bool) -> None:
+    from mesocosm.cli.render import table
+
+    click.echo(f"\nrun group {group_id}\n{path}\n")
+    shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
+    rows = [_row(result) for result in shown]
+    if rows:
+        columns = ["benchmark", "status", "score", "95 % interval", "n", "run", ""]
+        table(columns, rows, chosen, right=(2, 4), whole=(0, 1))
+    hidden = [result.outcome for result in results if result.outcome.status == "incompatible"]
+    if hide and hidden:
+        names = ", ".join(outcome.benchmark for outcome in hidden)
+        click.echo(f"\ncannot run here: {names}  (--show-incompatible tells why)")
+    if results and all(result.outcome.status == "skipped" for result in results):
+        click.echo("\nNothing was run: all of it was done before. --force runs it again.")
+    summary = " ".join(f"{name}={count}" for name, count in counted(results).items())
+    click.echo(f"\nSummary: {summary}")
+
+
+def _row(result: "Result") -> list[str]:
+    from mesocosm.cli.render import interval, number
+
+    outcome = result.outcome
+    primary = result.run.primary if result.run is not None else None
+    n = "–" if primary is None else f"{primary.n_scored:,}/{primary.n_planned:,}"
+    return [
+        outcome.benchmark,
+        str(outcome.status),
+        number(None if primary is None else primary.value),
+        "–" if primary is None else interval(primary.low, primary.high) or "–",
+        n,
+        outcome.run_id or "–",
+        outcome.reason,
+    ]
+
+
+def _plan(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> int:
+    from mesocosm.cli.bench.forecast import forecast, tell
+    from mesocosm.cli.bench.work import Work
+    from mesocosm.cli.render import emit
+
+    chosen = options()
+    with Work(request, catalogue, chosen, force=given["force"], rerun_failed=given["rerun_failed"]) as work:
+        prospects = forecast(work.members, work.existing, work.policy)
+        if chosen.json:
+            emit({"plan": [prospect.document() for prospect in prospects], "notes": work.notes})
+            return 0
+        for note in work.notes:
+            click.echo(f"note: {note}", err=True)
+        tell(prospects, chosen)
+    return 0

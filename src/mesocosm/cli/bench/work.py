@@ -1,0 +1,129 @@
+"""One invocation at work: its group, its members, the store that takes them, and who watches."""
+
+import time
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from mesocosm.benchmarks.catalogue import Catalogue
+from mesocosm.cli.attendance import attend
+from mesocosm.cli.bench.request import Request, members, repository, unheeded
+from mesocosm.cli.main import Options
+from mesocosm.cli.progress import watcher
+from mesocosm.cli.session import hidden_values, open_results
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import RunGroup, stamped_id
+from mesocosm.core.ports import Observer, Progress
+from mesocosm.core.redact import Redactor
+from mesocosm.engine.decision import Policy
+from mesocosm.engine.group import Group, Member, Result
+from mesocosm.engine.session import Control
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+
+class Work(AbstractContextManager["Work"]):
+    """What a command line asks for, ready to run. Raises UsageError when nothing can come of it.
+
+    Nothing is made on the disk before `run`. `comparison` is the id of one that this is a side of, and which side.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        catalogue: Catalogue,
+        chosen: Options,
+        *,
+        force: bool = False,
+        rerun_failed: bool = False,
+        comparison: tuple[str, str] = ("", ""),
+    ) -> None:
+        self._chosen = chosen
+        self._closing = ExitStack()
+        self.policy = Policy(force, rerun_failed)
+        group_id = stamped_id("rg")
+        self.members: list[Member] = members(request, catalogue, chosen.results().absolute() / group_id)
+        self.notes = unheeded(request, catalogue)
+        redactor = Redactor(hidden_values(chosen))
+        self.group = RunGroup(
+            id=group_id,
+            created_at=time.time(),
+            request={**redactor.value(request.as_document()), **({"side": comparison[1]} if comparison[1] else {})},
+            benchmarks=tuple(member.benchmark for member in self.members),
+            repository=repository(Path.cwd()),
+            comparison_id=comparison[0],
+        )
+
+    @cached_property
+    def store(self) -> "SqlStore":
+        """The results; they are made where there are none."""
+        store = open_results(self._chosen)
+        self._closing.callback(store.close)
+        return store
+
+    @cached_property
+    def existing(self) -> "SqlStore | None":
+        """The results where there are some."""
+        try:
+            store = open_results(self._chosen, create=False)
+        except UnknownName:
+            return None
+        self._closing.callback(store.close)
+        return store
+
+    def run(self) -> tuple[list[Result], bool]:
+        """Run everything that is owed; return what came of it, and whether it was interrupted."""
+        return attend(self._work)
+
+    async def _work(self, control: Control, attendance: Observer) -> list[Result]:
+        parallel = max((member.spec.parallel for member in self.members if member.spec), default=1)
+        with watcher(self._chosen) as watching:
+            started = _Started(attendance)
+            group = Group(
+                self.group,
+                self.store,
+                self.policy,
+                parallel=parallel,
+                watch=lambda member: (watching, started),
+                told=lambda result: watching.notice(_line(result)),
+                secrets=hidden_values(self._chosen),
+            )
+            return await group.run(self.members, control)
+
+    def refresh(self) -> Path:
+        """Write viewer_data.json anew and return its path."""
+        from mesocosm.platform.orchestrator import write_viewer_data
+
+        return write_viewer_data(self.store, self._chosen.results())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.close()
+
+
+class _Started(Observer):
+    """Tells the attendance when there is something that deserves to end in order; the group ends, not a run."""
+
+    def __init__(self, attendance: Observer) -> None:
+        self._attendance = attendance
+
+    def run_started(self, progress: Progress) -> None:
+        """Pass it on."""
+        self._attendance.run_started(progress)
+
+
+def _line(result: Result) -> str:
+    from mesocosm.cli.render import interval, number
+
+    outcome = result.outcome
+    primary = result.run.primary if result.run is not None else None
+    score = f" {number(primary.value)} {interval(primary.low, primary.high)}".rstrip() if primary is not None else ""
+    why = f" ({outcome.reason})" if outcome.reason else ""
+    return f"{outcome.benchmark}: {outcome.status}{score}{why}"

@@ -1,0 +1,45 @@
+"""JUnit XML, which continuous integration shows as tests (the de facto schema of Ant and Jenkins)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from mesocosm.core.failure import writable
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One check: the group it belongs to, its name, what is wrong (empty: it passed), what it measured, seconds."""
+
+    group: str
+    name: str
+    failure: str = ""
+    output: str = ""
+    seconds: float = 0.0
+
+
+def junit(suite: str, cases: Sequence[Case]) -> bytes:
+    """Return a document with one suite. Characters that XML cannot hold are replaced."""
+    failures = sum(bool(case.failure) for case in cases)
+    numbers = {"tests": str(len(cases)), "failures": str(failures), "errors": "0"}
+    root = Element("testsuites", numbers)
+    inner = SubElement(root, "testsuite", {"name": _clean(suite), **numbers})
+    for case in cases:
+        names = {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}"}
+        element = SubElement(inner, "testcase", names)
+        if case.failure:
+            failure = SubElement(element, "failure", {"message": _clean(case.failure.splitlines()[0])})
+            failure.text = _clean(case.failure)
+        if case.output:
+            SubElement(element, "system-out").text = _clean(case.output)
+    indent(root)
+    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _clean(text: str) -> str:
+    return "".join(sign if _writable(sign) else "\ufffd" for sign in writable(text))
+
+
+def _writable(sign: str) -> bool:
+    return sign in "\t\n\r" or " " <= sign < "\ufffe" or sign > "\uffff"
