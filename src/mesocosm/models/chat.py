@@ -162,6 +162,12 @@ def count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
+def priced(usage: Usage, price: Price | None) -> Usage:
+    """Return `usage` with its cost, None when the price is unknown."""
+    cost = price.cost(usage.prompt, usage.completion, usage.cached) if price is not None else None
+    return msgspec.structs.replace(usage, cost_usd=cost)
+
+
 def _usage(usage: _Usage | None, price: Price | None) -> Usage:
     if usage is None:
         return Usage(calls=1, cost_usd=0.0 if price is not None and price.free else None)

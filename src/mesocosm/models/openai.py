@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
+from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
 from mesocosm.models import chat
 from mesocosm.models.concession import Concessions
@@ -54,6 +56,15 @@ class OpenAIModel:
     def capabilities(self) -> Capabilities:
         """What it can do, as far as it has not refused it."""
         return Capabilities(self._concessions.structured, images=True, tools=True, local=self._local)
+
+    @property
+    def upstream(self) -> Upstream:
+        """Where programs' calls are passed on to."""
+        return Upstream("openai", self._place.base_url, self._place.key, self._model)
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost, None when the price is unknown."""
+        return chat.priced(usage, self._price)
 
     async def check(self) -> None:
         """Verify that the server answers and takes the key. Raises EpisodeError or UsageError.

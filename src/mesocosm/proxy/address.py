@@ -1,0 +1,41 @@
+"""The variables that lead the usual clients to an address."""
+
+import os
+from collections.abc import Mapping
+
+from mesocosm.core.gateway import Address
+from mesocosm.core.model import ModelName, ModelSettings
+
+_INSIDE = frozenset({"builtin", "replay"})
+_LOOPBACK = ("127.0.0.1", "localhost")
+
+
+def address(url: str, token: str, settings: ModelSettings) -> Address:
+    """Return the address at root `url` of whoever holds `token`."""
+    name = ModelName.parse(settings.name)
+    return Address(url, token, _variables(url, token, name.provider), name.provider, name.model, settings)
+
+
+def _variables(url: str, token: str, provider: str) -> Mapping[str, str]:
+    base = f"{url}/v1"
+    found: dict[str, str] = {}
+    for prefix in {"VLLM", *(() if provider in _INSIDE else (provider.upper().replace("-", "_"),))}:
+        found |= {f"{prefix}_BASE_URL": base, f"{prefix}_API_BASE": base, f"{prefix}_API_KEY": token}
+    return found | {
+        "OPENAI_BASE_URL": base,
+        "OPENAI_API_BASE": base,
+        "OPENAI_API_KEY": token,
+        "BENCHMARK_BASE_URL": base,
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_BASE": url,
+        "ANTHROPIC_API_KEY": token,
+        "ANTHROPIC_AUTH_TOKEN": token,
+        "NO_PROXY": _direct("NO_PROXY"),
+        "no_proxy": _direct("no_proxy"),
+    }
+
+
+def _direct(variable: str) -> str:
+    """Return the user's exceptions from proxies and this machine: no proxy may stand between."""
+    given = [entry.strip() for entry in os.environ.get(variable, "").split(",") if entry.strip()]
+    return ",".join(dict.fromkeys([*given, *_LOOPBACK]))

@@ -1,0 +1,232 @@
+"""What every API that the proxy offers must know: to read a request, to read an answer, and to write one."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from mesocosm.core.gateway import Call, Protocols
+from mesocosm.core.message import Message, Text, ToolCall
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.usage import Usage
+
+Fields = dict[str, Any]
+
+PASSED_ON = ("stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "top_k")
+"""Settings of a program that go to a model as they are, in the words of chat completions."""
+
+
+class Malformed(Exception):
+    """A request that cannot be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of a program, read.
+
+    `unportable` names what only a model that speaks the same protocol can be given.
+    """
+
+    call: Call
+    messages: Sequence[Message]
+    data: Mapping[str, Any]
+    unportable: tuple[str, ...] = ()
+
+    @property
+    def expected_tokens(self) -> int:
+        """How many tokens the answer may take by what the program allows; 0 when it does not say."""
+        for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
+            if isinstance(limit := self.data.get(name), int) and limit > 0:
+                return limit
+        return 0
+
+
+class Omitted(Text, frozen=True):
+    """In place of content that messages of ours cannot hold (audio, files); `text` is its kind."""
+
+
+def omitted(messages: Iterable[Message]) -> list[str]:
+    """Return the kinds of content that were left out, sorted."""
+    contents = (message.content for message in messages if not isinstance(message.content, str))
+    return sorted({piece.text for content in contents for piece in content if isinstance(piece, Omitted)})
+
+
+class Assembler(Protocol):
+    """Puts the events of a stream together."""
+
+    complete: bool
+    """Whether the last event has come."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the data of one event; what cannot be read is left out."""
+        ...
+
+    def reply(self) -> ModelReply | None:
+        """Return what has come so far, None before anything has."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """What the stream itself says went wrong, else nothing."""
+        ...
+
+
+class Known:
+    """The messages of one episode read before, by their bytes: programs send their history again and again."""
+
+    def __init__(self) -> None:
+        self._messages: dict[bytes, tuple[Message, ...]] = {}
+
+    def take(self, raw: msgspec.Raw, read: Callable[[Any], tuple[Message, ...]]) -> tuple[Message, ...]:
+        """Return what `read` makes of a piece of JSON, each piece read once. Raises Malformed."""
+        data = bytes(raw)
+        key = data if len(data) <= 64 else hashlib.sha256(data).digest()
+        found = self._messages.get(key)
+        if found is None:
+            found = self._messages[key] = read(msgspec.json.decode(data))
+        return found
+
+
+class Api(Protocol):
+    """One API, for instance that of chat completions."""
+
+    protocol: Protocols
+    path: str
+
+    def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
+        """Read a request. Raises Malformed."""
+        ...
+
+    def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
+        """Return the request for any model; `settings` say what the program left open. Raises Malformed."""
+        ...
+
+    def read_answer(self, data: Fields) -> ModelReply | None:
+        """Return the reply in an answer, None when it holds none."""
+        ...
+
+    def assembler(self) -> Assembler:
+        """Return what puts a stream together."""
+        ...
+
+    def answer(self, reply: ModelReply, asked: Asked) -> Fields:
+        """Return a reply as an answer."""
+        ...
+
+    def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
+        """Return a reply as a stream."""
+        ...
+
+    def error(self, status: int, message: str, code: str = "") -> Fields:
+        """Return an error."""
+        ...
+
+    def error_event(self, message: str) -> bytes:
+        """Return an error in the middle of a stream."""
+        ...
+
+
+def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
+    """Take the body of a request apart. Raises Malformed."""
+    try:
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"the body is no JSON object: {error}") from error
+
+
+def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
+    """Return the values of a request, without those that are messages. Raises Malformed."""
+    try:
+        return {key: msgspec.json.decode(raw) for key, raw in fields.items() if key not in left_out}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"the body is no JSON: {error}") from error
+
+
+def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
+    """Return the elements of a list in a request. Raises Malformed."""
+    if name not in fields:
+        raise Malformed(f"{name!r} is missing")
+    try:
+        return msgspec.json.decode(fields[name], type=list[msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"{name!r} is no list: {error}") from error
+
+
+def call(path: str, data: Fields) -> Call:
+    """Return what was asked for, without its messages."""
+    model = data.get("model")
+    rest = {key: value for key, value in data.items() if key not in {"model", "stream", "stream_options"}}
+    return Call(path, model if isinstance(model, str) else "", data.get("stream") is True, rest)
+
+
+def count(value: Any) -> int:
+    """Return a number of tokens; what is none counts nothing."""
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def part(value: Any, *names: str) -> Any:
+    """Return what lies under `names` in nested objects, None when one is missing."""
+    for name in names:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def text_of(value: Any) -> str:
+    """Return `value` if it is a text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: Any, otherwise: float, name: str) -> float:
+    """Return a setting of a request, `otherwise` when it is not given. Raises Malformed."""
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Malformed(f"{name!r} must be a number")
+    return float(value)
+
+
+def whole(value: Any, otherwise: int, name: str) -> int:
+    """Return a positive whole number of a request, `otherwise` when it is not given. Raises Malformed."""
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Malformed(f"{name!r} must be a positive whole number")
+    return value
+
+
+def arguments(text: Any) -> Any:
+    """Return the arguments of a tool call: the object, or the text when it is no JSON."""
+    if not isinstance(text, str):
+        return {} if text is None else text
+    try:
+        return msgspec.json.decode(text) if text.strip() else {}
+    except msgspec.DecodeError:
+        return text
+
+
+def spelled(call: ToolCall) -> str:
+    """Return the arguments of a tool call as text."""
+    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+
+
+def usage(prompt: Any, completion: Any, cached: Any, reasoning: Any, cost: Any = None) -> Usage:
+    """Return what one call used; the price is not known here."""
+    paid = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    return Usage(count(prompt), count(completion), count(cached), count(reasoning), paid, 1)
+
+
+@dataclass(slots=True)
+class Calling:
+    """A tool call that comes in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def done(self, position: int) -> ToolCall:
+        """Return it as it is now."""
+        return ToolCall(self.id or f"call_{position}", self.name, arguments("".join(self.arguments)))

@@ -1,0 +1,54 @@
+"""Calls that are asked through the engine, because the run's model is not behind the same API."""
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.gateway import Tap
+from mesocosm.core.model import ModelSettings
+from mesocosm.proxy import sse
+from mesocosm.proxy.api import Api, Asked, Malformed
+from mesocosm.proxy.server import JSON, Reply
+
+_encode = msgspec.json.Encoder().encode
+
+FINAL = {**JSON, "x-should-retry": "false"}
+"""Headers of an error that a repetition would meet again: the usual clients heed them."""
+
+_STATUS = {
+    Cause.RATE_LIMITED: 429,
+    Cause.MODEL_TIMEOUT: 504,
+    Cause.MODEL_REJECTED: 400,
+    Cause.MODEL_FORBIDDEN: 403,
+    Cause.MODEL_MISSING: 404,
+    Cause.CONTEXT_OVERFLOW: 400,
+    Cause.REFUSED: 400,
+    Cause.BUDGET: 403,
+}
+_CODES = {
+    Cause.BUDGET: "budget_exceeded",
+    Cause.CONTEXT_OVERFLOW: "context_length_exceeded",
+    Cause.REFUSED: "content_filter",
+}
+
+
+async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, reply: Reply) -> None:
+    """Ask the model and answer in the words of `api`. Raises Gone, Malformed."""
+    if asked.unportable:
+        raise Malformed(
+            f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
+        )
+    request = api.ask(asked, settings)
+    try:
+        said = await tap.ask(request, asked.call)
+    except EpisodeError as error:
+        # The engine has repeated what can be repeated.
+        status = _STATUS.get(error.cause, 502)
+        await reply.send(status, _encode(api.error(status, str(error), _CODES.get(error.cause, ""))), FINAL)
+        return
+    if not asked.call.streamed:
+        await reply.send(200, _encode(api.answer(said, asked)))
+        return
+    await reply.start(200, sse.HEADERS)
+    for event in api.events(said, asked):
+        await reply.write(event)
+    await reply.end()

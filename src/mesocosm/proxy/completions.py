@@ -1,0 +1,303 @@
+"""OpenAI chat completions."""
+
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.gateway import Protocols
+from mesocosm.core.message import Image, Message, Role, Text, ToolCall
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
+from mesocosm.core.usage import Usage
+from mesocosm.proxy import api, sse
+from mesocosm.proxy.api import Asked, Calling, Fields, Known, Malformed, Omitted, part, text_of
+
+_DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_UNPORTABLE = ("audio", "modalities", "logprobs", "web_search_options", "functions")
+
+
+class ChatCompletions:
+    """Implements api.Api for `/chat/completions`."""
+
+    protocol: Protocols = "openai"
+    path = "/chat/completions"
+
+    def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
+        """Read a request. Raises Malformed."""
+        data = api.values(fields, ("messages",))
+        raws = api.pieces(fields, "messages")
+        messages = tuple(message for raw in raws for message in known.take(raw, _message))
+        unportable = [name for name in _UNPORTABLE if data.get(name)]
+        unportable += [f"content of type {kind}" for kind in api.omitted(messages)]
+        if data.get("n") not in {None, 1}:
+            unportable.append("n")
+        if any(part(tool, "type") != "function" for tool in data.get("tools") or ()):
+            unportable.append("tools that are no functions")
+        return Asked(api.call(self.path, data), messages, data, tuple(unportable))
+
+    def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
+        """Return the request for any model. Raises Malformed."""
+        data = asked.data
+        limit = data.get("max_completion_tokens", data.get("max_tokens"))
+        top_p = data.get("top_p")
+        schema, name = _schema(data.get("response_format"))
+        tools = tuple(_tool(part(tool, "function")) for tool in data.get("tools") or ())
+        extra = {key: data[key] for key in api.PASSED_ON if data.get(key) is not None}
+        if tools:
+            extra |= {key: data[key] for key in ("tool_choice", "parallel_tool_calls") if key in data}
+        return ModelRequest(
+            asked.messages,
+            api.number(data.get("temperature"), settings.temperature, "temperature"),
+            api.whole(limit, settings.max_tokens, "max_tokens"),
+            settings.top_p if top_p is None else api.number(top_p, 1.0, "top_p"),
+            schema,
+            name,
+            tools,
+            settings.timeout_s,
+            extra,
+        )
+
+    def read_answer(self, data: Fields) -> ModelReply | None:
+        """Return the reply in a completion: its first choice."""
+        choices = data.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = part(choice, "message")
+        if not isinstance(message, dict):
+            return None
+        content, refusal = message.get("content"), text_of(message.get("refusal"))
+        text = content if isinstance(content, str) else _joined(content)
+        calls = message.get("tool_calls")
+        tool_calls = tuple(_called(call, n) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
+        finish = text_of(part(choice, "finish_reason")) or ("tool_calls" if tool_calls else "stop")
+        reasoning = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+        return ModelReply(
+            text or refusal, reasoning, tool_calls, finish, read_usage(data.get("usage")), text_of(data.get("model"))
+        )
+
+    def assembler(self) -> "ChatAssembler":
+        """Return what puts a stream together."""
+        return ChatAssembler()
+
+    def answer(self, reply: ModelReply, asked: Asked) -> Fields:
+        """Return a reply as a completion."""
+        message: Fields = {
+            "role": "assistant",
+            "content": reply.text or (None if reply.tool_calls else ""),
+            "refusal": None,
+        }
+        if reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
+        if reply.tool_calls:
+            message["tool_calls"] = [_call(call) for call in reply.tool_calls]
+        choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
+        return {**_frame(asked, reply, "chat.completion"), "choices": [choice], "usage": _usage(reply.usage)}
+
+    def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
+        """Return a reply as chunks."""
+        frame = _frame(asked, reply, "chat.completion.chunk")
+
+        def chunk(delta: Fields, finish: str | None = None) -> bytes:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+            return sse.event({**frame, "choices": [choice]})
+
+        yield chunk({"role": "assistant", "content": ""})
+        if reply.reasoning:
+            yield chunk({"reasoning_content": reply.reasoning})
+        if reply.text:
+            yield chunk({"content": reply.text})
+        for n, call in enumerate(reply.tool_calls):
+            yield chunk({"tool_calls": [{"index": n, **_call(call)}]})
+        yield chunk({}, _finish(reply))
+        if part(asked.data.get("stream_options"), "include_usage"):
+            yield sse.event({**frame, "choices": [], "usage": _usage(reply.usage)})
+        yield sse.DONE
+
+    def error(self, status: int, message: str, code: str = "") -> Fields:
+        """Return an error."""
+        return openai_error(status, message, code)
+
+    def error_event(self, message: str) -> bytes:
+        """Return an error in the middle of a stream."""
+        return sse.event(openai_error(502, message))
+
+
+class ChatAssembler:
+    """Puts chunks together; of several choices the first counts."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.error = ""
+        self._begun = False
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, Calling] = {}
+        self._finish = ""
+        self._model = ""
+        self._usage: Any = None
+
+    def feed(self, data: bytes) -> None:
+        """Take a chunk."""
+        if data.strip() == b"[DONE]":
+            self.complete = True
+            return
+        try:
+            chunk = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        if not isinstance(chunk, dict):
+            return
+        if chunk.get("error"):
+            self.error = text_of(part(chunk, "error", "message")) or str(chunk["error"])[:500]
+        self._model = text_of(chunk.get("model")) or self._model
+        self._usage = chunk.get("usage") or self._usage
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and not choice.get("index"):
+                self._choice(choice)
+
+    def _choice(self, choice: Fields) -> None:
+        self._begun = True
+        self._finish = text_of(choice.get("finish_reason")) or self._finish
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            return
+        self._text.append(text_of(delta.get("content")) or text_of(delta.get("refusal")))
+        self._reasoning.append(text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning")))
+        calls = delta.get("tool_calls")
+        for n, call in enumerate(calls if isinstance(calls, list) else ()):
+            index = part(call, "index")
+            calling = self._calls.setdefault(index if isinstance(index, int) else n, Calling())
+            calling.id = calling.id or text_of(part(call, "id"))
+            calling.name = calling.name or text_of(part(call, "function", "name"))
+            calling.arguments.append(text_of(part(call, "function", "arguments")))
+
+    def reply(self) -> ModelReply | None:
+        """Return what has come so far."""
+        if not self._begun:
+            return None
+        calls = tuple(call.done(n) for n, call in enumerate(self._calls.values()))
+        finish = self._finish or ("tool_calls" if calls else "stop")
+        return ModelReply(
+            "".join(self._text), "".join(self._reasoning), calls, finish, read_usage(self._usage), self._model
+        )
+
+
+def openai_error(status: int, message: str, code: str = "") -> Fields:
+    """Return an error as OpenAI writes it."""
+    kinds = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+    kind = (
+        code
+        if code == "budget_exceeded"
+        else kinds.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    )
+    return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
+
+
+def read_usage(data: Any) -> Usage:
+    """Return the usage of a completion."""
+    cached = part(data, "prompt_tokens_details", "cached_tokens") or part(data, "prompt_cache_hit_tokens")
+    reasoning = part(data, "completion_tokens_details", "reasoning_tokens")
+    return api.usage(
+        part(data, "prompt_tokens"), part(data, "completion_tokens"), cached, reasoning, part(data, "cost")
+    )
+
+
+def image(url: Any) -> Image:
+    """Return an image by its URL, which may hold it. Raises Malformed."""
+    if not isinstance(url, str) or not url:
+        raise Malformed("an image has no URL")
+    match = _DATA_URL.match(url)
+    return Image(match["type"], url[match.end() :]) if match else Image("image/*", url=url)
+
+
+def _message(data: Any) -> tuple[Message, ...]:
+    role = _ROLES.get(text_of(part(data, "role")))
+    if role is None:
+        raise Malformed(f"a message has the role {part(data, 'role')!r}; known are {', '.join(_ROLES)}")
+    calls = data.get("tool_calls") or ()
+    return (
+        Message(
+            role,
+            _content(data.get("content")),
+            text_of(data.get("reasoning_content")) or text_of(data.get("reasoning")),
+            tuple(_called(call, n) for n, call in enumerate(calls)) if isinstance(calls, list) else (),
+            text_of(data.get("tool_call_id")),
+        ),
+    )
+
+
+def _content(content: Any) -> str | tuple[Text | Image, ...]:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise Malformed("the content of a message is neither a text nor a list of parts")
+    return tuple(_part(piece) for piece in content)
+
+
+def _part(piece: Any) -> Text | Image:
+    kind = part(piece, "type")
+    if kind in {"text", "refusal"}:
+        return Text(text_of(piece.get(kind)))
+    if kind == "image_url":
+        url = piece.get("image_url")
+        return image(url if isinstance(url, str) else part(url, "url"))
+    return Omitted(str(kind))
+
+
+def _joined(content: Any) -> str:
+    return "".join(text_of(part(piece, "text")) for piece in content) if isinstance(content, list) else ""
+
+
+def _called(call: Any, position: int) -> ToolCall:
+    name, given = part(call, "function", "name"), part(call, "function", "arguments")
+    return ToolCall(text_of(part(call, "id")) or f"call_{position}", text_of(name), api.arguments(given))
+
+
+def _schema(given: Any) -> tuple[Mapping[str, Any] | None, str]:
+    kind = part(given, "type")
+    if kind == "json_schema":
+        schema = part(given, "json_schema", "schema")
+        if not isinstance(schema, dict):
+            raise Malformed("'response_format' has no schema")
+        return schema, text_of(part(given, "json_schema", "name")) or "answer"
+    return ({"type": "object"}, "answer") if kind == "json_object" else (None, "action")
+
+
+def _tool(function: Any) -> Tool:
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise Malformed("a tool has no name")
+    return Tool(function["name"], text_of(function.get("description")), function.get("parameters") or {})
+
+
+def _frame(asked: Asked, reply: ModelReply, kind: str) -> Fields:
+    name = asked.call.model or reply.model
+    return {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": kind, "created": int(time.time()), "model": name}
+
+
+def _call(call: ToolCall) -> Fields:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": api.spelled(call)}}
+
+
+def _finish(reply: ModelReply) -> str:
+    return "tool_calls" if reply.tool_calls and reply.finish_reason == "stop" else reply.finish_reason
+
+
+def _usage(usage: Usage) -> Fields:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }

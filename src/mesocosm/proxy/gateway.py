@@ -1,0 +1,134 @@
+"""The gateway `proxy`: a server on loopback where foreign programs find the model of their episode."""
+
+import asyncio
+import logging
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.gateway import Address, Gateway, Reachable, Tap
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.proxy import asking, listing
+from mesocosm.proxy.address import address
+from mesocosm.proxy.api import Api, Malformed, read_fields
+from mesocosm.proxy.client import Client, Clients, new_token
+from mesocosm.proxy.completions import ChatCompletions
+from mesocosm.proxy.passing import Passing
+from mesocosm.proxy.server import Gone, Reply, Request, Server
+
+_encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+_BYTES_PER_TOKEN = 4
+
+CHAT: Api = ChatCompletions()
+APIS: dict[str, Api] = {api.path: api for api in (CHAT,)}
+OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
+
+
+def open_gateway(model: Model, settings: ModelSettings) -> Gateway:
+    """Return the gateway of a run; nothing is started before the first address."""
+    return Proxy(model, settings)
+
+
+class Proxy:
+    """Implements core.gateway.Gateway."""
+
+    def __init__(self, model: Model, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._passing = Passing(model, settings.timeout_s) if isinstance(model, Reachable) else None
+        self._clients = Clients()
+        self._server: Server | None = None
+        self._url = ""
+        self._starting = asyncio.Lock()
+
+    async def connect(self, tap: Tap) -> Address:
+        """Open an address. Raises EpisodeError."""
+        async with self._starting:
+            if self._server is None:
+                server = Server(self._handle)
+                try:
+                    self._url = await server.start()
+                except OSError as error:
+                    raise EpisodeError(
+                        Cause.PROXY_FAILED, f"the model proxy cannot listen on 127.0.0.1: {error}"
+                    ) from error
+                self._server = server
+        client = Client(address(self._url, new_token(), self._settings), tap)
+        self._clients.add(client)
+        return client.address
+
+    async def disconnect(self, address: Address) -> None:
+        """Close an address and end what is asked there."""
+        client = self._clients.remove(address)
+        if client is not None and client.tasks:
+            tasks = tuple(client.tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def close(self) -> None:
+        """Stop the server."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+        if self._passing is not None:
+            await self._passing.close()
+
+    async def _handle(self, request: Request, reply: Reply) -> None:
+        api = _api(request)
+        try:
+            await self._answer(api, request, reply)
+        except Malformed as error:
+            await reply.send(400, _encode(api.error(400, str(error))))
+        except Gone:
+            raise
+        except Exception as error:  # noqa: BLE001 - the program must hear of it
+            _log.exception("the model proxy failed at %s %s", request.method, request.path)
+            if not reply.started:
+                message = f"the model proxy failed: {type(error).__name__}"
+                await reply.send(500, _encode(api.error(500, message)), asking.FINAL)
+
+    async def _answer(self, api: Api, request: Request, reply: Reply) -> None:
+        client = self._clients.find(request.headers)
+        if client is None:
+            message = "this key opens nothing: it is wrong, or its episode is over"
+            await reply.send(401, _encode(api.error(401, message, "invalid_api_key")), asking.FINAL)
+            return
+        path = request.path.removeprefix("/v1").rstrip("/")
+        if request.method == "GET" and (path == "/models" or path.startswith("/models/")):
+            await self._models(path, api, request, reply)
+        elif request.method == "POST" and path in APIS:
+            task = asyncio.current_task()
+            assert task is not None
+            client.tasks.add(task)
+            try:
+                await self._converse(client, api, request, reply)
+            finally:
+                client.tasks.discard(task)
+        else:
+            message = f"nothing is at {request.method} {request.path}; offered are {OFFERED}"
+            await reply.send(404, _encode(api.error(404, message, "not_found")), asking.FINAL)
+
+    async def _converse(self, client: Client, api: Api, request: Request, reply: Reply) -> None:
+        asked = api.read(read_fields(request.body), client.known)
+        passing = self._passing if self._passing and self._passing.upstream.protocol == api.protocol else None
+        expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
+        async with client.tap.admitted(expected, passing=passing is not None) as refusal:
+            if refusal:
+                await reply.send(403, _encode(api.error(403, refusal, "budget_exceeded")), asking.FINAL)
+            elif passing is not None:
+                await passing.converse(api, asked, client.tap, request, reply)
+            else:
+                await asking.answer(api, asked, client.tap, self._settings, reply)
+
+    async def _models(self, path: str, api: Api, request: Request, reply: Reply) -> None:
+        if self._passing is not None and self._passing.upstream.protocol == api.protocol:
+            await self._passing.plain("GET", path, request, reply, api)
+        else:
+            await listing.answer(path, self._settings, api, reply)
+
+
+def _api(request: Request) -> Api:
+    """Return the API that a request is of, by its path; elsewhere by how the client shows its token."""
+    return APIS.get(request.path.removeprefix("/v1").rstrip("/"), CHAT)
