@@ -55,12 +55,22 @@ class Requirement(_Part):
     """Something that must be on this machine.
 
     `program` is found on PATH, `package` can be imported, `variable` is set and not empty, `file` exists (relative to
-    the descriptor), `docker` is an engine that answers, `kvm` is hardware virtualisation. `why` is said when it lacks.
+    the descriptor; `{knob}` stands for a knob's value), `docker` is an engine that answers, `kvm` is hardware
+    virtualisation, `disk` is free space in GB. `why` is said when it lacks. Not needed with the knob `unless` set.
     """
 
-    kind: Literal["program", "package", "variable", "file", "docker", "kvm"]
+    kind: Literal["program", "package", "variable", "file", "docker", "kvm", "disk"]
     name: str = ""
     why: str = ""
+    unless: str = ""
+
+    @model_validator(mode="after")
+    def _named(self) -> "Requirement":
+        if self.kind not in ("docker", "kvm") and not self.name:
+            raise ValueError(f"a requirement of kind {self.kind!r} needs a name")
+        if self.kind == "disk":
+            float(self.name)
+        return self
 
 
 class Knob(_Part):
@@ -105,7 +115,8 @@ class CommandPart(_Part):
     """How a foreign program is run; see mesocosm.benchmarks.command.
 
     `argv` words may hold placeholders `{python}`, `{provider}`, `{model}`, `{temperature}`, `{max_tokens}`, `{seed}`,
-    `{output}`, `{folder}` and `{<knob>}`; a list inside it is left out as a whole when one of its knobs is not set.
+    `{trial}`, `{base_url}`, `{output}`, `{folder}` and `{<knob>}`; a list inside it is left out as a whole when one of
+    its knobs is not set, or one named as `{?knob}` is false. `cwd` is relative to the folder (placeholders too).
     `environment` sets variables (placeholders too), `pass_environment` names ours that the program may see. `result`
     are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
     is a JSONL file with one record for each item, `item` says where in it things stand.

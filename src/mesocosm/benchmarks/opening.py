@@ -75,6 +75,10 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
     folder = Path(options.folder) if options.folder else BUILTIN / ref.source
     descriptor = read_descriptor(folder)
     setup = Setup(descriptor, folder, options.knobs, Path(options.output) if options.output else None)
+    if descriptor.command is not None and not descriptor.module:
+        from mesocosm.benchmarks.command import CommandBenchmark
+
+        return CommandBenchmark(setup)
     opened: Benchmark = import_reference(_entry(descriptor, folder))(setup)
     return opened
 

@@ -1,6 +1,7 @@
 """What a foreign process wrote: the end of it in memory, all of it in a file when one is wanted."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,14 +13,23 @@ _FULL = b"\n[the rest is not kept: the log has reached its size limit]\n"
 class Log:
     """One output stream. Keeps the last `tail` bytes; with a `path`, also the first `limit` bytes in that file.
 
+    `heard` is told everything as it comes.
     A file that cannot be written is given up quietly, because the process must not suffer for its log.
     """
 
-    def __init__(self, path: Path | None = None, *, tail: int = TAIL_BYTES, limit: int = FILE_BYTES) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        tail: int = TAIL_BYTES,
+        limit: int = FILE_BYTES,
+        heard: Callable[[bytes], None] | None = None,
+    ) -> None:
         self._tail = tail
         self._bytes = bytearray()
         self._cut = False
         self._room = limit
+        self._heard = heard
         self._file: BinaryIO | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,6 +37,8 @@ class Log:
 
     def write(self, data: bytes) -> None:
         """Take what came."""
+        if self._heard is not None:
+            self._heard(data)
         self._bytes += data[-self._tail :]
         self._cut = self._cut or len(data) > self._tail
         # Cutting only now and then keeps the cost of a byte constant.

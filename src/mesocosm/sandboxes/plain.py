@@ -1,7 +1,8 @@
 """Foreign programs run as they are, on this machine and as this user: for an author's own code."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class PlainSandbox:
 
     They see `environment` (ours without what looks like a credential, when it is None), and what is declared for each
     start. With `logs`, a directory, everything they write is kept there in numbered files, the first `log_bytes` of
-    each stream.
+    each stream. `heard` is told the stream (`stdout`, `stderr`) and what came, as it comes.
     """
 
     def __init__(
@@ -27,10 +28,12 @@ class PlainSandbox:
         environment: Mapping[str, str] | None = None,
         logs: Path | None = None,
         log_bytes: int = FILE_BYTES,
+        heard: Callable[[str, bytes], None] | None = None,
     ) -> None:
         self._environment = without_secrets(os.environ) if environment is None else dict(environment)
         self._logs = logs
         self._log_bytes = log_bytes
+        self._heard = heard
         self._numbers = count(1)
 
     async def start(
@@ -53,4 +56,5 @@ class PlainSandbox:
 
     def _log(self, number: int, stream: str) -> Log:
         path = self._logs / f"{number:04}.{stream}.log" if self._logs is not None else None
-        return Log(path, limit=self._log_bytes)
+        heard = partial(self._heard, stream) if self._heard is not None else None
+        return Log(path, limit=self._log_bytes, heard=heard)

@@ -1,0 +1,181 @@
+"""Benchmarks that are foreign programs: one run of the program is one episode, and each of its items another."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.attempt import Ended, latest
+from mesocosm.benchmarks.findings import REPORTED, Findings, Plan, kept_scores
+from mesocosm.benchmarks.identity import faults, identity, shown_knobs
+from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, Item, Items, Taken
+from mesocosm.benchmarks.native import metrics
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.program import Command, ProgramRun
+from mesocosm.benchmarks.requirements import lacking
+from mesocosm.benchmarks.result import Bounds
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Incompatible, InvalidInput, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.run import Selection
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+
+TRIAL, KNOBS = "trial", "knobs"
+"""In the metadata of the program's own task: which repetition it is, and what it is started with."""
+
+
+class CommandBenchmark:
+    """Runs the program of a descriptor. Implements core.ports.Benchmark and core.ports.Growing.
+
+    `setup.output` is where each run of the program gets a directory of its own; it belongs to one run of ours. Without
+    it a temporary one is used, so that items cannot be found again when the run is resumed or graded again.
+    Raises InvalidInput for a command that cannot work, naming everything that is wrong with it.
+    """
+
+    action_space: Any = None
+    observation_space: Any = None
+
+    def __init__(self, setup: Setup) -> None:
+        part = setup.descriptor.command
+        if part is None:
+            raise UsageError(f"{setup.descriptor.id} has no table [command], so there is no program to run")
+        self.setup = setup
+        score = setup.descriptor.score
+        self.plan = Plan(part, score.field, Bounds(score.low, score.high))
+        problems = list(faults(setup.descriptor))
+        if problems:
+            raise InvalidInput(f"{setup.descriptor.id}: its table [command]", problems)
+        self._temporary: Path | None = None
+        self._read: tuple[Ended, Items] | None = None
+
+    @cached_property
+    def info(self) -> BenchmarkInfo:
+        """Facts of the descriptor; the digest covers the command, what it is given, and the files of both."""
+        descriptor = self.setup.descriptor
+        items = bool(self.plan.part.items)
+        return BenchmarkInfo(
+            id=descriptor.id,
+            title=descriptor.title,
+            version=descriptor.version,
+            digest=digest(identity(self.setup, self.plan.part)),
+            kind=descriptor.kind,
+            metrics=self._metrics(),
+            description=descriptor.description,
+            parallel=1,
+            growing=items,
+            unscored=int(items),
+            offline=descriptor.offline,
+            card=descriptor.card(),
+        )
+
+    def count(self, selection: Selection) -> int:
+        """Return how many tasks there are: the program's own, and the items that it has left by now."""
+        return sum(1 for _ in self.tasks_of(selection, 0))
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield the tasks of the first repetition."""
+        return self.tasks_of(selection, 0)
+
+    def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
+        """Yield the program's own task, then the items that its last run in this repetition left. Raises UsageError."""
+        if selection.seeds is not None:
+            raise UsageError(f"{self.setup.descriptor.id} is a program that takes no list of seeds; use its knobs")
+        knobs = self._knobs(selection)
+        yield Task(
+            self.setup.descriptor.id,
+            input={"benchmark": self.setup.descriptor.id, "knobs": shown_knobs(self.setup.descriptor, knobs)},
+            metadata={PART: PROGRAM, TRIAL: trial, KNOBS: knobs},
+        )
+        if self.plan.part.items:
+            yield from self._items(trial)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Look whether this machine has what the program needs. Raises Incompatible."""
+        missing = lacking(self.setup)
+        if missing:
+            raise Incompatible(self.setup.descriptor.id, missing)
+        if self.setup.output is None and self.plan.part.items:
+            notice("the program's output goes into a temporary directory: its items can be read in this session alone")
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of the program, or of one of its items."""
+        del episode_id
+        item = task.metadata.get(RECORD)
+        if isinstance(item, Item):
+            return Taken(item)
+        folder, told = self.setup.folder.resolve(), task.metadata
+        command = Command(self.plan, told[KNOBS], folder, self._output(), told[TRIAL])
+        return ProgramRun(command, task.input)
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the numbers of an item, or those of the program's result file.
+
+        Where that file is gone they are as they were read when the program ended.
+        """
+        item = task.metadata.get(RECORD)
+        if isinstance(item, Item):
+            return [item.reading.score(self.plan.score)]
+        facts = episode.terminal_info
+        names = [self.plan.primary, *self.plan.part.metrics]
+        result = str(facts.get("result", ""))
+        if not result:
+            return []
+        if not (self._output() / result).is_file():
+            return kept_scores(facts.get("found"), names)
+        ended = Ended(int(facts["attempt"]), 0, facts.get("returncode"), 0.0, result=result)
+        readings = Findings(self.plan, self._output(), ended).readings()
+        return [reading.score(name) for name, reading in readings.items()]
+
+    async def close(self) -> None:
+        """Remove a temporary output directory."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def _metrics(self) -> tuple[Metric, ...]:
+        """Return the declared metrics and those of the command; with items the primary one is about these alone."""
+        part, items = self.plan.part, bool(self.plan.part.items)
+        own = {*part.metrics, REPORTED}
+        declared = [
+            msgspec.structs.replace(metric, where={**metric.where, PART: PROGRAM if metric.score in own else ITEMS})
+            if items
+            else metric
+            for metric in metrics(self.setup.descriptor)
+        ]
+        scored = {metric.score for metric in declared}
+        where = {PART: PROGRAM} if items else {}
+        further = (Metric(name, name, directed=False, where=where) for name in part.metrics if name not in scored)
+        return (*declared, *further)
+
+    def _knobs(self, selection: Selection) -> dict[str, Any]:
+        """Return what the program is started with: a number of tasks that is chosen goes over the knob for it."""
+        knobs = dict(self.setup.knobs)
+        for name, knob in self.setup.descriptor.knobs.items():
+            knobs.setdefault(name, knob.default)
+            if knob.type == "path" and knobs[name]:
+                path = self.setup.path(name)
+                knobs[name] = str(path) if path is not None else None
+        if self.setup.descriptor.sampling and selection.count is not None:
+            knobs[self.setup.descriptor.sampling] = selection.count
+        return knobs
+
+    def _items(self, trial: int) -> Iterator[Task]:
+        ended = latest(self._output(), trial)
+        if ended is None:
+            return
+        if self._read is None or self._read[0] != ended:
+            self._read = (ended, Findings(self.plan, self._output(), ended).items)
+        yield from self._read[1].tasks()
+
+    def _output(self) -> Path:
+        if self.setup.output is not None:
+            return self.setup.output.resolve()
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="mesocosm-"))
+        return self._temporary

@@ -1,0 +1,129 @@
+"""What a program left behind in one attempt, read as its descriptor says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.attempt import Attempt, Ended
+from mesocosm.benchmarks.descriptor import CommandPart
+from mesocosm.benchmarks.items import Items, read_items
+from mesocosm.benchmarks.result import UNBOUNDED, Bounds, Reading, Unreadable, locate, number, read_document
+from mesocosm.core.failure import Cause
+from mesocosm.core.ports import Observation, Step
+from mesocosm.core.score import Score
+
+REPORTED = "reported"
+"""The score that a program gives of itself, where its items are what counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Files of an attempt, as they are stored; empty where there is none."""
+
+    result: str = ""
+    items: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a program is run and read: the descriptor's command, the name of its score, and what that may be."""
+
+    part: CommandPart
+    score: str
+    bounds: Bounds
+
+    @property
+    def primary(self) -> str:
+        """The name under which the number of the result file is kept."""
+        return REPORTED if self.part.items else self.score
+
+    def locate(self, attempt: Attempt) -> Located:
+        """Return the files that the program wrote in this attempt."""
+        result = locate(attempt.output, self.part.result)
+        items = locate(attempt.output, (self.part.items,)) if self.part.items else None
+        return Located(attempt.relative(result) if result else "", attempt.relative(items) if items else "")
+
+    def lacking(self, located: Located) -> str:
+        """Return what should be there and is not; empty when nothing lacks."""
+        if self.part.items:
+            return "" if located.items else f"wrote no items: nothing matches {self.part.items} in its output directory"
+        if located.result:
+            return ""
+        return f"wrote no result: nothing matches {', '.join(self.part.result)} in its output directory"
+
+
+class Findings:
+    """The numbers of one attempt; `root` is the directory of all attempts."""
+
+    def __init__(self, plan: Plan, root: Path, ended: Ended) -> None:
+        self._plan = plan
+        self._root = root
+        self._ended = ended
+
+    def step(self) -> Step:
+        """Return how the program's episode ends, with a note for everything that is wrong with its items."""
+        notes: tuple[str, ...] = ()
+        facts = self.facts()
+        if self._ended.items:
+            items = self.items
+            notes = tuple(f"{self._ended.items}: {problem}" for problem in items.told())
+            facts |= {"items": len(items.found), "broken_items": items.broken, "items_file": self._ended.items}
+        return Step(Observation(None), terminated=True, info=facts, notes=notes)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is kept in the episode's `terminal_info`."""
+        ended = self._ended
+        folder = f"attempt-{ended.attempt}"
+        facts: dict[str, Any] = {
+            "attempt": ended.attempt,
+            "returncode": ended.returncode,
+            "duration_s": ended.duration_s,
+            "stdout": f"{folder}/stdout.log",
+            "stderr": f"{folder}/stderr.log",
+        }
+        if ended.result:
+            facts["result"] = ended.result
+            facts["found"] = {name: _told(reading) for name, reading in self.readings().items()}
+        return facts
+
+    def readings(self) -> dict[str, Reading]:
+        """Return the numbers of the result file by name. Raises nothing: what cannot be read is missing."""
+        plan = self._plan
+        wanted = {plan.primary: plan.part.score, **plan.part.metrics}
+        if not self._ended.result:
+            return {}
+        try:
+            document = read_document(self._root / self._ended.result)
+        except Unreadable as error:
+            reading = Reading(None, Cause.VALUE_UNUSABLE, f"{self._ended.result}: {error}")
+            return dict.fromkeys(wanted, reading)
+        bounds = {plan.primary: plan.bounds}
+        return {name: number(document, path, bounds.get(name, UNBOUNDED)) for name, path in wanted.items()}
+
+    @cached_property
+    def items(self) -> Items:
+        """The items that the program wrote; none when it failed, for then they are no complete measurement."""
+        if self._ended.failed or not self._ended.items:
+            return Items()
+        try:
+            return read_items(self._root / self._ended.items, self._plan.part.item, self._plan.bounds)
+        except OSError as error:
+            return Items(problems=[f"cannot be read: {error.strerror}"])
+
+
+def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:
+    """Return scores as they were read when the program ended, from its episode's `terminal_info`."""
+    scores = []
+    for name in names:
+        told = found.get(name) if isinstance(found, dict) else None
+        if isinstance(told, int | float) and not isinstance(told, bool):
+            scores.append(Score(name, float(told)))
+        else:
+            scores.append(Score(name, missing=Cause.VALUE_MISSING, explanation=str(told or "")))
+    return scores
+
+
+def _told(reading: Reading) -> float | str:
+    return reading.explanation if reading.value is None else reading.value

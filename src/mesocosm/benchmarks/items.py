@@ -1,0 +1,170 @@
+"""Results of single items that a foreign program wrote, one JSON object in each line."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mesocosm.agents.program import ITEM
+from mesocosm.benchmarks.descriptor import ItemPart
+from mesocosm.benchmarks.json_path import Nowhere, look_up, parse_path
+from mesocosm.benchmarks.question import kept
+from mesocosm.benchmarks.result import Bounds, Reading, number
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.ports import Observation, Step
+from mesocosm.core.task import Task
+
+MOST_LINE = 4 * 1024 * 1024
+"""A longer line counts as broken."""
+MOST_NAMED = 20
+"""So many broken lines are told one by one."""
+RECORD = "record"
+"""In the metadata of an item's task: its `Item`."""
+PART = "part"
+"""In the metadata of a task: whether it is the program's own or an item of it."""
+ITEMS, PROGRAM = "item", "program"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item as a program dealt with it. `error` is what the program says went wrong, empty where nothing did."""
+
+    id: str
+    line: int
+    reading: Reading
+    input: Any = None
+    output: Any = None
+    error: str = ""
+    cluster: str = ""
+
+    def task(self, name: str) -> Task:
+        """Return the task of the item; its identity is made of id and input, so that runs pair by item."""
+        return Task(
+            name,
+            input={"id": self.id, "input": self.input},
+            cluster=self.cluster or None,
+            metadata={ITEM: True, PART: ITEMS, RECORD: self},
+        )
+
+
+@dataclass(slots=True)
+class Items:
+    """What an items file holds, and what was wrong with it, in sentences."""
+
+    found: list[Item] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    broken: int = 0
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield the items as tasks, in their order; items of one id get names of their own."""
+        seen: dict[str, int] = {}
+        for item in self.found:
+            times = seen[item.id] = seen.get(item.id, 0) + 1
+            yield item.task(item.id if times == 1 else f"{item.id} ({times})")
+
+    def broke(self, line: int, reason: str) -> None:
+        """Take note of a line that is no item."""
+        self.broken += 1
+        if self.broken <= MOST_NAMED:
+            self.problems.append(f"line {line} is no item and was left out: {reason}")
+
+    def told(self) -> tuple[str, ...]:
+        """Return what was wrong, a long list shortened."""
+        rest = self.broken - MOST_NAMED
+        more = (f"{rest} more broken lines were left out",) if rest > 0 else ()
+        return (*self.problems, *more)
+
+
+def read_items(path: Path, part: ItemPart, bounds: Bounds) -> Items:
+    """Return the items of a JSONL file. Broken lines are counted; raises OSError alone."""
+    items = Items()
+    reader = _Reader(part, bounds)
+    with path.open("rb") as file:
+        for number_, line in enumerate(_lines(file.readline), 1):
+            if line is None:
+                items.broke(number_, f"it is longer than {MOST_LINE >> 20} MiB")
+            elif line.strip():
+                try:
+                    items.found.append(reader.item(number_, line))
+                except (ValueError, RecursionError) as error:
+                    items.broke(number_, str(error))
+    return items
+
+
+def _lines(readline: Any) -> Iterator[bytes | None]:
+    """Yield lines, None for one that is too long."""
+    while line := readline(MOST_LINE):
+        if len(line) < MOST_LINE or line.endswith(b"\n"):
+            yield line
+            continue
+        while (rest := readline(MOST_LINE)) and not rest.endswith(b"\n"):
+            pass
+        yield None
+
+
+class _Reader:
+    def __init__(self, part: ItemPart, bounds: Bounds) -> None:
+        self._part = part
+        self._bounds = bounds
+        self._paths = {name: parse_path(path) for name, path in part.model_dump().items() if path}
+
+    def item(self, line: int, raw: bytes) -> Item:
+        """Return the item of a line. Raises ValueError."""
+        record = json.loads(raw)
+        if not isinstance(record, dict):
+            raise ValueError("it is no JSON object")  # noqa: TRY004  (of the line, not of our call)
+        name = self._at(record, "id")
+        cluster = self._at(record, "cluster")
+        error = self._at(record, "error")
+        reading = number(record, self._part.score, self._bounds)
+        return Item(
+            id=_name(name) if name is not None else f"line {line}",
+            line=line,
+            reading=reading,
+            input=self._at(record, "input"),
+            output=self._at(record, "output"),
+            error="" if error in (None, False, "") else _name(error),
+            cluster="" if cluster is None else _name(cluster),
+        )
+
+    def _at(self, record: Any, name: str) -> Any:
+        if name not in self._paths:
+            return None
+        try:
+            return look_up(record, self._paths[name])
+        except Nowhere:
+            return None
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class Taken:
+    """The world of an item: it shows what was asked and takes in what the program made of it."""
+
+    def __init__(self, item: Item) -> None:
+        self._item = item
+
+    async def reset(self) -> Observation:
+        """Show the item."""
+        item = self._item
+        return Observation({"id": item.id, "input": item.input, "output": item.output})
+
+    async def step(self, action: Any) -> Step:
+        """Take the program's output in; an error that it reports fails the episode."""
+        if self._item.error:
+            raise EpisodeError(
+                Cause.PROGRAM_FAILED,
+                f"the program reports an error for item {self._item.id!r}: {self._item.error[:2000]}",
+                facts={"line": self._item.line},
+            )
+        return Step(Observation(None), terminated=True, info={"answer": kept(action), "line": self._item.line})
+
+    async def oracle(self) -> Any:
+        """Return the program's output; there is nothing better."""
+        return self._item.output
+
+    async def close(self) -> None:
+        """Nothing is held."""

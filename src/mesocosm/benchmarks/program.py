@@ -1,0 +1,198 @@
+"""One run of a foreign program: started with what its descriptor says and nothing else, watched, and read."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.attempt import Attempt, Ended, begin
+from mesocosm.benchmarks.findings import Findings, Plan
+from mesocosm.benchmarks.output import Output
+from mesocosm.benchmarks.placeholders import Unset, fill, text
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.gateway import Address
+from mesocosm.core.ports import Observation, Process, Step
+from mesocosm.core.redact import Redactor, secret_values
+from mesocosm.sandboxes.plain import PlainSandbox
+from mesocosm.sandboxes.process import ForeignProcess
+
+INHERITED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
+    *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
+)
+"""Variables of ours that every program sees; all others must be declared."""
+LOOPBACK = "127.0.0.1,localhost"
+GRACE_S = 5.0
+TAIL_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run: the plan of the descriptor, all knobs with their values, where, and which repetition it is."""
+
+    plan: Plan
+    values: Mapping[str, Any]
+    folder: Path
+    output: Path
+    trial: int = 0
+
+
+class ProgramRun:
+    """The world of a program's own task. Implements core.ports.Environment and core.gateway.Program."""
+
+    def __init__(self, command: Command, shown: Any) -> None:
+        self._command = command
+        self._shown = shown
+
+    async def reset(self) -> Observation:
+        """Show what is asked of the program; it starts in `play`."""
+        return Observation(self._shown)
+
+    async def step(self, action: Any) -> Step:
+        """Raise EpisodeError: nobody but the program acts here."""
+        del action
+        raise EpisodeError(Cause.AGENT_ERROR, "a program plays this benchmark by itself; use the agent 'program'")
+
+    async def oracle(self) -> Any:
+        """Raise EpisodeError: nobody knows what a program would answer."""
+        raise EpisodeError(Cause.ENVIRONMENT_ERROR, "a benchmark that is a program has no oracle")
+
+    async def close(self) -> None:
+        """Nothing is held: the program ended in `play`."""
+
+    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
+        """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError."""
+        attempt = begin(self._command.output)
+        ended = await _Play(self._command, attempt, address, log).work(seconds)
+        return Findings(self._command.plan, attempt.root, ended).step()
+
+
+class _Play:
+    """One attempt."""
+
+    def __init__(self, command: Command, attempt: Attempt, address: Address, log: Callable[[str, str], None]) -> None:
+        self._command = command
+        self._part = command.plan.part
+        self._attempt = attempt
+        self._address = address
+        self._environment = self._variables()
+        self._redactor = Redactor(secret_values(os.environ) | secret_values(self._environment) | {address.token} - {""})
+        self._log = log
+        self._started = time.monotonic()
+
+    async def work(self, seconds: float | None) -> Ended:
+        """Run it. Raises EpisodeError with the facts of the attempt when it failed."""
+        output = Output(self._attempt.folder, self._log, self._redactor)
+        process: ForeignProcess | None = None
+        try:
+            process = await self._start(output)
+            late = await self._watch(process, output, seconds or self._part.timeout_s)
+        finally:
+            if process is not None:
+                await process.stop(GRACE_S)
+            output.close()
+        return self._conclude(process, late)
+
+    async def _start(self, output: Output) -> ForeignProcess:
+        values = self._values()
+        try:
+            argv = fill(self._part.argv, values)
+            cwd = self._command.folder / text(self._part.cwd, values)
+        except (UsageError, Unset) as error:
+            raise EpisodeError(Cause.SANDBOX_FAILED, f"the command cannot be put together: {error}") from error
+        sandbox = PlainSandbox(environment={}, heard=output.hear)
+        return await sandbox.start(argv, cwd=cwd, env=self._environment)
+
+    async def _watch(self, process: ForeignProcess, output: Output, seconds: float) -> str:
+        """Wait for the end of the program; return why it had to be ended, or nothing."""
+        silence = self._part.silence_s
+        ended = asyncio.ensure_future(process.wait())
+        try:
+            while True:
+                now = time.monotonic()
+                left = self._started + seconds - now
+                quiet = output.heard_at + silence - now if silence is not None else left
+                if left <= 0:
+                    return f"did not end within {seconds:g} s"
+                if quiet <= 0:
+                    return f"printed nothing for {silence:g} s"
+                await asyncio.wait({ended}, timeout=min(left, quiet))
+                if ended.done():
+                    return ""
+        finally:
+            ended.cancel()
+            with suppress(asyncio.CancelledError):
+                await ended
+
+    def _conclude(self, process: Process, late: str) -> Ended:
+        attempt, plan = self._attempt, self._command.plan
+        located = plan.locate(attempt)
+        code = process.returncode
+        lacking = "" if late or code else plan.lacking(located)
+        ended = Ended(
+            attempt=attempt.number,
+            trial=self._command.trial,
+            returncode=code,
+            duration_s=round(time.monotonic() - self._started, 3),
+            result=located.result,
+            items=located.items,
+            failed=bool(late or code or lacking),
+        )
+        attempt.conclude(ended)
+        if late:
+            raise self._failed(Cause.PROGRAM_TIMEOUT, f"the program {late} and was ended", process, ended)
+        if code:
+            raise self._failed(Cause.PROGRAM_FAILED, f"the program ended with {_ending(code)}", process, ended)
+        if lacking:
+            raise self._failed(Cause.PROGRAM_FAILED, f"the program ended well, but {lacking}", process, ended)
+        return ended
+
+    def _failed(self, cause: Cause, message: str, process: Process, ended: Ended) -> EpisodeError:
+        words = process.stderr_tail(TAIL_LINES) or process.stdout_tail(TAIL_LINES)
+        facts = Findings(self._command.plan, self._attempt.root, ended).facts()
+        return EpisodeError(cause, message, stderr=self._redactor.text(words), facts=facts)
+
+    def _values(self) -> dict[str, Any]:
+        settings = self._address.settings
+        return {
+            "python": sys.executable,
+            "provider": self._address.provider,
+            "model": self._address.model,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+            "seed": settings.extra.get("seed"),
+            "trial": self._command.trial,
+            "base_url": self._address.variables.get("OPENAI_BASE_URL", self._address.url),
+            "output": str(self._attempt.output),
+            "folder": str(self._command.folder),
+            **self._command.values,
+        }
+
+    def _variables(self) -> dict[str, str]:
+        """Return the whole environment of the program. What leads to its model goes over everything else."""
+        names = (*INHERITED, *self._part.pass_environment)
+        variables = {name: os.environ[name] for name in names if name in os.environ}
+        values = self._values()
+        for name, word in self._part.environment.items():
+            with suppress(Unset):
+                variables[name] = text(word, values)
+        for name in ("NO_PROXY", "no_proxy"):
+            variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
+        told = {
+            "BENCHMARK_RUN_DIR": str(self._attempt.folder),
+            "BENCHMARK_OUTPUT_ROOT": str(self._attempt.output),
+            "BENCHMARK_MODEL_PROVIDER": self._address.provider,
+            "BENCHMARK_MODEL_NAME": self._address.model,
+            "MODEL_NAME": self._address.model,
+            "BENCHMARK_BASE_URL": str(values["base_url"]),
+        }
+        return {**told, **variables, **self._address.variables}
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
