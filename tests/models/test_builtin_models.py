@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, UnknownName, UsageError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelRequest, View
+from mesocosm.core.model import ModelRequest, Tool, View
 from mesocosm.core.ports import Model
 from mesocosm.core.space import parse_space
 
@@ -74,6 +74,34 @@ async def test_random_without_a_space_says_something(opened: Opened) -> None:
     one, two = (await model.ask(asked(1))).text, (await model.ask(asked(2))).text
     assert one
     assert one != two
+
+
+def tools() -> list[Tool]:
+    number = {"type": "object", "properties": {"far": {"type": "integer"}}, "required": ["far"]}
+    return [Tool("look", parameters=number), Tool("wait")]
+
+
+async def test_random_calls_each_tool_and_none_the_same_again(opened: Opened) -> None:
+    requests = [replace(asked(seed), tools=tools()) for seed in range(30)]
+    replies = [await opened("builtin/random").ask(request) for request in requests]
+    again = [await opened("builtin/random").ask(request) for request in requests]
+    assert [reply.tool_calls for reply in replies] == [reply.tool_calls for reply in again]
+    assert {call.name for reply in replies for call in reply.tool_calls} == {"look", "wait"}
+    assert any(reply.text and not reply.tool_calls for reply in replies)
+
+
+async def test_random_calls_follow_the_parameters_of_the_tool(opened: Opened) -> None:
+    requests = [replace(asked(seed), tools=tools()) for seed in range(30)]
+    replies = [await opened("builtin/random").ask(request) for request in requests]
+    calls = [call for reply in replies for call in reply.tool_calls]
+    assert all(isinstance(call.arguments["far"], int) for call in calls if call.name == "look")
+    assert all(isinstance(call.arguments, dict) for call in calls)
+
+
+async def test_an_action_space_goes_before_tools(opened: Opened) -> None:
+    plain = asked(raw=MOVES)
+    model = opened("builtin/random")
+    assert (await model.ask(replace(plain, tools=tools()))).text == (await model.ask(plain)).text
 
 
 async def test_random_follows_a_schema_of_its_own(opened: Opened) -> None:

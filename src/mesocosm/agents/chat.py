@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from mesocosm.agents.parsing import split_thought
-from mesocosm.agents.tool_text import calls_in, offered
+from mesocosm.agents.program import ITEM, ProgramAgent
+from mesocosm.agents.tool_text import HEADING, calls_at_end, listed
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.message import Message, ToolCall
@@ -20,6 +21,10 @@ from mesocosm.core.turn import Answer, Called, Turn, read_turn
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 _ANSWER_KEYS = {"text", "tool_calls"}
+_HOW_TO_CALL = (
+    'To call tools, end your reply with a JSON list of calls, [{"tool": "<name>", "arguments": {…}}]; what they give '
+    "is told in the next message. A reply without such a list calls none."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ def open_chat(options: Mapping[str, Any]) -> "ChatAgent":
 
 @dataclass(slots=True)
 class _Thread:
-    """One conversation: its system message, what was said, the tools that are offered, calls without an answer."""
+    """One conversation: its system message, what was said, the tools that are offered, calls without a result."""
 
     system: str = ""
     messages: list[Message] = field(default_factory=list)
@@ -59,11 +64,12 @@ class ChatAgent:
 
     async def play(self, context: Context) -> None:
         """Talk until the episode is over, or give the model to a program that plays by itself. Raises EpisodeError."""
+        if context.program or context.task.metadata.get(ITEM):
+            await ProgramAgent().play(context)
+            return
         native = context.capabilities.tools and self.options.tools == "auto"
         talk = _Talk(context, native, self.options.system_prompt)
         observation = await context.reset()
-        if context.program:
-            await context.hand_over()
         while not context.over:
             observation = await talk.turn(observation)
 
@@ -76,24 +82,18 @@ class _Talk:
         self.native = native
         self.system_prompt = system_prompt
         self.threads: dict[str, _Thread] = {}
+        self.warned = False
 
     async def turn(self, observation: Observation) -> Observation:
+        """Say what is shown, and act by the answer. Raises EpisodeError."""
         said = read_turn(observation.data)
         thread = self.threads.setdefault(said.thread, _Thread())
         self._hear(thread, said)
         reply = await self.context.ask(self._request(thread, said))
-        if reply.finish_reason.lower() in _REFUSED:
-            what = f"the model's provider withheld the reply ({reply.finish_reason})"
-            raise EpisodeError(Cause.REFUSED, what, detail=reply.text)
         thought, text = split_thought(reply.text)
-        calls = self._calls(reply, text, thread)
-        if reply.finish_reason == "length" and not text and not calls:
-            raise EpisodeError(
-                Cause.REPLY_TRUNCATED,
-                f"the reply was cut at {self.context.settings.max_tokens} tokens before any answer; raise max_tokens",
-                detail=reply.text[-4000:],
-            )
-        self._remember(thread, text, calls)
+        text, calls = self._read(reply, text, thread)
+        self._check(reply, empty=not text and not calls)
+        self._remember(thread, reply, text, calls)
         for call in calls:
             self.context.record(Kind.TOOL_CALL, {"id": call.id, "name": call.name, "arguments": call.arguments})
         answer = Answer("" if calls and not self.native else text, tuple(map(_called, calls)))
@@ -102,18 +102,24 @@ class _Talk:
         return (await self.context.step(action, reasoning=reasoning, role=said.thread)).observation
 
     def _hear(self, thread: _Thread, said: Turn) -> None:
+        """Add what the benchmark says. APIs want the result of every call, and before anything else is said."""
         if said.system is not None:
             thread.system = said.system
         if said.tools is not None:
             thread.tools = said.tools
-        for message in said.messages:
-            thread.messages.append(message if self.native else _spelled(message))
+        given = {message.tool_call_id: message for message in said.messages if message.role == "tool"}
+        for call in thread.open_calls:
+            result = given.pop(call.id, None) or Message("tool", "(no result)", tool_call_id=call.id)
+            thread.messages.append(result if self.native else _spelled(result, call.name))
+        rest = (one for one in said.messages if one.role != "tool" or one.tool_call_id in given)
+        thread.messages += (one if self.native else _spelled(one) for one in rest)
+        thread.open_calls = ()
 
     def _request(self, thread: _Thread, said: Turn) -> ModelRequest:
         settings = self.context.settings
         parts = [self.system_prompt, thread.system]
         if thread.tools and not self.native:
-            parts.append(offered(thread.tools))
+            parts.append(f"{HEADING}:\n{listed(thread.tools)}\n{_HOW_TO_CALL}")
         system = "\n\n".join(part for part in parts if part)
         messages = [Message("system", system), *thread.messages] if system else list(thread.messages)
         return ModelRequest(
@@ -121,29 +127,49 @@ class _Talk:
             settings.temperature,
             settings.max_tokens,
             settings.top_p,
-            schema=said.schema,
+            schema=said.schema if self.context.capabilities.structured else None,
             schema_name="answer",
             tools=thread.tools if self.native else (),
             timeout_s=settings.timeout_s,
             extra=settings.extra,
         )
 
-    def _calls(self, reply: ModelReply, text: str, thread: _Thread) -> tuple[ToolCall, ...]:
+    def _read(self, reply: ModelReply, text: str, thread: _Thread) -> tuple[str, tuple[ToolCall, ...]]:
+        """Return what a reply says and which tools it calls."""
         if reply.tool_calls or not thread.tools:
-            return reply.tool_calls if thread.tools else ()
+            return text, reply.tool_calls if thread.tools else ()
         whole = _whole(text)
         if whole is not None:
-            return tuple(
-                ToolCall(call.id or f"call_{number}", call.name, call.arguments)
-                for number, call in enumerate(whole.tool_calls)
+            calls = (
+                ToolCall(call.id or f"call_{n}", call.name, call.arguments) for n, call in enumerate(whole.tool_calls)
             )
-        return tuple(calls_in(text, {tool.name: None for tool in thread.tools}))
+            return whole.text, tuple(calls)
+        return text, calls_at_end(text, {tool.name: None for tool in thread.tools})
 
-    def _remember(self, thread: _Thread, text: str, calls: tuple[ToolCall, ...]) -> None:
-        message = Message("assistant", text or ("" if calls and self.native else "(no answer)"))
-        if calls and self.native:
-            message = msgspec.structs.replace(message, tool_calls=calls)
-        thread.messages.append(message)
+    def _check(self, reply: ModelReply, *, empty: bool) -> None:
+        """Raise EpisodeError for a reply that is none; warn once of one that was cut."""
+        if reply.finish_reason.lower() in _REFUSED:
+            what = f"the model's provider withheld the reply ({reply.finish_reason})"
+            raise EpisodeError(Cause.REFUSED, what, detail=reply.text)
+        if reply.finish_reason != "length":
+            return
+        most = self.context.settings.max_tokens
+        if empty:
+            what = f"the reply was cut at {most} tokens before any answer; raise max_tokens"
+            raise EpisodeError(Cause.REPLY_TRUNCATED, what, detail=reply.text[-4000:])
+        if not self.warned:
+            self.warned = True
+            self.context.warn(f"a reply was cut at {most} tokens and taken as it stands; --max-tokens raises the limit")
+
+    def _remember(self, thread: _Thread, reply: ModelReply, text: str, calls: tuple[ToolCall, ...]) -> None:
+        """Add the answer to the thread. What was no call of the API is kept as it was written."""
+        thread.open_calls = calls
+        if reply.tool_calls and calls and self.native:
+            thread.messages.append(Message("assistant", text, tool_calls=calls))
+        elif calls and self.native:
+            thread.messages.append(Message("assistant", "", tool_calls=calls))
+        else:
+            thread.messages.append(Message("assistant", split_thought(reply.text)[1] or "(no answer)"))
 
 
 def _called(call: ToolCall) -> Called:
@@ -159,12 +185,16 @@ def _whole(text: str) -> Answer | None:
         if not isinstance(value, dict) or "tool_calls" not in value or value.keys() - _ANSWER_KEYS:
             return None
         return msgspec.convert(value, Answer)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _spelled(message: Message) -> Message:
-    """Return a message for a model without tools: the result of a call is told by the user."""
-    if message.role != "tool":
+def _spelled(message: Message, called: str = "") -> Message:
+    """Return a message for a model without tools: calls become JSON, their results are told by the user."""
+    if message.role == "tool":
+        return Message("user", f"Result of {called or message.tool_call_id or 'the call'}: {message.text}")
+    if not message.tool_calls:
         return message
-    return Message("user", f"Result of {message.tool_call_id or 'the call'}: {message.text}")
+    calls = [{"tool": call.name, "arguments": call.arguments} for call in message.tool_calls]
+    parts = (message.text, msgspec.json.encode(calls).decode())
+    return Message(message.role, "\n".join(part for part in parts if part))

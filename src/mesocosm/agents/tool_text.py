@@ -43,6 +43,20 @@ def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     return tuple(call for call in calls if call is not None) if all(calls) else ()
 
 
+def calls_at_end(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """Return all tool calls that a reply ends with: as `calls_in`, but several values in a row count together."""
+    if "{" not in text or not any(name in text for name in names):
+        return ()
+    found: list[ToolCall] = []
+    for value in reversed(scan(text).values):
+        items = value.value if isinstance(value.value, list) else [value.value]
+        calls = [call for call in (_call(item, names, 0) for item in items) if call is not None]
+        if not calls or len(calls) < len(items):
+            break
+        found[:0] = calls
+    return tuple(ToolCall(f"text_{place}", call.name, call.arguments) for place, call in enumerate(found))
+
+
 def _call(item: Any, names: Mapping[str, Any], position: int) -> ToolCall | None:
     if not isinstance(item, dict):
         return None

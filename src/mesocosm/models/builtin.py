@@ -1,20 +1,23 @@
 """Models without an endpoint: floor, ceiling, scripts and people.
 
-`builtin/random` draws from the action space, `builtin/empty` says nothing, `builtin/oracle` plays the best action that
-the environment knows, `builtin/scripted:FILE` reads its replies from a file, `builtin/human` asks on the terminal.
+`builtin/random` draws from the action space, else from the tools or the schema, `builtin/empty` says nothing,
+`builtin/oracle` plays the best action that the environment knows, `builtin/scripted:FILE` reads its replies from a
+file, `builtin/human` asks on the terminal.
 """
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError, UnknownName, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
+from mesocosm.core.message import ToolCall
+from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import suggestion
 from mesocosm.core.sampling import sample, sample_schema
 from mesocosm.models.human import open_human
-from mesocosm.models.inprocess import LOCAL_STRUCTURED, InProcessModel, json_text, spoken
+from mesocosm.models.inprocess import FREE, LOCAL_STRUCTURED, InProcessModel, json_text, spoken
 from mesocosm.models.scripted import open_scripted
 
 NAMES = ("random", "empty", "oracle", "scripted:FILE", "human")
@@ -32,7 +35,7 @@ def open_model(settings: ModelSettings) -> Model:
     kind, _, file = name.model.partition(":")
     match kind:
         case "random" if not file:
-            return InProcessModel(full, _random, LOCAL_STRUCTURED)
+            return InProcessModel(full, _random, replace(LOCAL_STRUCTURED, tools=True))
         case "empty" if not file:
             return InProcessModel(full, _empty)
         case "oracle" if not file:
@@ -44,8 +47,8 @@ def open_model(settings: ModelSettings) -> Model:
     raise UnknownName(f"no built-in model is called {name.model!r}{suggestion(name.model, list(NAMES))}")
 
 
-async def _random(request: ModelRequest) -> str:
-    """Draw an action; equal seed, trial and step draw the same one."""
+async def _random(request: ModelRequest) -> str | ModelReply:
+    """Draw an action; equal seed, trial and step draw the same one. Of tools one is called, or none."""
     view = request.view
     if view is None:
         rng = Random(digest([message.text for message in request.messages]))
@@ -53,6 +56,10 @@ async def _random(request: ModelRequest) -> str:
         rng = Random(f"{view.task if view.seed is None else view.seed}/{view.trial}/{view.step}")
     if view is not None and view.space is not None:
         return spoken(sample(view.space, rng), request)
+    tool = rng.choice((None, *request.tools)) if request.tools else None
+    if tool is not None:
+        call = ToolCall("call_0", tool.name, sample_schema({"type": "object", **tool.parameters}, rng))
+        return ModelReply("", tool_calls=(call,), finish_reason="tool_calls", usage=FREE, model="builtin/random")
     if request.schema is not None:
         return json_text(sample_schema(request.schema, rng))
     return "".join(rng.choices(_LETTERS, k=8))

@@ -16,7 +16,7 @@ from mesocosm.core.usage import Usage
 LOCAL = Capabilities(images=True, local=True)
 LOCAL_STRUCTURED = Capabilities(structured=True, images=True, local=True)
 
-_FREE = Usage(calls=1, cost_usd=0.0)
+FREE = Usage(calls=1, cost_usd=0.0)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -61,7 +61,7 @@ class InProcessModel:
         said = await self._answer(request)
         if isinstance(said, ModelReply):
             return said
-        return ModelReply(said, usage=_FREE, model=self.name, latency_s=time.perf_counter() - started)
+        return ModelReply(said, usage=FREE, model=self.name, latency_s=time.perf_counter() - started)
 
     async def close(self) -> None:
         """Nothing is held."""
