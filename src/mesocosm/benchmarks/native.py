@@ -43,8 +43,8 @@ class Native:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.knobs = setup.knobs
         self.descriptor: Descriptor = setup.descriptor
+        self.knobs = {**{name: knob.default for name, knob in setup.descriptor.knobs.items()}, **setup.knobs}
 
     # To be defined
 
@@ -139,9 +139,9 @@ def content_knobs(setup: Setup) -> dict[str, Any]:
     """Return the knobs that are part of a benchmark's identity: all but its size, paths, and those declared so."""
     knobs = setup.descriptor.knobs
     return {
-        name: value
-        for name, value in setup.knobs.items()
-        if name in knobs and knobs[name].content and knobs[name].type != "path" and name != setup.descriptor.sampling
+        name: setup.knobs.get(name, knob.default)
+        for name, knob in knobs.items()
+        if knob.content and knob.type != "path" and name != setup.descriptor.sampling
     }
 
 
