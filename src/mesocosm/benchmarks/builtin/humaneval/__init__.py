@@ -1,0 +1,1 @@
+"""Completion of Python functions, graded by running their tests."""

@@ -1,0 +1,144 @@
+"""The benchmark `humaneval`."""
+
+import asyncio
+import json
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.builtin.humaneval.extraction import programs
+from mesocosm.benchmarks.dataset import Hub, read_rows
+from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.question import ANSWER
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Cause, EpisodeError, Incompatible
+from mesocosm.core.score import Score
+from mesocosm.core.task import Task
+from mesocosm.core.turn import read_answer
+from mesocosm.sandboxes.allowance import MIB
+from mesocosm.sandboxes.bubblewrap import available
+from mesocosm.sandboxes.programs import MOST_SOURCE, SMALL, Ended, Programs
+
+REPOSITORY = "openai/openai_humaneval"
+FILES = ("openai_humaneval/test-00000-of-00001.parquet",)
+NAMES = ("HumanEval.jsonl.gz", "HumanEval.jsonl", *FILES)
+WALL_FACTOR = 4
+"""A program may take so many times its CPU time by the clock, and `WALL_SPARE` seconds more: machines are shared."""
+WALL_SPARE = 10.0
+UNSAFE = "unsafe"
+
+_ASK = """Complete this Python function. Reply with one ```python block that holds the whole function, with the \
+imports and helper functions that it needs, and nothing after the block.
+
+```python
+{prompt}
+```"""
+
+
+def open_benchmark(setup: Setup) -> "HumanEval":
+    """Return the benchmark. Raises UsageError for a path that does not exist."""
+    return HumanEval(setup)
+
+
+class HumanEval(Native):
+    """One function per task; its tests run in a sandbox, apart from the function."""
+
+    def load(self) -> Loaded:
+        """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
+        setup = self.setup
+        hub = Hub(REPOSITORY, str(self.knobs["revision"]), FILES)
+        found = read_rows(self.descriptor.id, setup.path("data_path"), hub, NAMES)
+        names = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
+        rows = ({name: found.text(place, name) for name in names} for place in range(len(found.rows)))
+        tasks = [
+            Task(
+                row["task_id"],
+                input=row["prompt"],
+                target={name: row[name] for name in ("entry_point", "canonical_solution", "test")},
+            )
+            for row in rows
+        ]
+        return Loaded(tasks, found.content)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Load the tasks. Raises Incompatible where programs cannot be confined and nobody allowed to do without."""
+        if self.knobs["sandbox"] == UNSAFE:
+            notice("humaneval: programs written by the model run without isolation (knob sandbox = unsafe)")
+        elif not (works := available()):
+            reason = f"it runs programs that a model wrote, and {works.reason}; or take the risk with sandbox = unsafe"
+            raise Incompatible(self.descriptor.id, [reason])
+        await super().open(notice)
+
+    def shown(self, task: Task) -> str:
+        """Return the request with the function's signature and description."""
+        return _ASK.format(prompt=str(task.input).rstrip())
+
+    def best(self, task: Task) -> str:
+        """Return the published solution."""
+        return str(task.target["canonical_solution"])
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return 1 for a function that passes its tests, else 0. Raises EpisodeError where it could not be tried."""
+        answer = read_answer(episode.terminal_info.get(ANSWER)).text
+        found = programs(str(task.input), task.target["entry_point"], answer)
+        if not found:
+            return [self._score(reason="the answer holds no code")]
+        item = {
+            "programs": found,
+            "trusted": task.input,
+            "test": task.target["test"],
+            "entry_point": task.target["entry_point"],
+            "cpu_seconds": self._cpu_seconds,
+            "token": secrets.token_hex(16),
+        }
+        ended = await self._runner().run(_CHECKER, stdin=json.dumps(item).encode(), seconds=self._wall_seconds)
+        reason = _reason(ended, item["token"])
+        return [self._score(reason=reason) if reason else self._score(value=1.0)]
+
+    def _score(self, *, value: float = 0.0, reason: str = "") -> Score:
+        return Score(self.descriptor.score.field, value=value, explanation=reason)
+
+    @property
+    def _cpu_seconds(self) -> int:
+        return max(1, math.ceil(float(self.knobs["timeout_s"])))
+
+    @property
+    def _wall_seconds(self) -> float:
+        return WALL_FACTOR * float(self.knobs["timeout_s"]) + WALL_SPARE
+
+    @cached_property
+    def _runners(self) -> dict[asyncio.AbstractEventLoop, Programs]:
+        return {}
+
+    def _runner(self) -> Programs:
+        """Return the runner of this event loop; its turns cannot be shared between loops."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._runners:
+            memory = int(self.knobs["memory_mb"]) * MIB
+            allowance = replace(SMALL, cpu_seconds=2 * self._cpu_seconds + 5, memory_bytes=memory)
+            self._runners[loop] = Programs(allowance, unsafe=self.knobs["sandbox"] == UNSAFE)
+        return self._runners[loop]
+
+
+_CHECKER = Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
+assert len(_CHECKER.encode()) < MOST_SOURCE
+
+
+def _reason(ended: Ended, token: str) -> str:
+    """Return why a program did not pass, nothing where it did. Raises EpisodeError where it was never tried."""
+    first, *lines = ended.stdout.split(b"\n")
+    if first != b"ready":
+        raise EpisodeError(Cause.SANDBOX_FAILED, "the checker of programs did not start", stderr=ended.stderr)
+    for line in lines:
+        try:
+            said: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict) and secrets.compare_digest(str(said.get("token")).encode(), token.encode()):
+            return "" if said.get("passed") is True else str(said.get("reason") or "it failed its tests")
+    return f"no verdict: the checker ended with {ended.how} after {ended.seconds:.1f} s"
