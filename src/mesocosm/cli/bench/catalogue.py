@@ -1,5 +1,6 @@
 """`bench list-benchmarks` and `bench describe`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
     from mesocosm.cli.render import emit
 
     known, chosen = catalogue(folders).find(benchmark), options()
-    lacking = missing(known, {})
+    lacking = missing(known, {}, os.environ)
     if chosen.json:
         emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
         return 0

@@ -174,7 +174,7 @@ def _member(request: Request, known: Known, settings: Settings, output: Path) ->
         exclusive=frozenset(() if command is None else command.exclusive),
         seconds=request.timeout,
     )
-    lacking = missing(known, knobs)
+    lacking = missing(known, knobs, os.environ)
     if lacking:
         return replace(member, reason="; ".join(lacking))
     place = output / f"{known.directory}__{descriptor.id}" if command is not None else None

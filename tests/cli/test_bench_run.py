@@ -1,0 +1,233 @@
+"""`mesocosm bench run`: what was done is skipped, what was cut off goes on, what fails harms nobody else."""
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke, Outcome
+
+_spec = importlib.util.spec_from_file_location("shelf", Path(__file__).with_name("shelf.py"))
+assert _spec is not None
+assert _spec.loader is not None
+shelf_module = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(shelf_module)
+put = shelf_module.put
+
+Bench = Callable[..., "Outcome"]
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    """Return a folder with one benchmark."""
+    put(tmp_path / "shelf", "sums")
+    return tmp_path / "shelf"
+
+
+@pytest.fixture
+def bench(mesocosm: "Invoke", shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Return what runs a `bench` command on the shelf."""
+    monkeypatch.chdir(tmp_path)
+
+    def bench(*words: str) -> "Outcome":
+        return mesocosm("bench", words[0], "--benchmarks-dir", shelf, *words[1:])
+
+    return bench
+
+
+def statuses(outcome: "Outcome") -> dict[str, str]:
+    return {one["benchmark_id"]: one["status"] for one in outcome.document["outcomes"]}
+
+
+def only(outcome: "Outcome") -> dict[str, Any]:
+    (found,) = outcome.document["outcomes"]
+    assert isinstance(found, dict)
+    return found
+
+
+RUN = ("run", "--benchmarks", "sums", "--model", "builtin/oracle", "--json")
+
+
+def test_a_benchmark_is_run_and_its_score_is_told(bench: Bench) -> None:
+    done = bench("run", "--benchmarks", "sums", "--model", "builtin/oracle")
+    assert done.code == 0
+    assert "sums       succeeded  1.0000  [0.8389, 1.0000]  20/20" in done.out
+    assert done.out.endswith("Summary: succeeded=1 failed=0 skipped=0 incompatible=0\n")
+
+
+def test_the_same_command_again_runs_nothing_and_says_so(bench: Bench) -> None:
+    first, second = only(bench(*RUN)), bench(*RUN[:-1])
+    assert "Nothing was run: all of it was done before." in second.out
+    assert f"{first['run_id']}  already_succeeded" in second.out
+
+
+def test_skipping_consumes_no_attempt(bench: Bench) -> None:
+    for _ in range(3):
+        bench(*RUN)
+    again = only(bench(*RUN, "--force"))
+    assert again["run"]["attempt"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("--model", "builtin/empty"), ("--temperature", "0.5"), ("--extra", '{"tone": "harsh"}'), ("--max-examples", "3")],
+)
+def test_what_can_change_the_outcome_makes_another_experiment(bench: Bench, change: tuple[str, str]) -> None:
+    bench(*RUN)
+    assert only(bench(*RUN, *change))["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("change", [("--parallel", "2"), ("--timeout", "50"), ("--tag", "nightly")])
+def test_what_cannot_change_the_outcome_makes_no_other_experiment(bench: Bench, change: tuple[str, str]) -> None:
+    bench(*RUN)
+    assert only(bench(*RUN, *change))["status"] == "skipped"
+
+
+def test_one_broken_benchmark_does_not_stop_the_others(bench: Bench, shelf: Path) -> None:
+    put(shelf, "crashing", shelf_module.CRASHING)
+    put(shelf, "lacking", shelf_module.LACKING)
+    (shelf / "empty").mkdir()
+    named = ("crashing", "lacking", "empty", "unknown", "sums")
+    done = bench("run", "--benchmarks", *named, "--model", "builtin/oracle", "--json")
+    assert done.code == 1
+    assert statuses(done) == {
+        "crashing": "failed",
+        "lacking": "incompatible",
+        "empty": "failed",
+        "unknown": "failed",
+        "sums": "succeeded",
+    }
+
+
+def test_one_that_hangs_while_it_is_opened_is_given_up(bench: Bench, shelf: Path) -> None:
+    put(shelf, "hanging", shelf_module.HANGING)
+    done = bench("run", "--benchmarks", "hanging,sums", "--model", "builtin/oracle", "--timeout", "1", "--json")
+    assert statuses(done) == {"hanging": "failed", "sums": "succeeded"}
+
+
+def test_what_cannot_run_here_is_no_failure(bench: Bench, shelf: Path) -> None:
+    put(shelf, "lacking", shelf_module.LACKING)
+    done = bench("run", "--benchmarks", "lacking", "--model", "builtin/oracle", "--show-incompatible")
+    assert done.code == 0
+    assert "there is no moon here" in done.out
+
+
+def test_a_benchmark_that_nobody_knows_is_an_error_with_a_suggestion(bench: Bench) -> None:
+    done = bench("run", "--benchmarks", "summs", "--model", "builtin/oracle")
+    assert done.code == 2
+    assert "did you mean 'sums'?" in done.err
+
+
+def test_unknown_and_wrong_knobs_are_named_together_before_anything_runs(bench: Bench, tmp_path: Path) -> None:
+    done = bench(*RUN, "--extra", '{"limt": 3, "per_benchmark": {"sums": {"seed": "four"}, "nonsense": {}}}')
+    assert done.code == 2
+    assert "limt: is no knob of sums; did you mean 'limit'?" in done.err
+    assert "per_benchmark.sums.seed: must be a whole number, not 'four'" in done.err
+    assert "per_benchmark.nonsense: is no benchmark" in done.err
+    assert not (tmp_path / "benchmark_results").exists()
+
+
+def test_the_specific_goes_over_the_general(bench: Bench) -> None:
+    extra = '{"limit": 9, "per_benchmark": {"sums": {"limit": 4}}}'
+    assert only(bench(*RUN, "--extra", extra))["run"]["counts"]["planned"] == 4
+
+
+def test_a_failed_experiment_is_run_again(bench: Bench) -> None:
+    model = ("--model", "openai/m@http://127.0.0.1:9/v1", "--retries", "0")
+    words = ("run", "--benchmarks", "sums", *model, "--json")
+    assert only(bench(*words))["status"] == "failed"
+    assert only(bench(*words))["status"] == "failed"
+
+
+def test_rerun_failed_leaves_what_succeeded_and_what_never_ran(bench: Bench, shelf: Path) -> None:
+    put(shelf, "other")
+    bench(*RUN)
+    done = bench("run", "--benchmarks", "sums,other", "--model", "builtin/oracle", "--rerun-failed", "--json")
+    assert {one["benchmark_id"]: one["reason"] for one in done.document["outcomes"]} == {
+        "sums": "latest_status_succeeded",
+        "other": "never run before",
+    }
+
+
+async def test_killed_in_the_middle_it_runs_only_what_is_owed(
+    launch: Callable[..., Any], gate: Any, shelf: Path, tmp_path: Path
+) -> None:
+    words = ("bench", "run", "--benchmarks-dir", shelf, "--benchmarks", "sums", "--model", gate.model)
+    first = await launch(*words, "--parallel", "1", cwd=tmp_path)
+    await gate.waiting.wait()
+    first.process.kill()
+    await first.process.wait()
+    gate.opened.set()
+    second = await (await launch(*words, "--json", cwd=tmp_path)).end()
+    third = await (await launch(*words, "--json", cwd=tmp_path)).end()
+    assert (second.code, third.code) == (0, 0)
+    assert only(second)["run_id"] == only(third)["run_id"]
+    assert (only(second)["status"], only(third)["status"]) == ("succeeded", "skipped")
+    # Twelve were answered, one was cut off in the middle of its call, eight were owed.
+    assert gate.served == 21
+
+
+def test_a_plan_tells_what_is_done_and_owed_and_writes_nothing(bench: Bench, shelf: Path, tmp_path: Path) -> None:
+    put(shelf, "other")
+    bench(*RUN)
+    before = sorted((tmp_path / "benchmark_results").iterdir())
+    words = ("--benchmarks", "sums,other", "--model", "builtin/oracle", "--json")
+    plan = bench("plan", *words).document["plan"]
+    assert [(one["action"], one["done"], one["owed"]) for one in plan] == [("skip", 20, 0), ("run", 0, 20)]
+    assert bench("run", *words, "--dry-run").document["plan"] == plan
+    assert sorted((tmp_path / "benchmark_results").iterdir()) == before
+
+
+def test_max_examples_is_said_not_to_work_where_it_does_not(bench: Bench, shelf: Path) -> None:
+    fixed = shelf_module.TOML.replace('sampling = "limit"', "")
+    put(shelf, "fixed", toml=fixed)
+    done = bench("run", "--benchmarks", "fixed,sums", "--model", "builtin/oracle", "--max-examples", "2", "--json")
+    assert "fixed always runs whole: --max-examples does nothing there" in done.err
+    counts = {one["benchmark_id"]: one["run"]["counts"]["planned"] for one in done.document["outcomes"]}
+    assert counts == {"fixed": 20, "sums": 2}
+
+
+def test_the_name_of_an_agent_that_is_not_installed_is_a_label(bench: Bench) -> None:
+    assert only(bench(*RUN, "--agent", "eliza"))["run"]["agent"]["label"] == "eliza"
+
+
+def test_settings_come_from_a_file_too(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "extra.json").write_text(json.dumps({"limit": 5}))
+    assert only(bench(*RUN, "--extra", "@extra.json"))["run"]["counts"]["planned"] == 5
+
+
+def test_two_models_are_compared_with_interval_and_n(bench: Bench, tmp_path: Path) -> None:
+    done = bench("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].startswith("Comparison ID: cmp_")
+    assert lines[1:4] == ["A: builtin:oracle", "B: builtin:empty", "Benchmarks: sums"]
+    assert lines[5].split(" | ")[3].strip() == "delta (B-A)"
+    assert [cell.strip() for cell in lines[7].split("|")][3:5] == ["-1.0000", "A"]
+    assert lines[7].endswith("20")
+    (written,) = (tmp_path / "benchmark_results" / "comparisons").iterdir()
+    assert lines[-1] == f"Wrote benchmark_results/comparisons/{written.name}"
+
+
+def test_a_stored_comparison_is_shown_again(bench: Bench, mesocosm: "Invoke") -> None:
+    made = bench("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums")
+    again = mesocosm("bench", "view-comparison", made.out.splitlines()[0].split()[-1])
+    assert again.code == 0
+    assert again.out.splitlines()[:8] == made.out.splitlines()[:8]
+
+
+def test_a_comparison_that_is_not_there_is_an_error(bench: Bench, mesocosm: "Invoke") -> None:
+    bench(*RUN)
+    done = mesocosm("bench", "view-comparison", "cmp_nothing")
+    assert (done.code, done.out) == (1, "")
+    assert "no comparison 'cmp_nothing' is stored" in done.err
+
+
+def test_equal_models_are_a_tie(bench: Bench) -> None:
+    words = ("compare", "--a", "builtin:empty", "--b", "builtin:random", "--benchmarks", "sums", "--json")
+    (row,) = bench(*words).document["rows"]
+    assert (row["winner"], row["delta"]) == ("tie", 0.0)
