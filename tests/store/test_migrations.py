@@ -29,6 +29,7 @@ from mesocosm.store import SqlStore, open_store
 from mesocosm.store.database import Database, sqlite_engine
 from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
 from mesocosm.store.schema import HEAD, VERSION_TABLE, metadata
+from mesocosm.store.views import drop_views
 
 RELEASED = Path(__file__).parent / "released"
 REVISIONS = ("0001", "0002", "0003")
@@ -82,10 +83,11 @@ def structure(connection: Connection) -> set[Any]:
         bare = {name: sql.replace('"', "") for name, sql in found if name != VERSION_TABLE}
         return {(name, frozenset(re.split(r",?\s*\n\s*|, |[()]", sql))) for name, sql in bare.items()}
     columns = "table_name, column_name, data_type, is_nullable, collation_name, character_maximum_length"
+    own = "table_name IN (SELECT tablename FROM pg_tables WHERE schemaname = current_schema())"
     short = "regexp_replace({}, '\\w+\\.', '', 'g')".format
     constraints = f"SELECT conrelid::regclass::text, conname, {short('pg_get_constraintdef(oid)')} FROM pg_constraint"
     queries = (
-        f"SELECT {columns} FROM information_schema.columns WHERE table_schema = current_schema()",
+        f"SELECT {columns} FROM information_schema.columns WHERE table_schema = current_schema() AND {own}",
         f"SELECT tablename, {short('indexdef')} FROM pg_indexes WHERE schemaname = current_schema()",
         f"{constraints} WHERE connamespace = current_schema()::regnamespace",
     )
@@ -110,6 +112,7 @@ def test_migrations_build_what_the_code_declares(unused: str) -> None:
         assert compare_metadata(context, metadata) == []
         migrated = structure(connection)
     with database.once(immediate=True) as connection:
+        drop_views(connection)
         metadata.drop_all(connection)
         metadata.create_all(connection)
         assert structure(connection) == migrated
@@ -144,6 +147,7 @@ def test_a_database_of_every_released_version_opens_with_its_content(unused: str
         assert revision(connection) == HEAD
         migrated = structure(connection)
     with store._database.once(immediate=True) as connection:
+        drop_views(connection)
         metadata.drop_all(connection)
         metadata.create_all(connection)
         assert structure(connection) == migrated

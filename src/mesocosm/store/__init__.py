@@ -8,10 +8,11 @@ from mesocosm.store.episode_lists import EPISODE_SORTS
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.holder import abandoned, alive, this_process
 from mesocosm.store.queries import SORTS, BenchmarkRow, BestRun, RunFacets
-from mesocosm.store.recovery import INTERRUPTED, Recovered
+from mesocosm.store.recovery import Recovered
 from mesocosm.store.search import EventPage
 from mesocosm.store.series import Histogram, PlanBin, RunSeries, TimeBin
 from mesocosm.store.store import SqlStore, open_store
+from mesocosm.store.views import INTERRUPTED
 
 __all__ = [
     "DATABASE_NAME",

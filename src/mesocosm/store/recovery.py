@@ -17,9 +17,7 @@ from mesocosm.store.part import resolve
 from mesocosm.store.rows import holder_from, run_from, state_values
 from mesocosm.store.runs import write_state
 from mesocosm.store.schema import invocations, outcomes, runs
-
-INTERRUPTED = "orchestrator_interrupted"
-"""Error of a run, and reason of an outcome, whose process was gone before it had ended."""
+from mesocosm.store.views import INTERRUPTED
 
 OLD_S = 300.0
 """Seconds without a sign of life after which a process that cannot be looked at counts as gone."""

@@ -6,22 +6,6 @@ CREATE TABLE released.artifacts (
     digest character varying(32) NOT NULL COLLATE pg_catalog."C",
     created_at double precision NOT NULL
 );
-CREATE TABLE released.benchmarks (
-    id text NOT NULL COLLATE pg_catalog."C",
-    digest text NOT NULL COLLATE pg_catalog."C",
-    version text NOT NULL,
-    title text NOT NULL,
-    kind text NOT NULL COLLATE pg_catalog."C",
-    first_run_at double precision NOT NULL,
-    best_run text COLLATE pg_catalog."C",
-    best_score double precision
-);
-CREATE TABLE released.blobs (
-    digest character varying(32) NOT NULL COLLATE pg_catalog."C",
-    content_type text NOT NULL,
-    raw_bytes bigint NOT NULL,
-    data bytea NOT NULL
-);
 CREATE TABLE released.episodes (
     id text NOT NULL COLLATE pg_catalog."C",
     run_id text NOT NULL COLLATE pg_catalog."C",
@@ -53,16 +37,18 @@ CREATE TABLE released.episodes (
     tokens bigint,
     duration double precision
 );
-CREATE TABLE released.event_chunks (
-    episode_id text NOT NULL COLLATE pg_catalog."C",
-    seq integer NOT NULL,
-    first_event bigint NOT NULL,
-    last_event bigint NOT NULL,
-    first_step bigint NOT NULL,
-    last_step bigint NOT NULL,
-    raw_bytes integer NOT NULL,
-    data bytea NOT NULL
-);
+CREATE VIEW released.benchmark_run_trajectories AS
+ SELECT e.run_id,
+    e.id AS trajectory_file,
+    0 AS turn_index,
+    e.prompt_tokens,
+    e.completion_tokens,
+    (e.prompt_tokens + e.completion_tokens) AS total_tokens,
+    e.cached_tokens,
+    0 AS cache_creation_tokens,
+    NULL::double precision AS latency_ms,
+    NULL::integer AS prompt_chars
+   FROM released.episodes e;
 CREATE TABLE released.invocations (
     id text NOT NULL COLLATE pg_catalog."C",
     created_at double precision NOT NULL,
@@ -73,9 +59,6 @@ CREATE TABLE released.invocations (
     repository text DEFAULT '{}'::text NOT NULL,
     comparison_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     holder text
-);
-CREATE TABLE released.mesocosm_schema (
-    version_num character varying(32) NOT NULL
 );
 CREATE TABLE released.outcomes (
     group_id text NOT NULL COLLATE pg_catalog."C",
@@ -93,41 +76,6 @@ CREATE TABLE released.outcomes (
     comparison_id text NOT NULL COLLATE pg_catalog."C",
     reason text NOT NULL,
     extra text NOT NULL
-);
-CREATE TABLE released.run_blobs (
-    run_id text NOT NULL COLLATE pg_catalog."C",
-    digest character varying(32) NOT NULL COLLATE pg_catalog."C"
-);
-CREATE TABLE released.run_deletions (
-    run_id text NOT NULL COLLATE pg_catalog."C",
-    deleted_at double precision NOT NULL
-);
-CREATE TABLE released.run_lines (
-    run_id text NOT NULL COLLATE pg_catalog."C",
-    created_at double precision NOT NULL,
-    changed_at double precision NOT NULL,
-    status text NOT NULL COLLATE pg_catalog."C",
-    name text NOT NULL COLLATE pg_catalog."C",
-    benchmark text NOT NULL COLLATE pg_catalog."C",
-    benchmark_digest text NOT NULL COLLATE pg_catalog."C",
-    kind text NOT NULL COLLATE pg_catalog."C",
-    model text NOT NULL COLLATE pg_catalog."C",
-    agent text NOT NULL COLLATE pg_catalog."C",
-    group_id text COLLATE pg_catalog."C",
-    attempt integer NOT NULL,
-    higher_is_better boolean,
-    score double precision,
-    high_score double precision,
-    delta double precision,
-    cost double precision,
-    tokens bigint NOT NULL,
-    duration double precision,
-    tags text NOT NULL,
-    search text NOT NULL
-);
-CREATE TABLE released.run_tags (
-    tag text NOT NULL COLLATE pg_catalog."C",
-    run_id text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE released.runs (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -172,6 +120,292 @@ CREATE TABLE released.runs (
     provenance text NOT NULL,
     info text NOT NULL,
     higher_is_better boolean
+);
+CREATE VIEW released.benchmark_runs AS
+ SELECT r.id AS run_id,
+    r.group_id AS run_group_id,
+    r.benchmark AS benchmark_id,
+    COALESCE(((r.provenance)::json #>> '{bench,directory}'::text[]), r.benchmark) AS benchmark_directory,
+    (r.signature)::text AS signature,
+        CASE
+            WHEN (r.status = 'finished'::text) THEN 'succeeded'::text
+            WHEN (r.status = 'pending'::text) THEN 'running'::text
+            WHEN ((r.status = 'stopped'::text) AND (r.error = 'orchestrator_interrupted'::text)) THEN 'failed'::text
+            ELSE r.status
+        END AS status,
+    r.attempt,
+    r.agent,
+    COALESCE(NULLIF(((r.provenance)::json #>> '{bench,provider}'::text[]), ''::text), substr(r.model, 1,
+        CASE
+            WHEN (strpos(r.model, '/'::text) > 0) THEN (strpos(r.model, '/'::text) - 1)
+            ELSE 0
+        END)) AS provider,
+    COALESCE(NULLIF(((r.provenance)::json #>> '{bench,model}'::text[]), ''::text), substr(r.model, (strpos(r.model, '/'::text) + 1),
+        CASE
+            WHEN (strpos(r.model, '@http'::text) > strpos(r.model, '/'::text)) THEN ((strpos(r.model, '@http'::text) - strpos(r.model, '/'::text)) - 1)
+            ELSE length(r.model)
+        END)) AS model,
+    COALESCE(((r.provenance)::json #>> '{bench,extra}'::text[]), ((r.spec)::json #>> '{benchmark,options,knobs}'::text[]), '{}'::text) AS extra_config_json,
+    to_char((to_timestamp(COALESCE(r.started_at, r.created_at)) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS started_at,
+    to_char((to_timestamp(r.ended_at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS ended_at,
+        CASE
+            WHEN (r.ended_at IS NOT NULL) THEN COALESCE(
+            CASE
+                WHEN (json_typeof(((r.provenance)::json #> '{worked_s}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{worked_s}'::text[]))::double precision
+                ELSE NULL::double precision
+            END, (r.ended_at - r.started_at))
+            ELSE NULL::double precision
+        END AS duration_seconds,
+    COALESCE(((r.provenance)::json #>> '{bench,command}'::text[]), ((r.provenance)::json #>> '{command}'::text[]), '[]'::text) AS command_json,
+    COALESCE(((r.provenance)::json #>> '{bench,cwd}'::text[]), ''::text) AS cwd,
+    COALESCE(((r.provenance)::json #>> '{bench,stdout_path}'::text[]), ''::text) AS stdout_path,
+    COALESCE(((r.provenance)::json #>> '{bench,stderr_path}'::text[]), ''::text) AS stderr_path,
+    ((r.provenance)::json #>> '{bench,result_path}'::text[]) AS result_json_path,
+    r.score,
+    COALESCE(((r.provenance)::json #>> '{bench,unit}'::text[]), ((r.info)::json #>> '{card,unit}'::text[])) AS unit,
+    (r.higher_is_better)::integer AS higher_is_better,
+    ( SELECT (json_object_agg(facts.name, facts.value))::text AS json_object_agg
+           FROM ( SELECT (m.value ->> 'name'::text) AS name,
+                    (m.value -> 'value'::text) AS value
+                   FROM json_array_elements((r.metrics)::json) m(value)
+                UNION ALL
+                 SELECT 'episodes_planned'::text,
+                    to_json(r.planned) AS to_json
+                UNION ALL
+                 SELECT 'episodes_completed'::text,
+                    to_json(r.completed) AS to_json
+                UNION ALL
+                 SELECT 'episodes_truncated'::text,
+                    to_json(r.truncated) AS to_json
+                UNION ALL
+                 SELECT 'episodes_timeout'::text,
+                    to_json(r.timeout) AS to_json
+                UNION ALL
+                 SELECT 'episodes_failed'::text,
+                    to_json(r.failed) AS to_json
+                UNION ALL
+                 SELECT 'cost_usd'::text,
+                    to_json(
+                        CASE
+                            WHEN (r.cost_unknown = 0) THEN r.cost_usd
+                            ELSE NULL::double precision
+                        END) AS to_json
+                UNION ALL
+                 SELECT 'reason'::text,
+                    to_json(r.error) AS to_json
+                  WHERE (r.error = 'orchestrator_interrupted'::text)) facts) AS metrics_json,
+    COALESCE(((r.provenance)::json #>> '{bench,artifacts}'::text[]), '[]'::text) AS artifacts_json,
+    NULLIF(r.error, ''::text) AS error,
+    ((r.provenance)::json #>> '{bench,high_score,label}'::text[]) AS high_score_label,
+        CASE
+            WHEN (json_typeof(((r.provenance)::json #> '{bench,high_score,value}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{bench,high_score,value}'::text[]))::double precision
+            ELSE NULL::double precision
+        END AS high_score_value,
+    (r.score -
+        CASE
+            WHEN (json_typeof(((r.provenance)::json #> '{bench,high_score,value}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{bench,high_score,value}'::text[]))::double precision
+            ELSE NULL::double precision
+        END) AS delta_to_high_score,
+    r.benchmark_version,
+    ((r.provenance)::json #>> '{bench,benchmarks_commit}'::text[]) AS benchmarks_commit,
+    ((r.provenance)::json #>> '{bench,eliza_commit}'::text[]) AS eliza_commit,
+    ((r.provenance)::json #>> '{bench,eliza_version}'::text[]) AS eliza_version,
+    to_char((to_timestamp(r.created_at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS created_at,
+    COALESCE(NULLIF(((r.provenance)::json #>> '{bench,comparison_id}'::text[]), ''::text), ( SELECT max(o.comparison_id) AS max
+           FROM released.outcomes o
+          WHERE ((o.run_id = r.id) AND (o.comparison_id <> ''::text))), ( SELECT NULLIF(g.comparison_id, ''::text) AS "nullif"
+           FROM released.invocations g
+          WHERE (g.id = r.group_id))) AS comparison_id,
+    (json_build_object('trajectories', (((r.completed + r.truncated) + r.timeout) + r.failed), 'failed', r.failed))::text AS trajectory_summary_json,
+    (json_build_object('prompt_tokens', r.prompt_tokens, 'completion_tokens', r.completion_tokens, 'total_tokens', (r.prompt_tokens + r.completion_tokens), 'reasoning_tokens', r.reasoning_tokens))::text AS token_metrics_json,
+    (json_build_object('cache_read_input_tokens', r.cached_tokens))::text AS cache_metrics_json,
+    (json_build_object('throughput_per_second',
+        CASE
+            WHEN (r.ended_at IS NOT NULL) THEN (((((r.completed + r.truncated) + r.timeout) + r.failed))::double precision / NULLIF(COALESCE(
+            CASE
+                WHEN (json_typeof(((r.provenance)::json #> '{worked_s}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{worked_s}'::text[]))::double precision
+                ELSE NULL::double precision
+            END, (r.ended_at - r.started_at)), (0)::double precision))
+            ELSE NULL::double precision
+        END))::text AS performance_metrics_json,
+    (((r.completed + r.truncated) + r.timeout) + r.failed) AS trajectory_count,
+    r.model_calls AS llm_call_count,
+    r.prompt_tokens AS total_prompt_tokens,
+    r.completion_tokens AS total_completion_tokens,
+    r.cached_tokens AS total_cache_read_input_tokens,
+    NULL::bigint AS total_cache_creation_input_tokens,
+        CASE
+            WHEN (json_typeof(((r.provenance)::json #> '{bench,mean_latency_ms}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{bench,mean_latency_ms}'::text[]))::double precision
+            ELSE NULL::double precision
+        END AS mean_latency_ms,
+        CASE
+            WHEN (json_typeof(((r.provenance)::json #> '{bench,p95_latency_ms}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{bench,p95_latency_ms}'::text[]))::double precision
+            ELSE NULL::double precision
+        END AS p95_latency_ms,
+        CASE
+            WHEN (r.ended_at IS NOT NULL) THEN (((((r.completed + r.truncated) + r.timeout) + r.failed))::double precision / NULLIF(COALESCE(
+            CASE
+                WHEN (json_typeof(((r.provenance)::json #> '{worked_s}'::text[])) = 'number'::text) THEN (((r.provenance)::json #>> '{worked_s}'::text[]))::double precision
+                ELSE NULL::double precision
+            END, (r.ended_at - r.started_at)), (0)::double precision))
+            ELSE NULL::double precision
+        END AS throughput_per_second
+   FROM released.runs r
+UNION ALL
+ SELECT ((((
+        CASE o.status
+            WHEN 'skipped'::text THEN 'skip'::text
+            WHEN 'incompatible'::text THEN 'incompat'::text
+            ELSE o.status
+        END || '_'::text) || o.group_id) || '_'::text) || o."position") AS run_id,
+    o.group_id AS run_group_id,
+    o.benchmark AS benchmark_id,
+    COALESCE(NULLIF(o.directory, ''::text), o.benchmark) AS benchmark_directory,
+    o.signature,
+    o.status,
+    COALESCE(( SELECT x.attempt
+           FROM released.runs x
+          WHERE (x.id = o.run_id)), 0) AS attempt,
+    o.agent,
+    o.provider,
+    o.model,
+    o.extra AS extra_config_json,
+    to_char((to_timestamp(o.at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS started_at,
+        CASE
+            WHEN (o.status <> 'running'::text) THEN to_char((to_timestamp(o.at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text)
+            ELSE NULL::text
+        END AS ended_at,
+        CASE
+            WHEN (o.status <> 'running'::text) THEN 0.0
+            ELSE NULL::numeric
+        END AS duration_seconds,
+    '[]'::text AS command_json,
+    ''::text AS cwd,
+    ''::text AS stdout_path,
+    ''::text AS stderr_path,
+    NULL::text AS result_json_path,
+    NULL::double precision AS score,
+    NULL::text AS unit,
+    NULL::integer AS higher_is_better,
+    (json_build_object('reason', NULLIF(o.reason, ''::text), 'signature', o.signature, 'existing_succeeded_run_id', o.run_id))::text AS metrics_json,
+    '[]'::text AS artifacts_json,
+        CASE
+            WHEN (o.status <> 'skipped'::text) THEN NULLIF(o.reason, ''::text)
+            ELSE NULL::text
+        END AS error,
+    NULL::text AS high_score_label,
+    NULL::double precision AS high_score_value,
+    NULL::double precision AS delta_to_high_score,
+    NULL::text AS benchmark_version,
+    NULL::text AS benchmarks_commit,
+    NULL::text AS eliza_commit,
+    NULL::text AS eliza_version,
+    to_char((to_timestamp(o.at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS created_at,
+    NULLIF(o.comparison_id, ''::text) AS comparison_id,
+    NULL::text AS trajectory_summary_json,
+    NULL::text AS token_metrics_json,
+    NULL::text AS cache_metrics_json,
+    NULL::text AS performance_metrics_json,
+    NULL::bigint AS trajectory_count,
+    NULL::bigint AS llm_call_count,
+    NULL::bigint AS total_prompt_tokens,
+    NULL::bigint AS total_completion_tokens,
+    NULL::bigint AS total_cache_read_input_tokens,
+    NULL::bigint AS total_cache_creation_input_tokens,
+    NULL::double precision AS mean_latency_ms,
+    NULL::double precision AS p95_latency_ms,
+    NULL::double precision AS throughput_per_second
+   FROM released.outcomes o
+  WHERE ((o.status = 'skipped'::text) OR (NOT o.ran));
+CREATE TABLE released.benchmarks (
+    id text NOT NULL COLLATE pg_catalog."C",
+    digest text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL,
+    title text NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    first_run_at double precision NOT NULL,
+    best_run text COLLATE pg_catalog."C",
+    best_score double precision
+);
+CREATE TABLE released.blobs (
+    digest character varying(32) NOT NULL COLLATE pg_catalog."C",
+    content_type text NOT NULL,
+    raw_bytes bigint NOT NULL,
+    data bytea NOT NULL
+);
+CREATE TABLE released.event_chunks (
+    episode_id text NOT NULL COLLATE pg_catalog."C",
+    seq integer NOT NULL,
+    first_event bigint NOT NULL,
+    last_event bigint NOT NULL,
+    first_step bigint NOT NULL,
+    last_step bigint NOT NULL,
+    raw_bytes integer NOT NULL,
+    data bytea NOT NULL
+);
+CREATE TABLE released.mesocosm_schema (
+    version_num character varying(32) NOT NULL
+);
+CREATE TABLE released.run_blobs (
+    run_id text NOT NULL COLLATE pg_catalog."C",
+    digest character varying(32) NOT NULL COLLATE pg_catalog."C"
+);
+CREATE TABLE released.run_deletions (
+    run_id text NOT NULL COLLATE pg_catalog."C",
+    deleted_at double precision NOT NULL
+);
+CREATE VIEW released.run_groups AS
+ SELECT g.id AS run_group_id,
+    to_char((to_timestamp(g.created_at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS created_at,
+    to_char((to_timestamp(g.finished_at) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS finished_at,
+    to_char((to_timestamp(COALESCE(g.finished_at, ( SELECT max(o.at) AS max
+           FROM released.outcomes o
+          WHERE (o.group_id = g.id)), g.created_at)) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'::text) AS updated_at,
+    g.request AS request_json,
+    g.benchmarks AS benchmarks_json,
+    g.repository AS repo_meta_json,
+    COALESCE(NULLIF(g.created_by, ''::text), 'mesocosm'::text) AS created_by,
+    NULL::text AS execution_namespace,
+    NULL::text AS execution_contract_json,
+    NULL::text AS checkpoint_relpath,
+        CASE
+            WHEN (g.finished_at IS NULL) THEN 'running'::text
+            WHEN (EXISTS ( SELECT 1
+               FROM released.outcomes o
+              WHERE ((o.group_id = g.id) AND (o.status = 'failed'::text)))) THEN 'failed'::text
+            ELSE 'succeeded'::text
+        END AS cohort_status,
+    NULL::text AS pause_retry_at,
+    NULL::text AS pause_reason,
+    '{}'::text AS pause_metadata_json,
+    '{}'::text AS storage_preflight_json
+   FROM released.invocations g;
+CREATE TABLE released.run_lines (
+    run_id text NOT NULL COLLATE pg_catalog."C",
+    created_at double precision NOT NULL,
+    changed_at double precision NOT NULL,
+    status text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    benchmark text NOT NULL COLLATE pg_catalog."C",
+    benchmark_digest text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    model text NOT NULL COLLATE pg_catalog."C",
+    agent text NOT NULL COLLATE pg_catalog."C",
+    group_id text COLLATE pg_catalog."C",
+    attempt integer NOT NULL,
+    higher_is_better boolean,
+    score double precision,
+    high_score double precision,
+    delta double precision,
+    cost double precision,
+    tokens bigint NOT NULL,
+    duration double precision,
+    tags text NOT NULL,
+    search text NOT NULL
+);
+CREATE TABLE released.run_tags (
+    tag text NOT NULL COLLATE pg_catalog."C",
+    run_id text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE released.scores (
     episode_id text NOT NULL COLLATE pg_catalog."C",

@@ -3,11 +3,10 @@
 from alembic import context
 
 from mesocosm.store.schema import VERSION_TABLE, metadata
+from mesocosm.store.views import create_views, drop_views
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    version_table=VERSION_TABLE,
-    render_as_batch=True,
-)
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=metadata, version_table=VERSION_TABLE, render_as_batch=True)
+drop_views(connection)
 context.run_migrations()
+create_views(connection)
