@@ -112,6 +112,49 @@ def anthropic_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
+def responses_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to `/responses`."""
+    prompt, completion = tokens(answer, size)
+    said = {"type": "output_text", "text": answer.text, "annotations": []}
+    output: list[dict[str, Any]] = []
+    if answer.text:
+        output.append({"type": "message", "id": "msg_0", "role": "assistant", "status": "completed", "content": [said]})
+    for n, (name, given) in enumerate(answer.tool_calls):
+        spelled = _encode(given).decode()
+        call = {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "name": name, "arguments": spelled}
+        output.append({**call, "status": "completed"})
+    short = answer.finish_reason == "length"
+    return _encode(
+        {
+            "id": "resp_fake",
+            "object": "response",
+            "created_at": 0,
+            "model": model,
+            "status": "incomplete" if short else "completed",
+            "incomplete_details": {"reason": "max_output_tokens"} if short else None,
+            "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": {
+                "input_tokens": prompt,
+                "input_tokens_details": {"cached_tokens": answer.cached_tokens},
+                "output_tokens": completion,
+                "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+                "total_tokens": prompt + completion,
+            },
+        }
+    )
+
+
+def embeddings_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to `/embeddings`: one vector of two numbers."""
+    prompt, _ = tokens(answer, size)
+    vector = {"object": "embedding", "index": 0, "embedding": [0.25, -0.5]}
+    usage = {"prompt_tokens": prompt, "total_tokens": prompt}
+    return _encode({"object": "list", "data": [vector], "model": model, "usage": usage})
+
+
 def gemini_answer(answer: Answer, model: str, size: int) -> bytes:
     """Return the body of an answer to `:generateContent`."""
     prompt, completion = tokens(answer, size)

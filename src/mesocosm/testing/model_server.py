@@ -1,5 +1,7 @@
 """A fake model endpoint on loopback: OpenAI, Ollama, Anthropic and Gemini protocols, with faults on demand.
 
+Answers of the OpenAI and Anthropic protocols are streamed when the request asks for that.
+
 In a test::
 
     async with ModelServer("4", faults=[RATE_LIMIT]) as server:
@@ -12,13 +14,13 @@ import argparse
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from mesocosm.testing import dialect
+from mesocosm.testing import dialect, streaming
 from mesocosm.testing.dialect import Answer
 from mesocosm.testing.fault import Fault, FaultKind, sometimes
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
@@ -34,11 +36,14 @@ class Dialect:
 
     answer: Callable[[Answer, str, int], bytes]
     error: Callable[[Fault], bytes]
+    stream: Callable[[Answer, str, int, Mapping[str, Any]], Iterator[bytes]] | None = None
 
 
-OPENAI = Dialect(dialect.openai_answer, dialect.openai_error)
+OPENAI = Dialect(dialect.openai_answer, dialect.openai_error, streaming.openai_stream)
+RESPONSES = Dialect(dialect.responses_answer, dialect.openai_error, streaming.responses_stream)
+EMBEDDINGS = Dialect(dialect.embeddings_answer, dialect.openai_error)
 OLLAMA = Dialect(dialect.ollama_answer, dialect.ollama_error)
-ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error)
+ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error, streaming.anthropic_stream)
 GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
 
 
@@ -160,11 +165,20 @@ def _dialect(path: str) -> Dialect | None:
         return OLLAMA
     if path.endswith("/messages"):
         return ANTHROPIC
+    if path.endswith("/responses"):
+        return RESPONSES
+    if path.endswith("/embeddings"):
+        return EMBEDDINGS
     return GEMINI if path.endswith(":generateContent") else None
 
 
 def _payload(spoken: Dialect, said: Said, model: str, request: Request) -> bytes:
     answer = said if isinstance(said, Answer) else Answer(said)
+    if spoken.stream is not None and b'"stream"' in request.raw and request.body.get("stream") is True:
+        events = spoken.stream(answer, model, len(request.raw), request.body)
+        chunks = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events)
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        return head + chunks + b"0\r\n\r\n"
     return response(200, spoken.answer(answer, model, len(request.raw)))
 
 
