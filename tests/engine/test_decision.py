@@ -1,0 +1,79 @@
+"""What is done about an experiment that may have been run before."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
+from mesocosm.engine.decision import Action, Policy, decide
+
+PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
+DONE = Counts(planned=4, completed=4)
+CUT = Counts(planned=4, completed=1)
+NOTHING = Counts(planned=4, failed=4)
+
+
+def run(name: str, status: RunStatus, counts: Counts) -> Run:
+    spec = RunSpec(BenchmarkRef("benchmark", "sums"), ModelSettings("builtin/empty"))
+    known = ("s", "sums", "Sums", "1", "d", "environment", "builtin/empty", "chat")
+    return Run(name, *known, spec, status=status, counts=counts)
+
+
+@dataclass
+class Past:
+    """Runs of one experiment, oldest first, and those that go on."""
+
+    runs: list[Run] = field(default_factory=list)
+    alive: frozenset[str] = frozenset()
+
+    def latest(self, signature: str) -> Run | None:
+        return self.runs[-1] if self.runs else None
+
+    def succeeded(self, signature: str) -> Run | None:
+        return next((run for run in reversed(self.runs) if run.status is RunStatus.FINISHED), None)
+
+    def going(self, run: Run) -> bool:
+        return run.id in self.alive
+
+
+FINISHED = run("finished", RunStatus.FINISHED, DONE)
+FAILED = run("failed", RunStatus.FAILED, NOTHING)
+BROKEN = run("broken", RunStatus.FAILED, CUT)
+STOPPED = run("stopped", RunStatus.STOPPED, CUT)
+KILLED = run("killed", RunStatus.RUNNING, CUT)
+
+
+@pytest.mark.parametrize(
+    ("past", "plain", "rerun"),
+    [
+        ([], Action.RUN, Action.SKIP),
+        ([FINISHED], Action.SKIP, Action.SKIP),
+        ([FAILED], Action.RUN, Action.RUN),
+        ([STOPPED], Action.RESUME, Action.RESUME),
+        ([KILLED], Action.RESUME, Action.RESUME),
+        ([BROKEN], Action.RESUME, Action.RESUME),
+        ([FINISHED, FAILED], Action.SKIP, Action.RUN),
+        ([FINISHED, STOPPED], Action.SKIP, Action.RESUME),
+        ([FAILED, FINISHED], Action.SKIP, Action.SKIP),
+    ],
+)
+def test_finished_work_stays_and_owed_work_goes_on(past: list[Run], plain: Action, rerun: Action) -> None:
+    assert decide(Past(past), "s", PLAIN).action is plain
+    assert decide(Past(past), "s", RERUN).action is rerun
+
+
+@pytest.mark.parametrize("past", [[], [FINISHED], [STOPPED]])
+def test_force_always_makes_a_new_run(past: list[Run]) -> None:
+    assert decide(Past(past), "s", FORCE).action is Action.RUN
+
+
+@pytest.mark.parametrize("policy", [PLAIN, RERUN])
+def test_what_another_process_works_on_is_left_to_it(policy: Policy) -> None:
+    decision = decide(Past([KILLED], frozenset({"killed"})), "s", policy)
+    assert (decision.action, decision.run) == (Action.SKIP, KILLED)
+    assert "is going on" in decision.reason
+
+
+def test_the_run_that_makes_another_needless_is_named() -> None:
+    assert decide(Past([FINISHED, FAILED]), "s", PLAIN).run is FINISHED
