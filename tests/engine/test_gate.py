@@ -64,8 +64,8 @@ class Shelf:
         return [bool(verdict.broken) for verdict in self.judged(condition)]
 
 
-GOOD: list[float | None] = [1.0] * 30
-BAD: list[float | None] = [0.0] * 15 + [1.0] * 15
+GOOD: Sequence[float | None] = [1.0] * 30
+BAD: Sequence[float | None] = [0.0] * 15 + [1.0] * 15
 
 
 def test_a_fall_that_chance_hardly_explains_is_a_regression() -> None:
