@@ -1,0 +1,83 @@
+"""Conversations about tasks, judged by what happened to the registry and by facts that only it knows."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, Conversation, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generate
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import judge
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
+from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import Environment
+from mesocosm.core.score import Score
+from mesocosm.core.task import Task
+
+CATEGORIES = {
+    "capability": "capability_selection_rate",
+    "clarification": "clarification_success_rate",
+    "completion_summary": "completion_summary_quality",
+    "intake": "intake_success_rate",
+    "interrupt": "interruption_handling_rate",
+    "recovery": "recovery_success_rate",
+    "scope": "scope_change_success_rate",
+    "status": "status_accuracy_rate",
+}
+"""The metric of each category."""
+
+
+class OrchestratorLifecycle(Native):
+    """Implements core.ports.Benchmark over scenarios."""
+
+    def load(self) -> Loaded:
+        """Return one task for each scenario. Raises UsageError when the filter leaves none."""
+        wanted = str(self.knobs.get("scenario_filter") or "").lower().replace("_", "-")
+        scenarios = [
+            scenario
+            for scenario in generate(int(self.knobs.get("seed") or 0))
+            if wanted in scenario.id.lower().replace("_", "-")
+        ]
+        if not scenarios:
+            raise UsageError(f"orchestrator_lifecycle: no scenario's id holds {wanted!r} (knob scenario_filter)")
+        tasks = [_task(scenario) for scenario in scenarios]
+        return Loaded(tasks, digest([task.digest() for task in tasks]))
+
+    def stratum(self, task: Task) -> str:
+        """Return the intent, so that a smaller run has as many intents as it can."""
+        return task.cluster or ""
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of a scenario."""
+        del episode_id
+        return Conversation(msgspec.convert(task.target, Scenario))
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return what the conversation is worth, also by its category."""
+        happened = msgspec.convert(episode.terminal_info.get(TURNS, []), list[Happened])
+        verdict = judge(msgspec.convert(task.target, Scenario), happened, strict=self.knobs.get("strict") is not False)
+        category = CATEGORIES[task.metadata["category"]]
+        return [
+            Score("score", verdict.score, explanation=verdict.explanation),
+            Score("passed", float(verdict.passed)),
+            Score("violations", float(verdict.violations)),
+            Score(category, verdict.score),
+        ]
+
+
+def open_benchmark(setup: Setup) -> OrchestratorLifecycle:
+    """Return the benchmark."""
+    return OrchestratorLifecycle(setup)
+
+
+def _task(scenario: Scenario) -> Task:
+    return Task(
+        id=scenario.id,
+        input={"title": scenario.title, "message": scenario.turns[0].user},
+        target=msgspec.to_builtins(scenario),
+        cluster=scenario.intent,
+        metadata={"category": scenario.category},
+    )

@@ -1,0 +1,112 @@
+"""The world of one scenario: the user speaks, tool calls change the registry, and the agent's text ends the turn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.ceiling import best
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import SYSTEM, TOOL, tool
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, Registry, kind_of
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Scenario
+from mesocosm.core.message import Message
+from mesocosm.core.ports import Observation, Step
+from mesocosm.core.turn import Answer, Called, Turn, read_answer
+
+MOST_ROUNDS = 8
+"""Answers with tool calls that one turn may have."""
+MOST_CALLS = 6
+"""Tool calls of one answer; the first ones are carried out."""
+KEPT = 4_000
+"""Characters of a reply that are kept; a longer one is not taken for a reply to a person."""
+TURNS = "turns"
+
+
+class Happened(msgspec.Struct, omit_defaults=True):
+    """What the agent did in one turn: changes in their order, kinds of refused changes, its final text.
+
+    `excess` says which bound it broke, `over` that the turn came to its end.
+    """
+
+    effects: list[Effect] = []
+    refused: list[str] = []
+    reply: str = ""
+    excess: str = ""
+    over: bool = False
+
+
+class Conversation:
+    """Implements core.ports.Environment for one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._registry = Registry(scenario.items, scenario.fresh)
+        self._happened: list[Happened] = []
+        self._rounds = 0
+
+    async def reset(self) -> Observation:
+        """Show the rules, the tool and what the user says first."""
+        return Observation(Turn((self._next(),), tools=(tool(),), system=SYSTEM).data())
+
+    async def step(self, action: Any) -> Step:
+        """Carry out the calls of an answer, or take its text as the end of the turn."""
+        answer = read_answer(action)
+        turn = self._happened[-1]
+        if answer.tool_calls and self._rounds < MOST_ROUNDS:
+            self._rounds += 1
+            messages = tuple(self._carried_out(answer, turn))
+            return Step(Observation(Turn(messages).data()), info=self._info())
+        if answer.tool_calls:
+            turn.excess = f"no end after {MOST_ROUNDS} rounds of tool calls"
+        turn.reply, turn.over = answer.text[: KEPT + 1], True
+        if len(self._happened) == len(self._scenario.turns):
+            return Step(Observation(None), terminated=True, info=self._info())
+        unanswered = tuple(_result(call, {"error": turn.excess}) for call in answer.tool_calls)
+        return Step(Observation(Turn((*unanswered, self._next())).data()), info=self._info())
+
+    async def oracle(self) -> Any:
+        """Return the next answer of the script that does all that is expected."""
+        turn = self._scenario.turns[len(self._happened) - 1]
+        return best(turn, self._rounds).data()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _next(self) -> Message:
+        turn = self._scenario.turns[len(self._happened)]
+        for change in turn.before:
+            self._registry.apply(change)
+        self._happened.append(Happened())
+        self._rounds = 0
+        return Message("user", turn.user)
+
+    def _carried_out(self, answer: Answer, turn: Happened) -> list[Message]:
+        results = []
+        for number, call in enumerate(answer.tool_calls):
+            if number >= MOST_CALLS:
+                turn.excess = f"more than {MOST_CALLS} tool calls at once"
+                results.append(_result(call, {"error": turn.excess}))
+            else:
+                results.append(_result(call, self._call(call, turn)))
+        return results
+
+    def _call(self, call: Called, turn: Happened) -> Any:
+        arguments = call.arguments
+        if call.name != TOOL:
+            return {"error": f"there is no tool {call.name[:80]!r}; there is {TOOL}"}
+        if not isinstance(arguments, Mapping):
+            return {"error": "the arguments are no JSON object"}
+        try:
+            told, effects = self._registry.call(arguments)
+        except Refused as refused:
+            turn.refused.append(kind_of(arguments))
+            return {"error": str(refused)}
+        turn.effects += effects
+        return told
+
+    def _info(self) -> dict[str, Any]:
+        return {TURNS: msgspec.to_builtins(self._happened)}
+
+
+def _result(call: Called, told: Any) -> Message:
+    return Message("tool", msgspec.json.encode(told).decode(), tool_call_id=call.id)

@@ -1,0 +1,163 @@
+"""What a conversation is worth: which checks each turn passed, and what the agent did that nobody asked for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import KEPT, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import STARTS
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Expected, Reply, Scenario, Turn
+
+MOST_NUMBERS = 30
+"""Different numbers in one reply; whoever lists more of them guesses."""
+_COMMAS = re.compile(r"(?<=\d)[,\u202f\u00a0'](?=\d{3}\b)")
+_APART = re.compile(r"[\s_\u2010-\u2015\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnVerdict:
+    """Checks passed and made in one turn, what went wrong, and what should not have been done."""
+
+    passed: int
+    checks: int
+    failed: tuple[str, ...]
+    violations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The turns of a scenario and its score between 0 and 1."""
+
+    turns: tuple[TurnVerdict, ...]
+    score: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check was passed and nothing was done that nobody asked for."""
+        return self.violations == 0 and all(turn.passed == turn.checks for turn in self.turns)
+
+    @property
+    def violations(self) -> int:
+        """How many things were done that nobody asked for."""
+        return sum(len(turn.violations) for turn in self.turns)
+
+    @property
+    def explanation(self) -> str:
+        """What went wrong, turn by turn; empty when nothing did."""
+        wrong = [
+            f"turn {number}: {'; '.join((*turn.violations, *turn.failed))}"
+            for number, turn in enumerate(self.turns, 1)
+            if turn.violations or turn.failed
+        ]
+        return " | ".join(wrong)
+
+
+def judge(scenario: Scenario, happened: Sequence[Happened], *, strict: bool) -> Verdict:
+    """Return the verdict on a conversation; turns that did not come about fail.
+
+    The score is the share of checks that were passed; a turn with a violation passes none. When `strict`, a violation
+    anywhere makes the score 0. A question earns its check only when the next turn makes right use of the answer.
+    """
+    turns: list[TurnVerdict] = []
+    later: TurnVerdict | None = None
+    for place in reversed(range(len(scenario.turns))):
+        one = happened[place] if place < len(happened) else Happened()
+        later = _turn(scenario.turns[place], one, later)
+        turns.insert(0, later)
+    checks = sum(turn.checks for turn in turns)
+    score = sum(turn.passed for turn in turns) / checks if checks else 0.0
+    verdict = Verdict(tuple(turns), score)
+    return Verdict(verdict.turns, 0.0) if strict and verdict.violations else verdict
+
+
+def _turn(turn: Turn, happened: Happened, later: TurnVerdict | None) -> TurnVerdict:
+    failed = _effects(turn.effects, happened.effects)
+    reply = turn.reply
+    if reply is not None:
+        wrong = _reply(reply, happened)
+        if failed:
+            wrong = "the reply, for what it reports was not done"
+        elif reply.asks and (later is None or later.failed or later.violations) and not wrong:
+            wrong = "the question, for the answer was not used as it should be"
+        failed += [wrong] if wrong else []
+    checks = len(turn.effects) + (reply is not None)
+    violations = _violations(turn, happened)
+    return TurnVerdict(0 if violations else checks - len(failed), checks, tuple(failed), tuple(violations))
+
+
+def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
+    """Return which expected changes did not come about, or not in their order."""
+    failed: list[str] = []
+    earlier = -1
+    for one in expected:
+        places = [place for place, effect in enumerate(done) if _meant(one, effect)]
+        what = f"{' or '.join(one.do)} {one.task}"
+        if not places:
+            failed.append(f"{what} is missing")
+            continue
+        effects = [done[place] for place in places]
+        text = folded(" ".join(effect.text for effect in effects))
+        lacking = [group[0] for group in one.says if not any(holds(text, word) for word in group)]
+        if lacking:
+            failed.append(f"{what} does not say {', '.join(lacking)}")
+        elif one.agent and any(effect.agent != one.agent for effect in effects):
+            failed.append(f"{what} needs a {one.agent}")
+        elif places[0] < earlier:
+            failed.append(f"{what} came too early")
+        earlier = max(earlier, places[0])
+    return failed
+
+
+def _violations(turn: Turn, happened: Happened) -> list[str]:
+    """Return what was done that nobody asked for. A refused call is one too unless its kind was asked for."""
+    wanted = (*turn.effects, *turn.allowed)
+    found = [
+        f"{effect.kind} {effect.task} was not asked for"
+        for effect in happened.effects
+        if not any(_meant(one, effect) for one in wanted)
+    ]
+    kinds = {kind for one in wanted for kind in one.do}
+    found += [f"{kind} was tried and not asked for" for kind in happened.refused if kind and kind not in kinds]
+    starts = sum(effect.kind == STARTS for effect in happened.effects)
+    if starts > 1:
+        found.append(f"{starts} tasks were started")
+    return found + ([happened.excess] if happened.excess else [])
+
+
+def _meant(expected: Expected, effect: Effect) -> bool:
+    return effect.kind in expected.do and effect.task == expected.task
+
+
+def _reply(reply: Reply, happened: Happened) -> str:
+    """Return what is wrong with a final text, empty when nothing is."""
+    if not happened.over or not happened.reply.strip():
+        return "there is no reply"
+    if len(happened.reply) > KEPT:
+        return f"the reply is longer than {KEPT} characters"
+    text = folded(happened.reply)
+    if len(set(re.findall(r"\d+", text))) > MOST_NUMBERS:
+        return "the reply is a list of numbers"
+    lacking = [group[0] for group in reply.mentions if not any(holds(text, word) for word in group)]
+    if lacking:
+        return f"the reply does not mention {', '.join(lacking)}"
+    needless = [word for word in reply.omits if holds(text, word)]
+    if needless:
+        return f"the reply mentions {', '.join(needless)}"
+    if reply.asks and not any(holds(question, word) for question in _questions(text) for word in reply.asks):
+        return f"the reply does not ask about {reply.asks[0]}"
+    return ""
+
+
+def _questions(text: str) -> list[str]:
+    """Return the sentences with a question mark."""
+    return [part for part in re.split(r"(?<=[.!?:])\s", text) if "?" in part]
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared: small letters, single spaces for spaces and hyphens, numbers without commas."""
+    return _APART.sub(" ", _COMMAS.sub("", text.lower())).strip()
+
+
+def holds(text: str, word: str) -> bool:
+    """Return whether a folded text holds a word, phrase or number as a whole: 12 is in no 3.12 or 12.5."""
+    return re.search(rf"(?<!\w)(?<!\d\.){re.escape(folded(word))}(?!\w)(?!\.\d)", text) is not None

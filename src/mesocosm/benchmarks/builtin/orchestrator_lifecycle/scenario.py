@@ -1,0 +1,77 @@
+"""What a scenario is: the registry at its start, what the user says, and what is expected of each turn."""
+
+import msgspec
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A task that is in the registry at the start."""
+
+    id: str
+    title: str
+    agent: str
+    session: str
+    status: str
+    progress: int
+    note: str = ""
+    result: str = ""
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What has become of a task before a turn begins."""
+
+    task: str
+    status: str = ""
+    progress: int | None = None
+    note: str = ""
+    result: str = ""
+
+
+class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change that a call made (start, send, pause, resume, cancel, reopen, share): of which task, with which text."""
+
+    kind: str
+    task: str
+    text: str = ""
+    agent: str = ""
+
+
+class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change that a turn asks for: one of the kinds `do`, of this task.
+
+    `says` are groups of words; the texts of the change must hold one of each group. `agent` is the kind of sub-agent.
+    """
+
+    do: tuple[str, ...]
+    task: str
+    says: tuple[tuple[str, ...], ...] = ()
+    agent: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the final text of a turn must and must not hold; `asks` is what a question in it must be about."""
+
+    mentions: tuple[tuple[str, ...], ...] = ()
+    omits: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+
+
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the user says, and what should come of it. `allowed` changes are neither asked for nor wrong."""
+
+    user: str
+    effects: tuple[Expected, ...] = ()
+    allowed: tuple[Expected, ...] = ()
+    reply: Reply | None = None
+    before: tuple[Change, ...] = ()
+
+
+class Scenario(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One conversation. `fresh` are ids and sessions of the tasks that the agent may start."""
+
+    id: str
+    intent: str
+    category: str
+    title: str
+    items: tuple[Item, ...]
+    turns: tuple[Turn, ...]
+    fresh: tuple[tuple[str, str], ...]
