@@ -46,17 +46,17 @@ def _java_scalar(text: str, kind: str) -> Any:
     return text
 
 
-_JAVA_LIST = re.compile(
-    r"(?:new\s+)?[\w.<>\[\]?, ]*?(?:Arrays\.asList|List\.of|Set\.of|Stream\.of)?\s*[({](.*)[)}]", re.DOTALL
-)
-_JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>)?\s*\((.+)\)", re.DOTALL)
-_JAVA_PUT = re.compile(r"\bput\s*\((.*)\)", re.DOTALL)
+_JAVA_LIST = re.compile(r"[\w.<>\[\]?,\s]*?[({](.*)[)}]", re.DOTALL)
+_JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>\s*)?\((.+)\)", re.DOTALL)
 
 
 def _java(text: str, kind: str, inside: str) -> Any:
     if kind in ("HashMap", "Hashtable", "dict"):
         return _java_map(text)
     if kind in ("Array", "ArrayList", "array", "Queue", "Stack", "Set"):
+        added = _statements(text, "add", 1)
+        if added is not None:
+            return [_java_element(part, inside) for (part,) in added]
         wrapped = _JAVA_WRAPPED.fullmatch(text)
         found = _JAVA_LIST.fullmatch(wrapped[1].strip() if wrapped else text)
         if found is None:
@@ -73,17 +73,24 @@ def _java_element(text: str, inside: str) -> Any:
 
 
 def _java_map(text: str) -> Any:
+    if re.fullmatch(r"new\s+\w+\s*(?:<[^>]*>\s*)?\(\s*\)", text):
+        return {}
+    entries = _statements(text, "put", 2)
+    return text if entries is None else {str(_guessed(name)): _guessed(value) for name, value in entries}
+
+
+def _statements(text: str, method: str, count: int) -> list[Sequence[str]] | None:
+    """Return the arguments of each call of `method` in an initialiser `{{ … }}`, None when there is none such."""
     start = text.find("{{")
     if start < 0:
-        return {} if re.fullmatch(r"new\s+\w+\s*(?:<[^>]*>)?\s*\(\s*\)", text) else text
-    found: dict[Any, Any] = {}
-    for part in _split(text[start + 2 :].removesuffix("}").removesuffix("}"), ";"):
-        put = _JAVA_PUT.fullmatch(part)
-        pair = _split(put[1], ",") if put else []
-        if len(pair) != 2:
-            return text
-        name, value = (_guessed(one) for one in pair)
-        found[name if isinstance(name, str) else str(name)] = value
+        return None
+    found: list[Sequence[str]] = []
+    for part in _split(text[start + 2 :].rstrip("} \t\r\n"), ";"):
+        name, _, rest = part.partition("(")
+        arguments = _split(rest.removesuffix(")"), ",")
+        if name.strip() != method or len(arguments) != count:
+            return None
+        found.append(arguments)
     return found
 
 
