@@ -1,0 +1,390 @@
+"""Benchmarks that are foreign programs: how they are run, what they see, and how they may end."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UsageError
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunStatus
+from mesocosm.engine import session
+
+ECHO = """
+write("result.json", {"score": 0.5, "argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd()})
+"""
+
+
+def alive(pid: str) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def there(path: str) -> bool:
+    return Path(path).exists()
+
+
+def result(shop: Any, attempt: int = 1) -> Any:
+    return json.loads((shop.output / f"attempt-{attempt}" / "output" / "result.json").read_text())
+
+
+async def test_the_score_of_the_result_file_is_that_of_the_run(shop: Any) -> None:
+    shop.describe('write("result.json", {"score": 0.75})')
+    run = await shop.run()
+    assert (run.status, run.primary.value, run.primary.n_planned) == (RunStatus.FINISHED, 0.75, 1)
+    (episode,) = shop.episodes(run)
+    assert episode.terminal_info["result"] == "attempt-1/output/result.json"
+    assert episode.terminal_info["returncode"] == 0
+
+
+async def test_placeholders_are_filled_and_a_list_with_an_unset_knob_is_left_out(shop: Any) -> None:
+    command = """
+    [command]
+    argv = ["{python}", "{folder}/program.py", "{provider}", "{model}", "{temperature}", "{max_tokens}",
+      ["--limit", "{limit}"], ["--left", "{left}"], ["--flag", "{?flag}"], ["--off", "{?off}"], "{words}", "a={words}",
+      "{{literal}}", "$(id); {trial}"]
+    """
+    knobs = """
+    [knobs]
+    limit = {type = "integer", help = "h", default = 3}
+    left = {type = "text", help = "h"}
+    flag = {type = "boolean", help = "h", default = true}
+    off = {type = "boolean", help = "h", default = false}
+    words = {type = "list", help = "h", default = ["x y", "z"]}
+    """
+    shop.describe(ECHO, command, knobs=knobs)
+    await shop.run()
+    words = ["--limit", "3", "--flag", "x y", "z", "a=x y,z", "{literal}", "$(id); 0"]
+    assert result(shop)["argv"] == ["builtin", "random", "0.0", "77", *words]
+
+
+async def test_the_program_sees_nothing_of_ours_but_what_is_declared(
+    shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "a-secret-of-ours-12345")
+    monkeypatch.setenv("UNRELATED", "x")
+    monkeypatch.setenv("WANTED", "y")
+    command = """
+    [command]
+    argv = ["{python}", "program.py"]
+    pass_environment = ["WANTED", "NOT_SET"]
+    environment = {SET = "{model}!", LEFT = "{unset}"}
+    """
+    shop.describe(ECHO, command, knobs='[knobs]\nunset = {type = "text", help = "h"}\n')
+    await shop.run()
+    seen = result(shop)["environment"]
+    assert (seen["WANTED"], seen["SET"], seen["BENCHMARK_MODEL_NAME"]) == ("y", "random!", "random")
+    assert not {"OTHER_API_KEY", "UNRELATED", "LEFT", "NOT_SET"} & set(seen)
+    assert Path(seen["BENCHMARK_OUTPUT_ROOT"]) == shop.output / "attempt-1" / "output"
+    assert "127.0.0.1" in seen["OPENAI_BASE_URL"]
+    assert "127.0.0.1" in seen["NO_PROXY"]
+
+
+async def test_a_chosen_number_of_tasks_goes_over_the_sampling_knob(shop: Any) -> None:
+    command = '[command]\nargv = ["{python}", "program.py", "{limit}"]\n'
+    knobs = '[knobs]\nlimit = {type = "integer", help = "h", default = 3}\n'
+    shop.describe(ECHO, command, knobs=knobs, head='sampling = "limit"\n')
+    await shop.run(count=9)
+    assert result(shop)["argv"] == ["9"]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ('argv = ["{python}", "{nothing}"]', "{nothing}"),
+        ('argv = ["{python}", "{\\"a\\": 1"]', "single brace"),
+        ('argv = ["x"]\nresult = ["../*.json"]', "inside the output directory"),
+        ('argv = ["x"]\nscore = "a..b"', "no JSON path"),
+        ('argv = ["x"]\nitem = {id = "["}\nitems = "i.jsonl"', "no JSON path"),
+    ],
+)
+def test_a_command_that_cannot_work_is_refused_when_it_is_opened(shop: Any, command: str, told: str) -> None:
+    shop.describe("", f"[command]\n{command}\n")
+    with pytest.raises(InvalidInput, match="table") as caught:
+        shop.opened()
+    assert told in str(caught.value)
+
+
+async def test_a_word_that_is_not_set_and_not_in_a_list_fails_the_program(shop: Any) -> None:
+    shop.describe(ECHO, '[command]\nargv = ["{python}", "{seed}"]\n')
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    assert episode.failure.cause is Cause.SANDBOX_FAILED
+    assert "seed" in episode.failure.message
+
+
+async def test_a_program_that_does_not_exist_is_no_failure_of_the_model(shop: Any) -> None:
+    shop.describe("", '[command]\nargv = ["no-such-program-anywhere"]\n')
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    assert episode.failure.cause is Cause.SANDBOX_FAILED
+    assert (run.status, run.primary.missing) == (RunStatus.FAILED, {"sandbox_failed": 1})
+
+
+async def test_a_bad_exit_code_fails_and_its_score_is_told_but_not_counted(shop: Any) -> None:
+    shop.describe('write("result.json", {"score": 1.0})\nprint("out of luck", file=sys.stderr)\nsys.exit(3)')
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    assert (episode.failure.cause, run.primary.value) == (Cause.PROGRAM_FAILED, None)
+    assert "exit code 3" in episode.failure.message
+    assert "out of luck" in episode.failure.stderr
+    assert episode.terminal_info["found"] == {"score": 1.0}
+    assert episode.terminal_info["returncode"] == 3
+
+
+async def test_a_program_without_a_result_fails_and_is_told_what_was_looked_for(shop: Any) -> None:
+    shop.describe('print("last words", file=sys.stderr)', COMMAND_PATTERNS)
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    assert episode.failure.cause is Cause.PROGRAM_FAILED
+    assert "best-*.json, other.json" in episode.failure.message
+    assert "last words" in episode.failure.stderr
+
+
+COMMAND_PATTERNS = """
+[command]
+argv = ["{python}", "program.py"]
+result = ["best-*.json", "other.json"]
+"""
+
+
+async def test_the_newest_match_of_the_first_pattern_is_the_result(shop: Any) -> None:
+    shop.describe(
+        """
+        for number, name in enumerate(["other.json", "best-b.json", "best-a.json"]):
+            write(name, {"score": number / 10})
+            os.utime(OUTPUT / name, ns=(number * 10**9, number * 10**9))
+        os.utime(OUTPUT / "other.json")
+        """,
+        COMMAND_PATTERNS,
+    )
+    assert (await shop.run()).primary.value == 0.2
+
+
+async def test_files_of_an_earlier_attempt_and_links_that_lead_outside_are_no_results(shop: Any) -> None:
+    old = shop.output / "attempt-1" / "output"
+    old.mkdir(parents=True)
+    (old / "result.json").write_text('{"score": 1}')
+    (shop.output / "result.json").write_text('{"score": 1}')
+    shop.describe(f'(OUTPUT / "result.json").symlink_to({str(old / "result.json")!r})')
+    run = await shop.run()
+    assert run.primary.missing == {"program_failed": 1}
+    assert shop.attempts() == ["attempt-1", "attempt-2", "result.json"]
+
+
+@pytest.mark.parametrize(
+    ("written", "cause", "told"),
+    [
+        ({"other": 1}, Cause.VALUE_MISSING, "there is no 'score'"),
+        ({"score": None}, Cause.VALUE_MISSING, "null"),
+        ({"score": "0.9"}, Cause.VALUE_UNUSABLE, "'0.9'"),
+        ({"score": True}, Cause.VALUE_UNUSABLE, "True"),
+        ('{"score": NaN}', Cause.VALUE_UNUSABLE, "nan"),
+        ({"score": 90}, Cause.VALUE_UNUSABLE, "outside of [0, 1]"),
+        ({"score": 10**400}, Cause.VALUE_UNUSABLE, "no finite number"),
+        ("\x00 garbage", Cause.VALUE_UNUSABLE, "no JSON"),
+        ("[" * 100_000, Cause.VALUE_UNUSABLE, "no JSON"),
+    ],
+)
+async def test_a_score_that_is_none_is_missing_and_never_zero(shop: Any, written: Any, cause: Cause, told: str) -> None:
+    shop.describe(f'write("result.json", {written!r})')
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    (score,) = episode.scores
+    assert (score.value, score.missing, run.primary.value) == (None, cause, None)
+    assert told in score.explanation
+
+
+async def test_further_metrics_are_read_by_their_paths(shop: Any) -> None:
+    command = """
+    [command]
+    argv = ["{python}", "program.py"]
+    score = 'runs[-1]."exact, strict"'
+    metrics = {cost = "usage.usd", gone = "usage.none"}
+    """
+    shop.describe('write("result.json", {"runs": [{}, {"exact, strict": 0.25}], "usage": {"usd": 3}})', command)
+    run = await shop.run()
+    values = {metric.name: (metric.value, metric.missing) for metric in run.metrics}
+    assert values == {"score": (0.25, {}), "cost": (3.0, {}), "gone": (None, {"value_missing": 1})}
+
+
+async def test_a_program_that_hangs_is_ended_with_all_its_children(shop: Any) -> None:
+    shop.describe(
+        """
+        import subprocess
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+        write("pids", f"{os.getpid()} {child.pid}")
+        print("hanging", flush=True)
+        time.sleep(600)
+        """,
+        '[command]\nargv = ["{python}", "program.py"]\ntimeout_s = 600\n',
+    )
+    run = await shop.run(limits=Limits(episode_seconds=1.0))
+    (episode,) = shop.episodes(run)
+    assert episode.failure.cause is Cause.PROGRAM_TIMEOUT
+    assert "did not end within 1 s" in episode.failure.message
+    for pid in (shop.output / "attempt-1/output/pids").read_text().split():
+        assert not alive(pid)
+
+
+async def test_a_run_may_allow_more_time_than_the_descriptor(shop: Any) -> None:
+    shop.describe('time.sleep(0.3)\nwrite("result.json", {"score": 1})', COMMAND_SHORT)
+    assert (await shop.run(limits=Limits(episode_seconds=60))).primary.value == 1
+    assert (await shop.run()).primary.missing == {"program_timeout": 1}
+
+
+COMMAND_SHORT = '[command]\nargv = ["{python}", "program.py"]\ntimeout_s = 0.2\n'
+
+
+async def test_a_program_that_falls_silent_is_ended(shop: Any) -> None:
+    command = '[command]\nargv = ["{python}", "program.py"]\nsilence_s = 0.5\n'
+    shop.describe('print("going", flush=True)\ntime.sleep(600)', command)
+    (episode,) = shop.episodes(await shop.run())
+    assert episode.failure.cause is Cause.PROGRAM_TIMEOUT
+    assert "printed nothing for 0.5 s" in episode.failure.message
+
+
+async def test_what_it_prints_is_in_the_trace_while_it_runs_and_in_files(shop: Any) -> None:
+    shop.describe(
+        """
+        print("hello", flush=True)
+        print("woe", file=sys.stderr, flush=True)
+        print("wide " + "x" * 5000)
+        for number in range(2000):
+            print("line", number)
+        write("result.json", {"score": 1})
+        """
+    )
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    lines = [(event.payload["stream"], event.payload["message"]) for event in shop.events(episode, Kind.LOG)]
+    assert ("stdout", "hello") in lines
+    assert ("stderr", "woe") in lines
+    assert len(lines) < 800
+    assert ("stdout", "line 1999") in lines
+    assert any("lines are left out here" in line for _, line in lines)
+    assert max(len(line) for _, line in lines) < 2100
+    whole = (shop.output / episode.terminal_info["stdout"]).read_text()
+    assert len(whole.splitlines()) == 2002
+
+
+async def test_secrets_reach_neither_trace_nor_files(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_API_KEY", "hush-hush-12345")
+    command = '[command]\nargv = ["{python}", "program.py"]\npass_environment = ["TOY_API_KEY"]\n'
+    shop.describe(
+        """
+        print(os.environ["TOY_API_KEY"])
+        print("token", os.environ["OPENAI_API_KEY"], file=sys.stderr)
+        write("token", os.environ["OPENAI_API_KEY"])
+        sys.exit(1)
+        """,
+        command,
+    )
+    run = await shop.run()
+    (episode,) = shop.episodes(run)
+    token = (shop.output / "attempt-1/output/token").read_text()
+    folder = shop.output / "attempt-1"
+    told = str([event.payload for event in shop.events(episode)]) + str(episode)
+    told += (folder / "stdout.log").read_text() + (folder / "stderr.log").read_text()
+    assert token
+    assert "hush-hush" not in told
+    assert token not in told
+    assert "[redacted]" in told
+
+
+async def stop_when_started(control: session.Control, output: Path) -> None:
+    while not there(str(output / "attempt-1/output/pids")):  # noqa: ASYNC110  (nobody here can tell)
+        await asyncio.sleep(0.01)
+    control.stop("enough", 0.0)
+
+
+async def test_a_stopped_run_leaves_no_process_and_is_owed(shop: Any) -> None:
+    shop.describe('write("pids", str(os.getpid()))\ntime.sleep(600)')
+    control = session.Control()
+    watcher = asyncio.create_task(stop_when_started(control, shop.output))
+    run = await shop.run(control=control)
+    await watcher
+    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 1)
+    assert not alive((shop.output / "attempt-1/output/pids").read_text())
+    assert not (shop.output / "attempt-1" / "attempt.json").exists()
+
+
+async def test_a_program_that_was_changed_makes_another_experiment(shop: Any) -> None:
+    shop.describe("sys.exit(1)")
+    run = await shop.run()
+    shop.describe('write("result.json", {"score": 1})')
+    with pytest.raises(UsageError, match="two experiments"):
+        await shop.resume(run, retry_failed=True)
+
+
+async def test_a_program_that_failed_by_bad_luck_is_repeated_in_a_new_attempt(shop: Any, tmp_path: Path) -> None:
+    luck = tmp_path / "luck"
+    shop.describe(f'if not os.path.exists({str(luck)!r}):\n    sys.exit(1)\nwrite("result.json", {{"score": 1}})')
+    run = await shop.run()
+    assert run.status is RunStatus.FAILED
+    luck.touch()
+    run = await shop.resume(run, retry_failed=True)
+    assert (run.status, run.primary.value) == (RunStatus.FINISHED, 1.0)
+    (episode,) = shop.episodes(run)
+    assert episode.terminal_info["result"].startswith("attempt-2/")
+
+
+async def test_a_temporary_output_directory_is_removed(shop: Any) -> None:
+    shop.describe('write("result.json", {"score": 0.5, "at": str(OUTPUT)})\nprint(OUTPUT)')
+    ref = shop.reference()
+    options = {name: value for name, value in ref.options.items() if name != "output"}
+    run = await shop.run(benchmark=BenchmarkRef(ref.kind, ref.source, options))
+    (episode,) = shop.episodes(run)
+    (line,) = [event.payload["message"] for event in shop.events(episode, Kind.LOG)]
+    assert run.primary.value == 0.5
+    assert not there(line)
+    assert not shop.output.exists()
+
+
+async def test_what_the_machine_lacks_is_said_before_anything_runs(shop: Any) -> None:
+    head = '\n[[requirement]]\nkind = "program"\nname = "no-such-program"\nwhy = "it does the work"\n'
+    shop.describe(ECHO, head=head)
+    with pytest.raises(Incompatible, match="no-such-program"):
+        await shop.run()
+    assert not shop.output.exists()
+
+
+def test_the_digest_covers_program_knobs_and_files_but_not_where_they_lie(shop: Any, tmp_path: Path) -> None:
+    knobs = """
+    [knobs]
+    data = {type = "path", help = "h"}
+    level = {type = "integer", help = "h", default = 1}
+    """
+    shop.describe(ECHO, knobs=knobs)
+    data, copy = tmp_path / "data.txt", tmp_path / "copy.txt"
+    data.write_text("a")
+    copy.write_text("a")
+    base = shop.opened(data=str(data)).info.digest
+    assert shop.opened(data=str(copy)).info.digest == base
+    assert shop.opened(data=str(data), level=2).info.digest != base
+    copy.write_text("b")
+    assert shop.opened(data=str(copy)).info.digest != base
+    shop.describe(ECHO + "# changed", knobs=knobs)
+    assert shop.opened(data=str(data)).info.digest != base
+
+
+async def test_another_agent_cannot_play_in_place_of_the_program(shop: Any) -> None:
+
+    shop.describe(ECHO)
+    run = await shop.run(msgspec.structs.replace(shop.spec(), agent=AgentSettings("loop")))
+    (episode,) = shop.episodes(run)
+    assert episode.status is EpisodeStatus.FAILED
+    run = await shop.run(msgspec.structs.replace(shop.spec(), agent=AgentSettings("chat")))
+    assert run.primary.value == 0.5
+
+
+async def test_every_trial_runs_the_program_anew(shop: Any) -> None:
+    shop.describe(
+        'write("result.json", {"score": int(sys.argv[1])})', '[command]\nargv = ["{python}", "program.py", "{trial}"]\n'
+    )
+    run = await shop.run(trials=2)
+    assert (run.primary.value, run.primary.n_scored, run.primary.n_tasks) == (0.5, 2, 1)
+    assert shop.attempts() == ["attempt-1", "attempt-2"]
