@@ -154,6 +154,14 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
         raise Malformed(f"{name!r} is no list: {error}") from error
 
 
+def listed(data: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a list of a request, empty when it is not given. Raises Malformed."""
+    found = data.get(name)
+    if found is not None and not isinstance(found, list):
+        raise Malformed(f"{name!r} is no list")
+    return found or []
+
+
 def call(path: str, data: Fields) -> Call:
     """Return what was asked for, without its messages."""
     model = data.get("model")

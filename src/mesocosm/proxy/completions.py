@@ -42,7 +42,7 @@ class ChatCompletions:
         unportable += [f"content of type {kind}" for kind in api.omitted(messages)]
         if data.get("n") not in {None, 1}:
             unportable.append("n")
-        if any(part(tool, "type") != "function" for tool in data.get("tools") or ()):
+        if any(part(tool, "type") != "function" for tool in api.listed(data, "tools")):
             unportable.append("tools that are no functions")
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
@@ -52,7 +52,7 @@ class ChatCompletions:
         limit = data.get("max_completion_tokens", data.get("max_tokens"))
         top_p = data.get("top_p")
         schema, name = _schema(data.get("response_format"))
-        tools = tuple(_tool(part(tool, "function")) for tool in data.get("tools") or ())
+        tools = tuple(_tool(part(tool, "function")) for tool in api.listed(data, "tools"))
         extra = {key: data[key] for key in api.PASSED_ON if data.get(key) is not None}
         if tools:
             extra |= {key: data[key] for key in ("tool_choice", "parallel_tool_calls") if key in data}

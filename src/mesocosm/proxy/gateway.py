@@ -14,7 +14,10 @@ from mesocosm.proxy.address import address
 from mesocosm.proxy.api import Api, Malformed, read_fields
 from mesocosm.proxy.client import Client, Clients, new_token
 from mesocosm.proxy.completions import ChatCompletions
+from mesocosm.proxy.embeddings import Embeddings
+from mesocosm.proxy.messages import Messages
 from mesocosm.proxy.passing import Passing
+from mesocosm.proxy.responses import Responses
 from mesocosm.proxy.server import Gone, Reply, Request, Server
 
 _encode = msgspec.json.Encoder().encode
@@ -22,7 +25,9 @@ _log = logging.getLogger(__name__)
 _BYTES_PER_TOKEN = 4
 
 CHAT: Api = ChatCompletions()
-APIS: dict[str, Api] = {api.path: api for api in (CHAT,)}
+MESSAGES: Api = Messages()
+APIS: dict[str, Api] = {api.path: api for api in (CHAT, Responses(), Embeddings(), MESSAGES)}
+COUNT = "/messages/count_tokens"
 OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
 
 
@@ -98,6 +103,8 @@ class Proxy:
         path = request.path.removeprefix("/v1").rstrip("/")
         if request.method == "GET" and (path == "/models" or path.startswith("/models/")):
             await self._models(path, api, request, reply)
+        elif request.method == "POST" and path == COUNT and (passing := self._passing_to(api)) is not None:
+            await passing.plain("POST", path, request, reply, api)
         elif request.method == "POST" and path in APIS:
             task = asyncio.current_task()
             assert task is not None
@@ -112,7 +119,7 @@ class Proxy:
 
     async def _converse(self, client: Client, api: Api, request: Request, reply: Reply) -> None:
         asked = api.read(read_fields(request.body), client.known)
-        passing = self._passing if self._passing and self._passing.upstream.protocol == api.protocol else None
+        passing = self._passing_to(api)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
         async with client.tap.admitted(expected, passing=passing is not None) as refusal:
             if refusal:
@@ -123,12 +130,21 @@ class Proxy:
                 await asking.answer(api, asked, client.tap, self._settings, reply)
 
     async def _models(self, path: str, api: Api, request: Request, reply: Reply) -> None:
-        if self._passing is not None and self._passing.upstream.protocol == api.protocol:
-            await self._passing.plain("GET", path, request, reply, api)
+        passing = self._passing_to(api)
+        if passing is not None:
+            await passing.plain("GET", path, request, reply, api)
         else:
             await listing.answer(path, self._settings, api, reply)
 
+    def _passing_to(self, api: Api) -> Passing | None:
+        """Return the way to the model's server, None when it speaks another protocol or there is none."""
+        passing = self._passing
+        return passing if passing is not None and passing.upstream.protocol == api.protocol else None
+
 
 def _api(request: Request) -> Api:
-    """Return the API that a request is of, by its path; elsewhere by how the client shows its token."""
-    return APIS.get(request.path.removeprefix("/v1").rstrip("/"), CHAT)
+    """Return the API that a request is of: by its path, elsewhere by what its client sends along."""
+    path = request.path.removeprefix("/v1").rstrip("/")
+    if path.startswith(MESSAGES.path) or (path not in APIS and "anthropic-version" in request.headers):
+        return MESSAGES
+    return APIS.get(path, CHAT)

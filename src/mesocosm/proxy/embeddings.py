@@ -1,0 +1,62 @@
+"""OpenAI embeddings: they are only passed on."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from mesocosm.core.gateway import Protocols
+from mesocosm.core.message import Message
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.proxy import api
+from mesocosm.proxy.api import Asked, Fields, Known, Malformed
+from mesocosm.proxy.completions import ChatAssembler, openai_error, read_usage
+
+
+class Embeddings:
+    """Implements api.Api for `/embeddings`."""
+
+    protocol: Protocols = "openai"
+    path = "/embeddings"
+
+    def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
+        """Read a request; texts are recorded as messages, lists of tokens are not. Raises Malformed."""
+        data = api.values(fields, ("input",))
+        if "input" not in fields:
+            raise Malformed("'input' is missing")
+        given = msgspec.json.decode(fields["input"])
+        texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
+        return Asked(api.call(self.path, data), messages, data)
+
+    def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
+        """Raise Malformed: models answer in words."""
+        raise Malformed(
+            f"the run's model {settings.name} makes no embeddings; name a model of a server that speaks the OpenAI "
+            "protocol, as PROVIDER/MODEL@http://HOST:PORT/v1"
+        )
+
+    def read_answer(self, data: Fields) -> ModelReply | None:
+        """Return what the vectors cost; they themselves are not recorded."""
+        if not isinstance(data.get("data"), list):
+            return None
+        return ModelReply("", usage=read_usage(data.get("usage")), model=api.text_of(data.get("model")))
+
+    def assembler(self) -> ChatAssembler:
+        """Return what puts a stream together; there is none."""
+        return ChatAssembler()
+
+    def answer(self, reply: ModelReply, asked: Asked) -> Fields:
+        """Return nothing: see `ask`."""
+        return {}
+
+    def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
+        """Return nothing: see `ask`."""
+        return iter(())
+
+    def error(self, status: int, message: str, code: str = "") -> Fields:
+        """Return an error."""
+        return openai_error(status, message, code)
+
+    def error_event(self, message: str) -> bytes:
+        """Return an error in the middle of a stream; there is none."""
+        return b""
