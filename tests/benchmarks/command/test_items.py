@@ -209,11 +209,10 @@ async def test_a_run_whose_process_was_killed_goes_on_with_a_new_attempt(shop: A
     script = Path(__file__).with_name("runner.py")
     words = [sys.executable, str(script), str(tmp_path / "results.sqlite"), str(shop.folder), str(shop.output)]
     runner = subprocess.Popen(words, start_new_session=True)  # noqa: ASYNC220
-    while not (started.exists() and started.read_text()):  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
+    await written(started)
     os.kill(runner.pid, signal.SIGKILL)
     runner.wait()
-    program_pid = started.read_text()
+    child = started.read_text()
     (run,) = shop.store.list_runs().items
     run = await shop.resume(run)
     assert not alive(child)
