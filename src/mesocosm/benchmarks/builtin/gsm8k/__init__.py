@@ -1,0 +1,1 @@
+"""Grade-school word problems, graded by the stated final number."""

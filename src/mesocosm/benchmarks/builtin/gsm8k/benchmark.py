@@ -1,0 +1,60 @@
+"""The benchmark `gsm8k`."""
+
+import re
+from collections.abc import Sequence
+
+from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
+from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.question import ANSWER
+from mesocosm.core.episode import Episode
+from mesocosm.core.score import Score
+from mesocosm.core.task import Task
+from mesocosm.core.turn import read_answer
+
+REPOSITORY = "openai/gsm8k"
+FILES = ("main/test-00000-of-00001.parquet",)
+NAMES = ("test.jsonl", *FILES)
+_GOLD = re.compile(r"####\s*(-?[\d,]*\.?\d+)\s*$")
+
+_ASK = """{question}
+
+Solve this step by step. Then end with a line that holds nothing but `A:` and the final number, without unit."""
+
+
+def open_benchmark(setup: Setup) -> "Gsm8k":
+    """Return the benchmark."""
+    return Gsm8k(setup)
+
+
+class Gsm8k(Native):
+    """One word problem per task; its solution is a number."""
+
+    def load(self) -> Loaded:
+        """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
+        hub = Hub(REPOSITORY, str(self.knobs["revision"]), FILES)
+        found = read_rows(self.descriptor.id, self.setup.path("data_path"), hub, NAMES)
+        return Loaded([_task(found, place) for place in range(len(found.rows))], found.content)
+
+    def shown(self, task: Task) -> str:
+        """Return the problem and how to end."""
+        return _ASK.format(question=task.input)
+
+    def best(self, task: Task) -> str:
+        """Return the right final line."""
+        return f"A: {task.target}"
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return 1 for a reply whose final number is the right one, else 0."""
+        given = stated(read_answer(episode.terminal_info.get(ANSWER)).text)
+        explanation = "it states no single final number" if given is None else f"it states {given:.12g}"
+        right = same(given, float(task.target))
+        return [Score(self.descriptor.score.field, value=float(right), explanation="" if right else explanation)]
+
+
+def _task(found: Rows, place: int) -> Task:
+    gold = _GOLD.search(found.text(place, "answer"))
+    if gold is None:
+        raise found.wrong(place, "its answer does not end in `####` and a number")
+    return Task(str(place), input=found.text(place, "question"), target=gold[1].replace(",", ""))

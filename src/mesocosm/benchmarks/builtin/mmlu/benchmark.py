@@ -1,0 +1,60 @@
+"""The benchmark `mmlu`."""
+
+from collections.abc import Sequence
+
+from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS, chosen
+from mesocosm.benchmarks.builtin.mmlu.rows import read
+from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.question import ANSWER
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import UsageError
+from mesocosm.core.score import Score
+from mesocosm.core.space import SpaceSpec, SpaceType
+from mesocosm.core.task import Task
+from mesocosm.core.turn import read_answer
+
+_ASK = """The following is a multiple-choice question about {subject}.
+
+{question}
+
+{options}
+
+Reply with the letter of the right option. If you explain your choice, end with a line that holds nothing but \
+`Answer:` and the letter."""
+
+
+def open_benchmark(setup: Setup) -> "Mmlu":
+    """Return the benchmark."""
+    return Mmlu(setup)
+
+
+class Mmlu(Native):
+    """One question with four options per task. A draw takes evenly from all subjects."""
+
+    action_space = SpaceSpec(type=SpaceType.DISCRETE, enum_values=list(LETTERS))
+
+    def load(self) -> Loaded:
+        """Return the questions in their order. Raises UsageError, InvalidInput, Incompatible."""
+        tasks, content = read(self.descriptor.id, self.setup.path("data_path"), str(self.knobs["revision"]))
+        wanted = set(self.knobs["subjects"] or ())
+        unknown = sorted(wanted - {task.metadata["category"] for task in tasks})
+        if unknown:
+            raise UsageError(f"mmlu: the data has no subject {unknown[0]!r}; subjects are spelled as abstract_algebra")
+        return Loaded([task for task in tasks if not wanted or task.metadata["category"] in wanted], content)
+
+    def shown(self, task: Task) -> str:
+        """Return the question with its options by letter."""
+        options = zip(LETTERS, task.input["choices"], strict=True)
+        return _ASK.format(
+            subject=str(task.metadata["category"]).replace("_", " "),
+            question=task.input["question"],
+            options="\n".join(f"{letter}. {choice}" for letter, choice in options),
+        )
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return 1 for a reply that chooses the right option and no other, else 0."""
+        given = chosen(read_answer(episode.terminal_info.get(ANSWER)).text)
+        explanation = "it chooses no single option" if given is None else f"it chooses {given}"
+        right = given == task.target
+        return [Score(self.descriptor.score.field, value=float(right), explanation="" if right else explanation)]

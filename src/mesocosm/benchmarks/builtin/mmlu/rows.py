@@ -1,0 +1,97 @@
+"""Questions as published: by the hub (a list of choices, the place of the right one) and by the authors (CSV)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS
+from mesocosm.benchmarks.builtin.mmlu.subjects import area
+from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.core.task import Task
+
+REPOSITORY = "cais/mmlu"
+FILES = ("all/test-00000-of-00001.parquet",)
+NAMES = ("test.jsonl", "test.csv", "test.parquet", *FILES)
+_COLUMNS = ("question", *LETTERS, "answer")
+_ENDING = "_test.csv"
+
+
+def read(subject: str, place: Path | None, revision: str) -> tuple[list[Task], str]:
+    """Return the tasks and the digest of their data. Raises UsageError, InvalidInput, Incompatible."""
+    files = _by_subject(place)
+    if files and place is not None:
+        found = read_rows(subject, files[0].parent if place.is_dir() else place, None, _file_names(files), _COLUMNS)
+    else:
+        found = read_rows(subject, place, Hub(REPOSITORY, revision, FILES), NAMES)
+    return list(_tasks(found)), found.content
+
+
+def _by_subject(place: Path | None) -> list[Path]:
+    """Return the files of the authors' layout: `test/SUBJECT_test.csv`, without header."""
+    if place is None:
+        return []
+    if place.is_file():
+        return [place] if place.name.endswith(_ENDING) else []
+    return sorted(place.glob(f"*{_ENDING}")) or sorted(place.glob(f"test/*{_ENDING}"))
+
+
+def _file_names(files: list[Path]) -> list[str]:
+    return [file.name for file in files]
+
+
+def _tasks(found: Rows) -> Iterator[Task]:
+    numbers: dict[str, int] = {}
+    for place, row in enumerate(found.rows):
+        subject = _subject(found, place)
+        numbers[subject] = number = numbers.get(subject, -1) + 1
+        choices = _choices(found, place, row)
+        yield Task(
+            f"{subject}/{number}",
+            input={"question": found.text(place, "question"), "choices": choices},
+            target=_answer(found, place, row.get("answer")),
+            metadata={"category": subject, "area": area(subject)},
+        )
+
+
+def _subject(found: Rows, place: int) -> str:
+    if found.rows[place].get("subject"):
+        return found.text(place, "subject")
+    name = found.file(place).name
+    return name.removesuffix(_ENDING) if name.endswith(_ENDING) else "unknown"
+
+
+def _choices(found: Rows, place: int, row: dict[str, Any]) -> list[str]:
+    given = row.get("choices", [row.get(letter) for letter in LETTERS])
+    if isinstance(given, str):
+        given = _listed(given)
+    if not isinstance(given, list) or len(given) != len(LETTERS) or not all(isinstance(one, str) for one in given):
+        raise found.wrong(place, f"choices are {given!r:.80}, no list of four texts")
+    return given
+
+
+def _listed(text: str) -> Any:
+    """Return a list that stands in a table as text: of JSON, or as Python or NumPy print one."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        pass
+    try:
+        elements = ast.parse(text.strip(), mode="eval").body
+        if isinstance(elements, ast.List) and len(elements.elts) == len(LETTERS):
+            return ast.literal_eval(elements)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return text
+
+
+def _answer(found: Rows, place: int, value: Any) -> str:
+    if isinstance(value, str) and value.strip().upper() in set(LETTERS):
+        return value.strip().upper()
+    if isinstance(value, str) and value.strip() in {"0", "1", "2", "3"}:
+        return LETTERS[int(value)]
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(LETTERS):
+        return LETTERS[value]
+    raise found.wrong(place, f"answer is {value!r:.40}, neither a letter A to D nor a place 0 to 3")
