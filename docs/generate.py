@@ -77,6 +77,10 @@ _MEANING: dict[Cause, str] = {
     Cause.ENVIRONMENT_INVALID: "the environment answered something that cannot be read",
     Cause.SANDBOX_FAILED: "a process could not be started",
     Cause.GRADER_ERROR: "scoring raised an exception, or needs a judge that a run does not have",
+    Cause.UNVERIFIED: "no working evaluator was there to say whether the result is right",
+    Cause.PROGRAM_FAILED: "a benchmark's program ended with an error, or left no result",
+    Cause.PROGRAM_TIMEOUT: "a benchmark's program took too long, or said nothing for too long",
+    Cause.PROXY_FAILED: "the address for a program's model calls could not be opened",
     Cause.VALUE_MISSING: "the last `info` lacks the field that a metric reads",
     Cause.VALUE_UNUSABLE: "that field holds no finite number",
     Cause.STORE_ERROR: "the results could not be written",
@@ -170,7 +174,19 @@ def prices() -> str:
     return "\n".join(rows)
 
 
+def benchmarks() -> str:
+    """Return the built-in benchmarks with what they measure, their data and licence."""
+    from mesocosm.benchmarks.catalogue import read_catalogue
+
+    rows = ["| id | what | split | licence of its data | sampling knob |", "|---|---|---|---|---|"]
+    for known in read_catalogue().benchmarks:
+        one = known.descriptor
+        rows.append(f"| `{one.id}` | {one.title} | {one.split} | {one.licence} | {one.sampling or '–'} |")
+    return "\n".join(rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "benchmarks": benchmarks,
     "commands": command_help,
     "failures": failures,
     "parsing": parsing,

@@ -158,6 +158,7 @@ async def test_killed_in_the_middle_it_runs_only_what_is_owed(
 ) -> None:
     words = ("bench", "run", "--benchmarks-dir", shelf, "--benchmarks", "sums", "--model", gate.model)
     first = await launch(*words, "--parallel", "1", cwd=tmp_path)
+    await first.said("[12/20]")
     await gate.waiting.wait()
     first.process.kill()
     await first.process.wait()
