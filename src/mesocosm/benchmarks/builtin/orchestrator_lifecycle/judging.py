@@ -86,7 +86,7 @@ def _turn(turn: Turn, happened: Happened, later: TurnVerdict | None) -> TurnVerd
 
 
 def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
-    """Return which expected changes did not come about, or not in their order."""
+    """Return which expected changes are missing, or came too early; what follows on a missing one did."""
     failed: list[str] = []
     earlier = -1
     for one in expected:
@@ -94,6 +94,7 @@ def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
         what = f"{' or '.join(one.do)} {one.task}"
         if not places:
             failed.append(f"{what} is missing")
+            earlier = len(done)
             continue
         effects = [done[place] for place in places]
         text = folded(" ".join(effect.text for effect in effects))
