@@ -7,7 +7,9 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Context
 
 ITEM = "item"
-"""In the metadata of a task: it is an item that a program has dealt with before, and only needs to be taken in."""
+"""In the metadata of a task: it is an item that a program has dealt with before, and only needs to be taken in. Where
+what is observed of it has an `output`, that is what the program answered.
+"""
 
 
 class ProgramAgent:
@@ -17,7 +19,8 @@ class ProgramAgent:
         """Hand the episode over; an item is taken in as the program left it, step by step where it has several."""
         observation = await context.reset()
         if context.task.metadata.get(ITEM):
-            await context.step(observation.data)
+            shown = observation.data
+            await context.step(shown["output"] if isinstance(shown, Mapping) and "output" in shown else shown)
             while not context.over:
                 await context.step(None)
         else:

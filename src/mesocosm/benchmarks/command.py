@@ -110,7 +110,9 @@ class CommandBenchmark:
         if isinstance(item, Item):
             return Taken(item)
         folder, told = self.setup.folder.resolve(), task.metadata
-        command = Command(self.plan, told[KNOBS], folder, self._output(), told[TRIAL])
+        kinds = self.setup.descriptor.knobs
+        paths = tuple(Path(value) for name, value in told[KNOBS].items() if value and kinds[name].type == "path")
+        command = Command(self.plan, told[KNOBS], folder, self._output(), told[TRIAL], paths)
         return ProgramRun(command, task.input)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:

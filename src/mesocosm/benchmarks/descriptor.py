@@ -119,7 +119,8 @@ class CommandPart(_Part):
     its knobs is not set, or one named as `{?knob}` is false. `cwd` is relative to the folder (placeholders too).
     `environment` sets variables (placeholders too), `pass_environment` names ours that the program may see. `result`
     are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
-    is a JSONL file with one record for each item, `item` says where in it things stand.
+    is a JSONL file with one record for each item, `item` says where in it things stand. In the sandbox `bubblewrap` the
+    program has no network, and so no model.
     """
 
     argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)

@@ -18,6 +18,7 @@ from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Process, Step
 from mesocosm.core.redact import Redactor, secret_values
+from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
 
@@ -26,6 +27,8 @@ INHERITED = (
     *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
 )
 """Variables of ours that every program sees; all others must be declared."""
+_HOMES = ("PATH", "HOME", "TMPDIR", "TEMP", "TMP")
+"""These lead to places that a confined program does not have."""
 LOOPBACK = "127.0.0.1,localhost"
 GRACE_S = 5.0
 TAIL_LINES = 20
@@ -33,13 +36,17 @@ TAIL_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run: the plan of the descriptor, all knobs with their values, where, and which repetition it is."""
+    """What to run: the plan of the descriptor, all knobs with their values, where, and which repetition it is.
+
+    `readable` is what a confined program may read beside its own folder.
+    """
 
     plan: Plan
     values: Mapping[str, Any]
     folder: Path
     output: Path
     trial: int = 0
+    readable: tuple[Path, ...] = ()
 
 
 class ProgramRun:
@@ -105,8 +112,15 @@ class _Play:
             cwd = self._command.folder / text(self._part.cwd, values)
         except (UsageError, Unset) as error:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"the command cannot be put together: {error}") from error
-        sandbox = PlainSandbox(environment={}, heard=output.hear)
-        return await sandbox.start(argv, cwd=cwd, env=self._environment)
+        if self._part.sandbox == "plain":
+            return await PlainSandbox(environment={}, heard=output.hear).start(argv, cwd=cwd, env=self._environment)
+        confined = BubblewrapSandbox(
+            readable=(*python_folders(), self._command.folder, *self._command.readable),
+            writable=(self._attempt.output,),
+            heard=output.hear,
+        )
+        seen = {name: value for name, value in self._environment.items() if name not in _HOMES}
+        return await confined.start(argv, cwd=cwd, env=seen)
 
     async def _watch(self, process: ForeignProcess, output: Output, seconds: float) -> str:
         """Wait for the end of the program; return why it had to be ended, or nothing."""

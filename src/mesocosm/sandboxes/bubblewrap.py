@@ -11,9 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -158,7 +158,8 @@ class BubblewrapSandbox:
 
     They see the system's programs, our interpreter, `readable` and `writable` paths, the directory that they start in
     (read-only unless it is in `writable`), `environment` and what is declared for each start: no other variable. With
-    `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream.
+    `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream. `heard`
+    is told the stream (`stdout`, `stderr`) and what came, as it comes.
     """
 
     allowance: Allowance = field(default_factory=Allowance)
@@ -167,6 +168,7 @@ class BubblewrapSandbox:
     environment: Mapping[str, str] = field(default_factory=dict)
     logs: Path | None = None
     log_bytes: int = FILE_BYTES
+    heard: Callable[[str, bytes], None] | None = None
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> ForeignProcess:
@@ -193,4 +195,4 @@ class BubblewrapSandbox:
 
     def _log(self, number: int, stream: str) -> Log:
         path = self.logs / f"{number:04}.{stream}.log" if self.logs is not None else None
-        return Log(path, limit=self.log_bytes)
+        return Log(path, limit=self.log_bytes, heard=partial(self.heard, stream) if self.heard is not None else None)

@@ -13,6 +13,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UsageError
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunStatus
 from mesocosm.engine import session
+from mesocosm.sandboxes.bubblewrap import available
 
 ECHO = """
 write("result.json", {"score": 0.5, "argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd()})
@@ -388,3 +389,24 @@ async def test_every_trial_runs_the_program_anew(shop: Any) -> None:
     run = await shop.run(trials=2)
     assert (run.primary.value, run.primary.n_scored, run.primary.n_tasks) == (0.5, 2, 1)
     assert shop.attempts() == ["attempt-1", "attempt-2"]
+
+
+@pytest.mark.skipif(not available(), reason="bubblewrap does not work on this machine")
+async def test_a_confined_program_reads_its_own_files_alone(shop: Any, tmp_path: Path) -> None:
+    data, other = tmp_path / "data.txt", tmp_path / "other.txt"
+    data.write_text("given")
+    other.write_text("private")
+    command = '[command]\nargv = ["{python}", "program.py", "{data}"]\nsandbox = "bubblewrap"\n'
+    shop.describe(
+        f"""
+        print("inside", flush=True)
+        seen = [os.path.exists(sys.argv[1]), not os.path.exists({str(other)!r})]
+        write("result.json", {{"score": sum(seen) / 2}})
+        """,
+        command,
+        knobs='[knobs]\ndata = {type = "path", help = "h"}\n',
+    )
+    run = await shop.run(knobs={"data": str(data)})
+    (episode,) = shop.episodes(run)
+    assert run.primary.value == 1.0
+    assert [event.payload["message"] for event in shop.events(episode, Kind.LOG)] == ["inside"]

@@ -1,0 +1,71 @@
+"""A program that calls its model by the official package, unchanged, is seen in full."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import AgentSettings, Limits, RunSpec
+from mesocosm.testing.model_server import ModelServer
+
+PROGRAM = """
+from openai import OpenAI
+client = OpenAI()
+def ask(question):
+    return [{"role": "user", "content": question}]
+plain = client.chat.completions.create(model=os.environ["MODEL_NAME"], messages=ask("plain?"), temperature=0.5)
+stream = client.chat.completions.create(model=os.environ["MODEL_NAME"], messages=ask("streamed?"), stream=True)
+streamed = "".join(part.choices[0].delta.content or "" for part in stream if part.choices)
+answers = [plain.choices[0].message.content, streamed]
+items = [{"id": name, "score": float(answer == "forty-two"), "input": name, "output": answer}
+         for name, answer in zip(["plain", "streamed"], answers)]
+write("items.jsonl", "\\n".join(map(json.dumps, items)))
+"""
+COMMAND = """
+[command]
+argv = ["{python}", "program.py"]
+items = "items.jsonl"
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer("forty-two") as started:
+        yield started
+
+
+def spec(shop: Any, server: ModelServer, limits: Limits = Limits()) -> RunSpec:  # noqa: B008  (frozen)
+    model = ModelSettings(f"vllm/toy-model@{server.openai_url}")
+    return RunSpec(shop.reference(), model, AgentSettings("program"), limits=limits)
+
+
+async def test_calls_streamed_and_not_are_in_the_trace_with_their_answers(shop: Any, server: ModelServer) -> None:
+    shop.describe(PROGRAM, COMMAND)
+    run = await shop.run(spec(shop, server))
+    own, *items = shop.episodes(run)
+    calls = [event.payload for event in shop.events(own, Kind.MODEL_CALL)]
+    asked = json.dumps([event.payload for event in shop.events(own, Kind.MESSAGE)])
+    assert [call["text"] for call in calls] == ["forty-two", "forty-two"]
+    assert [call["streamed"] for call in calls] == [False, True]
+    assert "plain?" in asked
+    assert "streamed?" in asked
+    assert run.usage.calls == 2
+    assert own.usage.total > 0
+    assert run.primary.value == 1.0
+    assert [item.usage.total for item in items] == [0, 0]
+
+
+async def test_a_program_that_used_up_its_budget_failed_by_its_own_doing(shop: Any, server: ModelServer) -> None:
+    shop.describe(
+        PROGRAM.replace(
+            'write("items', 'client.chat.completions.create(model="m", messages=ask("more?"))\nwrite("items'
+        ),
+        COMMAND,
+    )
+    run = await shop.run(spec(shop, server, Limits(episode_tokens=1)))
+    (own,) = shop.episodes(run)
+    assert own.failure.cause is Cause.BUDGET
