@@ -3,7 +3,7 @@
 A statement is what stands behind `A:` or `Answer:` at the start of a line, behind `####`, in `\\boxed{}`, or behind
 "the answer is". The last one counts: a model may correct itself, and gets one attempt whatever it lists. It counts
 only when it holds a single value, and a reply that states more than `MOST_STATED` different ones states none. Without
-any statement the last line counts, when it holds a single value, is no question and
+any statement the last sentence counts, when it holds a single value, is no question and
 denies nothing.
 """
 
@@ -29,6 +29,8 @@ _SCALES = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MARKUP = str.maketrans({"−": "-", "–": "-", "*": " ", "`": " ", "\u00a0": " ", "\u202f": ""})
 _LONGEST = 40
 """Digits of a number; longer ones are what a model writes that cannot stop."""
+_CONCLUSION = 300
+"""Characters of a sentence that can be one."""
 _NEAR = 1e-6
 
 
@@ -41,7 +43,7 @@ def stated(reply: str) -> float | None:
     """Return the final number of a reply, None where it states none."""
     statements = [found for found in map(_values, _statements(reply)) if found]
     if not statements:
-        return _single(_values(_last_line(reply)))
+        return _single(_values(_last_sentence(reply)))
     single = {next(iter(found)) for found in statements if len(found) == 1}
     return _single(statements[-1]) if len(single) <= MOST_STATED else None
 
@@ -73,10 +75,14 @@ def _braced(text: str, start: int) -> str:
     return ""
 
 
-def _last_line(reply: str) -> str:
-    lines = reply.rstrip().splitlines()
-    line = lines[-1][-400:].strip() if lines else ""
-    return "" if line.endswith("?") or _DENIED.search(line) else line
+def _last_sentence(reply: str) -> str:
+    """Return the last sentence; nothing where it asks, denies or is too long to be a conclusion."""
+    end = reply.rstrip()[-2 * _CONCLUSION :]
+    if end.endswith("?"):
+        return ""
+    sentence = [part for part in _SENTENCE.split(end) if part.strip()][-1:]
+    fits = bool(sentence) and len(sentence[0]) <= _CONCLUSION and not _DENIED.search(sentence[0])
+    return sentence[0] if fits else ""
 
 
 def _values(text: str) -> set[float]:

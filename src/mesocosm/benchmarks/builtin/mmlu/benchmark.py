@@ -53,8 +53,9 @@ class Mmlu(Native):
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for a reply that chooses the right option and no other, else 0."""
+        """Return 1 for a reply that chooses the right option and no other, else 0; and the same for its area."""
         given = chosen(read_answer(episode.terminal_info.get(ANSWER)).text)
         explanation = "it chooses no single option" if given is None else f"it chooses {given}"
         right = given == task.target
-        return [Score(self.descriptor.score.field, value=float(right), explanation="" if right else explanation)]
+        names = (self.descriptor.score.field, str(task.metadata["area"]))
+        return [Score(name, value=float(right), explanation="" if right else explanation) for name in names]
