@@ -37,17 +37,17 @@ _chance = random.Random(20_26)
 def generate(place: str | Path) -> None:
     """Fill an empty store: runs without episodes, a run whose only episode is long, and one of a million."""
     store = open_store(place)
-    long = _run(RUNS - 2, id="019f0000-0000-7000-8000-000000000002", planned=1)
+    long = some_run(RUNS - 2, id="019f0000-0000-7000-8000-000000000002", planned=1)
     store.insert_bundle(long, _long_entries(long.id))
     store.close()
     database = open_database(place)
-    runs = (_run(number) for number in range(RUNS - 2))
+    runs = (some_run(number) for number in range(RUNS - 2))
     while batch := list(islice(runs, _BATCH)):
         with database.once(immediate=True) as connection:
             for run in batch:
                 insert_run(database, connection, run)
     with database.once(immediate=True) as connection:
-        insert_run(database, connection, _run(RUNS - 1, id=LARGE, planned=EPISODES))
+        insert_run(database, connection, some_run(RUNS - 1, id=LARGE, planned=EPISODES))
     found = (_episode(number) for number in range(EPISODES))
     while some := list(islice(found, 10 * _BATCH)):
         with database.once(immediate=True) as connection:
@@ -59,7 +59,8 @@ def generate(place: str | Path) -> None:
     database.close()
 
 
-def _run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A002
+def some_run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A002
+    """Return a run of one of sixty benchmarks, with a model, tags, a state and a score by chance."""
     benchmark = f"benchmark-{int(_chance.paretovariate(0.7)) % 60:03}"
     provider = int(_chance.paretovariate(1.0)) % 6
     model = "provider-x/rare" if number % 20_000 == 7 else f"provider-{provider}/model-{_chance.randrange(40)}"

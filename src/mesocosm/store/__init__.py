@@ -7,6 +7,7 @@ from mesocosm.store.database import DATABASE_NAME
 from mesocosm.store.episode_lists import EPISODE_SORTS
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.holder import abandoned, alive, this_process
+from mesocosm.store.ledger import LedgerLine
 from mesocosm.store.queries import SORTS, BenchmarkRow, BestRun, RunFacets
 from mesocosm.store.recovery import Recovered
 from mesocosm.store.search import EventPage
@@ -25,6 +26,7 @@ __all__ = [
     "EpisodeFilter",
     "EventPage",
     "Histogram",
+    "LedgerLine",
     "MessagePage",
     "PlanBin",
     "Recovered",

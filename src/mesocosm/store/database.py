@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.store.faults import explain, transient
 from mesocosm.store.migrations import migrate
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 DATABASE_NAME = "orchestrator.sqlite"
 """Name of the SQLite file inside a results directory."""
@@ -30,7 +33,7 @@ _PARAMETERS = 32_766 if sqlite3.sqlite_version_info >= (3, 32) else 999
 """Rows and parameters that one statement holds at most in SQLite."""
 
 Result = TypeVar("Result")
-Insert = sqlite.Insert | postgresql.Insert
+Insert: TypeAlias = "sqlite.Insert | postgresql.Insert"
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -94,7 +97,11 @@ class Database:
 
     def insert(self, table: Table) -> Insert:
         """Return the INSERT of this dialect, which knows ON CONFLICT."""
-        return postgresql.insert(table) if self.postgres else sqlite.insert(table)
+        if not self.postgres:
+            return sqlite.insert(table)
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
 
     def add(self, connection: Connection, table: Table, rows: Rows, *, known: str = "error") -> None:
         """Insert rows given as tuples in the order of the table's columns.

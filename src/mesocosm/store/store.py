@@ -14,6 +14,7 @@ from mesocosm.store.deletion import Deletion
 from mesocosm.store.episodes import Episodes
 from mesocosm.store.holder import abandoned
 from mesocosm.store.journal import SqlJournal
+from mesocosm.store.ledger import Ledger
 from mesocosm.store.queries import Listing
 from mesocosm.store.recovery import Recovery
 from mesocosm.store.runs import Runs
@@ -21,7 +22,7 @@ from mesocosm.store.series import Series
 from mesocosm.store.writer import Writer
 
 
-class SqlStore(Runs, Deletion, Recovery, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
+class SqlStore(Runs, Deletion, Recovery, Ledger, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
     """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
 
     @property

@@ -16,6 +16,15 @@ from sqlalchemy import Connection
 INTERRUPTED = "orchestrator_interrupted"
 """Error of a run, and reason of an outcome, whose process was gone before it had ended."""
 
+OWN_ROW = "(o.status = 'skipped' OR NOT o.ran)"
+"""Which outcomes `o` are rows of `benchmark_runs`: those without a run of their own."""
+
+OUTCOME_ID = (
+    "CASE o.status WHEN 'skipped' THEN 'skip' WHEN 'incompatible' THEN 'incompat' ELSE o.status END "
+    "|| '_' || o.group_id || '_' || o.position"
+)
+"""The `run_id` of such a row."""
+
 VIEWS = ("benchmark_run_trajectories", "benchmark_runs", "run_groups")
 
 
@@ -243,11 +252,10 @@ def _sums(words: _Dialect) -> dict[str, str]:
 
 def _outcomes(words: _Dialect) -> str:
     """Return the rows of outcomes without a run of their own; they have the columns of runs."""
-    prefix = "CASE o.status WHEN 'skipped' THEN 'skip' WHEN 'incompatible' THEN 'incompat' ELSE o.status END"
     existing = "(SELECT x.attempt FROM runs AS x WHERE x.id = o.run_id)"
     over = "CASE WHEN o.status <> 'running' THEN {} END".format
     known = {
-        "run_id": f"{prefix} || '_' || o.group_id || '_' || o.position",
+        "run_id": OUTCOME_ID,
         "run_group_id": "o.group_id",
         "benchmark_id": "o.benchmark",
         "benchmark_directory": "coalesce(nullif(o.directory, ''), o.benchmark)",
@@ -272,7 +280,7 @@ def _outcomes(words: _Dialect) -> str:
     }
     names = (*_identity(words), *_course(words), *_results(words), *_sums(words))
     columns = {name: known.get(name, "NULL") for name in names}
-    return _select(columns, "outcomes AS o WHERE o.status = 'skipped' OR NOT o.ran")
+    return _select(columns, f"outcomes AS o WHERE {OWN_ROW}")
 
 
 def _trajectories() -> str:

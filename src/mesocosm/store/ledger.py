@@ -1,0 +1,110 @@
+"""The rows of the older orchestrator's tables, as the views give them: pages of them, and all of them as a stream."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, bindparam, text
+
+from mesocosm.store.part import Part
+from mesocosm.store.views import OUTCOME_ID, OWN_ROW
+
+SHOWN = "run_id, started_at, benchmark_id, agent, provider, model, status, score"
+
+_BLOCK = 500
+_STREAMED = 1_000
+
+# The narrow lines are in the order of (agent, run_id) already; a row of the view costs ten times as much.
+_ORDERED = f"""
+    SELECT id FROM (
+        SELECT * FROM (
+            SELECT agent, run_id AS id FROM run_lines ORDER BY agent {{way}}, run_id {{way}} LIMIT :most
+        ) AS r UNION ALL
+        SELECT o.agent, {OUTCOME_ID} AS id FROM outcomes AS o WHERE {OWN_ROW}
+    ) AS found ORDER BY agent {{way}}, id {{way}} LIMIT :most
+"""  # noqa: S608
+
+
+class LedgerLine(msgspec.Struct, frozen=True):
+    """What summaries need of a row of `benchmark_runs`."""
+
+    run_id: str
+    benchmark_id: str
+    agent: str
+    provider: str
+    model: str
+    status: str
+    attempt: int
+    score: float | None
+    unit: str | None
+    higher_is_better: int | None
+    started_at: str
+    ended_at: str | None
+    benchmark_version: str | None
+    high_score_label: str | None
+    high_score_value: float | None
+    delta_to_high_score: float | None
+
+
+class Ledger(Part):
+    """Rows of `benchmark_runs` and `run_groups`."""
+
+    def ledger_by_agent(self, limit: int, *, desc: bool = False) -> list[dict[str, Any]]:
+        """Return the first (with `desc` the last) rows by agent and run id, with the columns SHOWN."""
+        ordered = text(_ORDERED.format(way="DESC" if desc else "ASC"))
+        wanted = text(f"SELECT {SHOWN} FROM benchmark_runs WHERE run_id IN :ids")  # noqa: S608
+        wanted = wanted.bindparams(bindparam("ids", expanding=True))
+
+        def work(connection: Connection) -> list[dict[str, Any]]:
+            ids = list(connection.scalars(ordered, {"most": limit}))
+            found: dict[str, dict[str, Any]] = {}
+            for start in range(0, len(ids), _BLOCK):
+                rows = connection.execute(wanted, {"ids": ids[start : start + _BLOCK]}).mappings()
+                found |= {row["run_id"]: dict(row) for row in rows}
+            return [found[one] for one in ids if one in found]
+
+        return self._database.read(work)
+
+    def ledger_lines(self) -> Iterator[LedgerLine]:
+        """Yield all rows of `benchmark_runs` in no order, streamed from the database."""
+        names = LedgerLine.__struct_fields__
+        for row in self._stream(f"SELECT {', '.join(names)} FROM benchmark_runs"):  # noqa: S608
+            yield LedgerLine(*row)
+
+    def newest_ledger_runs(self, limit: int) -> Iterator[dict[str, Any]]:
+        """Yield the newest rows of `benchmark_runs` with all columns, streamed from the database."""
+        yield from self._newest_rows("benchmark_runs", "run_id", limit)
+
+    def newest_ledger_groups(self, limit: int) -> Iterator[dict[str, Any]]:
+        """Yield the newest rows of `run_groups` with all columns."""
+        yield from self._newest_rows("run_groups", "run_group_id", limit)
+
+    def ledger_totals(self) -> tuple[int, int]:
+        """Return how many rows `benchmark_runs` and `run_groups` have."""
+        return self._database.read(
+            lambda connection: (
+                int(connection.scalar(text("SELECT count(*) FROM benchmark_runs")) or 0),
+                int(connection.scalar(text("SELECT count(*) FROM run_groups")) or 0),
+            )
+        )
+
+    def _newest_rows(self, view: str, key: str, limit: int) -> Iterator[dict[str, Any]]:
+        # Sorting narrow rows first: sorting whole ones would hold them all.
+        newest = f"SELECT {key} FROM {view} ORDER BY created_at DESC, {key} DESC LIMIT {limit:d}"  # noqa: S608
+        ids = [row[0] for row in self._stream(newest)]
+        for start in range(0, len(ids), _BLOCK):
+            yield from self._whole_rows(view, key, ids[start : start + _BLOCK])
+
+    def _whole_rows(self, view: str, key: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+        wanted = text(f"SELECT * FROM {view} WHERE {key} IN :ids")  # noqa: S608
+        wanted = wanted.bindparams(bindparam("ids", expanding=True))
+
+        def work(connection: Connection) -> list[dict[str, Any]]:
+            found = {row[key]: dict(row) for row in connection.execute(wanted, {"ids": list(ids)}).mappings()}
+            return [found[one] for one in ids if one in found]
+
+        return self._database.read(work)
+
+    def _stream(self, query: str) -> Iterator[Sequence[Any]]:
+        with self._database.once() as connection:
+            yield from connection.execution_options(yield_per=_STREAMED).execute(text(query))
