@@ -1,0 +1,86 @@
+"""The four kinds of answers, and the fields that each must have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+REFERENCE = "ref"
+LONGEST_TEXT = 300
+"""Characters of a free text: what is meant to be read by people, and no place to put every possible answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an answer: a text, one of `choices`, or a list of texts. A `judged` one must have the right value."""
+
+    name: str
+    help: str
+    choices: tuple[str, ...] = ()
+    listed: bool = False
+    judged: bool = False
+
+    def fault(self, value: Any) -> str:
+        """Return why `value` cannot stand in this field, an empty text when it can."""
+        if self.listed:
+            sound = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
+            return "" if sound else f"{self.name} is no list of texts"
+        if not isinstance(value, str) or not value.strip():
+            return f"{self.name} is no text, or an empty one"
+        if self.choices and value not in self.choices:
+            return f"{self.name} is none of {', '.join(self.choices)}"
+        return f"{self.name} is longer than {LONGEST_TEXT} characters" if len(value) > LONGEST_TEXT else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One kind of answer: what is to be done, and the fields in their order (besides the reference)."""
+
+    name: str
+    instruction: str
+    fields: tuple[Field, ...]
+
+    @property
+    def judged(self) -> tuple[Field, ...]:
+        """The fields whose value is right or wrong."""
+        return tuple(field for field in self.fields if field.judged)
+
+
+_THOUGHT = Field("thought", f"why, at most {LONGEST_TEXT} characters")
+
+BUCKETS: Mapping[str, Bucket] = {
+    bucket.name: bucket
+    for bucket in (
+        Bucket(
+            "should_respond",
+            "Decide what the agent does about the last message of a conversation. RESPOND: the message is said to the "
+            "agent and wants an answer. STOP: the message tells the agent to be silent or to leave. IGNORE: the "
+            "message is said to somebody else or to nobody in particular, even when it mentions the agent.",
+            (_THOUGHT, Field("action", "the decision", ("RESPOND", "IGNORE", "STOP"), judged=True)),
+        ),
+        Bucket(
+            "message_handler",
+            "Choose the actions that carry out a message, in the order in which the message asks for them. Take only "
+            "actions that it asks for, each by its name.",
+            (
+                _THOUGHT,
+                Field("actions", "names of actions, in order", listed=True, judged=True),
+                Field("text", f"what the agent says to the user, at most {LONGEST_TEXT} characters"),
+            ),
+        ),
+        Bucket(
+            "reply",
+            "Answer the user from what the agent knows, in one sentence that says what was asked and nothing else.",
+            (_THOUGHT, Field("text", f"the answer, at most {LONGEST_TEXT} characters")),
+        ),
+        Bucket(
+            "claude_distill",
+            "Distil a conversation into the task that was agreed on. What is said later corrects what was said before.",
+            (
+                Field("owner", "who does it, as named in the conversation", judged=True),
+                Field("task", "what is to be done, in the words of the conversation", judged=True),
+                Field("due", "the day, in English and in full", judged=True),
+                Field("priority", "how important it is", ("low", "normal", "high"), judged=True),
+            ),
+        ),
+    )
+}
