@@ -42,8 +42,12 @@ async def run_confined(
     readable: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     env: Mapping[str, str] | None = None,
+    lines: int = _LINES,
 ) -> Ran:
-    """Run a command (never a shell by itself) to its end. Raises EpisodeError where nothing can be confined."""
+    """Run a command to its end; of what it writes the last `lines` are kept.
+
+    Raises EpisodeError where nothing can be confined.
+    """
     allowance = Allowance(cpu_seconds=int(seconds) + 1, memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=64 * MIB)
     sandbox = BubblewrapSandbox(allowance, (*python_folders(), *readable), tuple(writable))
     process = await sandbox.start(command, cwd=cwd, env=env)
@@ -55,7 +59,7 @@ async def run_confined(
         pass
     finally:
         await process.stop(0.0)
-    return Ran(code, process.stdout_tail(_LINES), process.stderr_tail(_LINES))
+    return Ran(code, process.stdout_tail(lines), process.stderr_tail(lines))
 
 
 async def run_python(code: str) -> str:

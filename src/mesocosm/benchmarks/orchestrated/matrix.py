@@ -192,8 +192,13 @@ class Matrix(Native):
         return msgspec.structs.replace(known, metrics=metrics, max_steps=int(self.knob("max_steps")))
 
     def card(self) -> dict[str, Any]:
-        """Return the card with the split that the knobs name."""
-        return {**self.descriptor.card(), "split": str(self.knob("dataset"))}
+        """Return the card with the split that is played."""
+        return {**self.descriptor.card(), "split": self.split}
+
+    @property
+    def split(self) -> str:
+        """The name of the data."""
+        return str(self.knob("dataset"))
 
 
 def _delegation(info: Mapping[str, Any]) -> Score:

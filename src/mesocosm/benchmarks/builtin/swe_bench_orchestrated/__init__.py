@@ -1,0 +1,1 @@
+"""Repairs of real repositories, played in a matrix of execution modes and providers."""
