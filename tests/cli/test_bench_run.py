@@ -2,11 +2,16 @@
 
 import importlib.util
 import json
+import shlex
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from mesocosm.platform.commands import repeat_command
+from mesocosm.store import open_store
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
@@ -232,3 +237,18 @@ def test_equal_models_are_a_tie(bench: Bench) -> None:
     words = ("compare", "--a", "builtin:empty", "--b", "builtin:random", "--benchmarks", "sums", "--json")
     (row,) = bench(*words).document["rows"]
     assert (row["winner"], row["delta"]) == ("tie", 0.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--temperature", "0.5", "--trials", "2"), ("--agent", "eliza", "--extra", '{"tone": "harsh", "limit": 7}')],
+)
+def test_the_command_that_the_viewer_shows_repeats_the_same_experiment(
+    bench: Bench, mesocosm: "Invoke", words: tuple[str, ...]
+) -> None:
+    run_id = only(bench(*RUN, *words))["run_id"]
+    with closing(open_store("benchmark_results")) as store:
+        command = repeat_command(store.get_run(run_id).spec)
+    assert command is not None
+    again = mesocosm(*[word for word in shlex.split(command)[1:] if word != "--force"], "--json")
+    assert (only(again)["status"], only(again)["run_id"]) == ("skipped", run_id)

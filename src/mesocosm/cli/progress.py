@@ -150,6 +150,9 @@ def episode_line(episode: Episode) -> str:
     trial = f" trial={episode.trial}" if episode.trial else ""
     name = f"seed={episode.seed}" if episode.seed is not None else f"task={episode.task_id}"
     if episode.status in SCOREABLE:
+        score = next((score for score in episode.scores if score.value is not None), None)
+        if episode.seed is None and score is not None:
+            return f"{name}{trial} {score.name}={score.value:.2f}  steps={episode.steps}"
         return f"{name}{trial} reward={episode.total_reward:.2f}  steps={episode.steps}"
     message = episode.failure.message if episode.failure else episode.status
     return f"{name}{trial} FAILED: {message.splitlines()[0][:300]}"

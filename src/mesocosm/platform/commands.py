@@ -3,8 +3,11 @@
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from mesocosm.benchmarks.catalogue import BUILTIN
+from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
@@ -14,6 +17,9 @@ from mesocosm.platform.documents.run import Reproduction, state_of
 
 _MOST_SEEDS = 200
 """Seeds, or ranges of them, that one command lists."""
+
+DEFAULT_PARALLEL = 4
+"""What `bench run` does where nobody says otherwise."""
 
 _GOING = frozenset({"pending", "running"})
 
@@ -50,13 +56,46 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
 def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
     """Return the command line that starts a run of `spec` in the store at `place`; None when none can say it."""
     try:
-        words = [*_benchmark(spec.benchmark), *_model(spec.model), *_selection(spec.selection), *_agent(spec.agent)]
-        words += [*_limits(spec.limits), *_labels(spec)]
+        words = [*_suite(spec)] if spec.benchmark.kind == "benchmark" else [*_local(spec)]
     except (_Unsayable, UsageError):
         return None
-    line = _line("mesocosm", "run", "local", *words, *place)
+    line = _line("mesocosm", *words, *place)
     # A line with a password taken out would start something else.
     return None if "\0" in line or discreet(line) != line else line
+
+
+def _local(spec: RunSpec) -> Iterator[str]:
+    yield from ("run", "local", *_benchmark(spec.benchmark), *_model(spec.model), *_selection(spec.selection))
+    yield from (*_agent(spec.agent), *_limits(spec.limits), *_labels(spec))
+
+
+def _suite(spec: RunSpec) -> Iterator[str]:
+    """Yield the words that run a benchmark of the catalogue once more."""
+    options, model, limits = spec.benchmark.options, spec.model, spec.limits
+    folder = Path(options["folder"]) if options.get("folder") else BUILTIN / spec.benchmark.source
+    descriptor = read_descriptor(folder)
+    yield from ("bench", "run", "--force", "--benchmarks", descriptor.id)
+    if options.get("folder"):
+        yield from _option("--benchmarks-dir", str(folder))
+    yield from _option("--model", model.name)
+    extra = {
+        name: value
+        for name, value in options.get("knobs", {}).items()
+        if name in descriptor.knobs and value != descriptor.knobs[name].default
+    }
+    general = {"temperature": descriptor.model.temperature, "max_tokens": descriptor.model.max_tokens, "top_p": None}
+    extra |= {name: found for name, value in general.items() if (found := getattr(model, name)) != value}
+    if extra | model.extra:
+        yield from _option("--extra", _json(extra | model.extra))
+    if spec.agent.shown != descriptor.agent:
+        yield from _option("--agent", spec.agent.shown)
+    if spec.selection.trials != 1:
+        yield from _option("--trials", str(spec.selection.trials))
+    for option, field in _BUDGETS:
+        if option in {"--run-tokens", "--run-usd", "--rpm", "--tpm"} and getattr(limits, field) is not None:
+            yield from _option(option, _number(getattr(limits, field)))
+    if spec.parallel != DEFAULT_PARALLEL:
+        yield from _option("--parallel", str(spec.parallel))
 
 
 def _line(*words: str) -> str:
