@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import anthropic
 import openai
@@ -17,12 +19,13 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ids import new_id
-from mesocosm.core.model import ModelSettings
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import BenchmarkInfo, Observation, Step
 from mesocosm.core.registry import BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
+from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.engine.retry import Backoff
 from mesocosm.store import SqlStore, open_store
@@ -106,6 +109,35 @@ class Foreign:
 
     async def close(self) -> None:
         return None
+
+
+class Said:
+    """A model that always says the same and keeps what it was asked."""
+
+    def __init__(self, said: str | ModelReply) -> None:
+        self.capabilities = Capabilities()
+        self.said = said if isinstance(said, ModelReply) else ModelReply(said, usage=Usage(7, 3, calls=1))
+        self.requests: list[ModelRequest] = []
+
+    async def check(self) -> None:
+        return None
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        self.requests.append(request)
+        return self.said
+
+    async def close(self) -> None:
+        return None
+
+
+def _post(variables: Any, path: str, body: bytes) -> tuple[int, str]:
+    """Send a body as it is and return status and text."""
+    headers = {"authorization": f"Bearer {variables['OPENAI_API_KEY']}", "content-type": "application/json"}
+    try:
+        with urlopen(Request(variables["OPENAI_BASE_URL"] + path, body, headers), timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
 
 
 class Lab:
@@ -216,3 +248,15 @@ def anthropic_client() -> Callable[[Variables], anthropic.Anthropic]:
     return lambda variables: anthropic.Anthropic(
         base_url=variables["ANTHROPIC_BASE_URL"], api_key=variables["ANTHROPIC_API_KEY"], max_retries=0, timeout=20.0
     )
+
+
+@pytest.fixture
+def post() -> Callable[[Variables, str, bytes], tuple[int, str]]:
+    """Return what sends a body as it is."""
+    return _post
+
+
+@pytest.fixture
+def said() -> type[Said]:
+    """Return the class of models that always say the same."""
+    return Said

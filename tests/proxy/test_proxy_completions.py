@@ -1,10 +1,15 @@
 """Chat completions of the official client, passed on and asked through the engine."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import openai
+import pytest
 
+from mesocosm.core.message import Image, Text, ToolCall
+from mesocosm.core.model import ModelReply
+from mesocosm.core.usage import Usage
 from mesocosm.testing.dialect import Answer
 from mesocosm.testing.model_server import ModelServer
 
@@ -71,3 +76,153 @@ async def test_a_stream_is_passed_on_and_recorded(lab: Any, openai_client: Clien
     assert call["text"] == "four and more"
     assert call["streamed"]
     assert (episode.usage.prompt, episode.usage.completion) == (11, 3)
+
+
+TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+CALLING = Answer("", tool_calls=(("add", {"a": 2, "b": 2}),), finish_reason="tool_calls")
+
+
+async def test_the_body_goes_to_the_server_as_the_program_wrote_it(lab: Any, post: Any) -> None:
+    body = (
+        b'{ "model":"m",\n "messages":[{"role":"user","content":"h\\u00e9"}], "temperature":0.10, "odd":{"x":[1.0]} }'
+    )
+
+    async with ModelServer("ok") as server:
+        (episode,) = await lab.play(
+            lambda variables: post(variables, "/chat/completions", body)[0], f"vllm/m@{server.openai_url}"
+        )
+        (call,) = server.calls
+    assert episode.terminal_info["output"] == 200
+    assert call.raw == body
+
+
+async def test_a_streams_count_is_asked_for_and_all_else_stays(lab: Any, post: Any) -> None:
+    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"h\\u00e9"}],"temperature":0.10}'
+
+    async with ModelServer("ok") as server:
+        (episode,) = await lab.play(
+            lambda variables: post(variables, "/chat/completions", body)[1], f"vllm/m@{server.openai_url}"
+        )
+        (call,) = server.calls
+    assert call.raw == body[:-1] + b',"stream_options":{"include_usage":true}}'
+    assert '"usage"' not in episode.terminal_info["output"]
+    assert episode.usage.total > 0
+
+
+async def test_a_program_that_asks_for_the_count_gets_it(lab: Any, openai_client: Client) -> None:
+    def program(variables: Any) -> Any:
+        options: Any = {"include_usage": True}
+        stream = openai_client(variables).chat.completions.create(
+            model="m", messages=QUESTION, stream=True, stream_options=options
+        )
+        return [chunk.usage.total_tokens for chunk in stream if chunk.usage]
+
+    async with ModelServer(Answer("four", prompt_tokens=11, completion_tokens=3)) as server:
+        for model in (f"vllm/m@{server.openai_url}", "builtin/oracle"):
+            (episode,) = await lab.play(program, model)
+            assert len(episode.terminal_info["output"]) == 1
+
+
+async def test_tool_calls_come_through_streamed_or_not(lab: Any, said: Any, openai_client: Client) -> None:
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).chat.completions.create
+        whole = create(model="m", messages=QUESTION, tools=[TOOL]).choices[0].message.tool_calls[0].function
+        pieces = [
+            chunk.choices[0].delta.tool_calls[0].function.arguments
+            for chunk in create(model="m", messages=QUESTION, tools=[TOOL], stream=True)
+            if chunk.choices[0].delta.tool_calls
+        ]
+        return [whole.name, whole.arguments, "".join(pieces)]
+
+    async with ModelServer(CALLING) as server:
+        (passed,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+    (asked,) = await lab.play(
+        program, lab.model(said(ModelReply("", tool_calls=(ToolCall("c", "add", {"a": 2, "b": 2}),))))
+    )
+    for episode in (passed, asked):
+        assert episode.terminal_info["output"] == ["add", '{"a":2,"b":2}', '{"a":2,"b":2}']
+        for call in lab.calls(episode):
+            assert [(c["name"], c["arguments"]) for c in call["tool_calls"]] == [("add", {"a": 2, "b": 2})]
+            assert call["finish_reason"] == "tool_calls" or episode is asked
+
+
+async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, said: Any, openai_client: Client) -> None:
+    model = said(ModelReply('{"x": 1}', reasoning="thought", usage=Usage(5, 2, 1, 1, 0.5, 1)))
+    image: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    history: Any = [
+        {"role": "developer", "content": "be brief"},
+        {"role": "user", "content": [{"type": "text", "text": "look"}, image]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "4"},
+    ]
+    format_: Any = {"type": "json_schema", "json_schema": {"name": "out", "schema": {"type": "object"}}}
+
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).chat.completions.create
+        return create(
+            model="m", messages=history, tools=[TOOL], temperature=0.25, max_completion_tokens=77, top_p=0.5, seed=3,
+            stop=["."], response_format=format_,
+        ).model_dump()  # fmt: skip
+
+    (episode,) = await lab.play(program, lab.model(model))
+    request = model.requests[0]
+    assert [message.role for message in request.messages] == ["system", "user", "assistant", "tool"]
+    assert request.messages[1].content == (Text("look"), Image("image/png", "AAAA"))
+    assert request.messages[2].tool_calls == (ToolCall("c", "add", {}),)
+    assert (request.temperature, request.max_tokens, request.top_p) == (0.25, 77, 0.5)
+    assert (request.schema, request.schema_name) == ({"type": "object"}, "out")
+    assert [tool.name for tool in request.tools] == ["add"]
+    assert request.extra == {"seed": 3, "stop": ["."]}
+    answer = episode.terminal_info["output"]
+    assert answer["choices"][0]["message"]["reasoning_content"] == "thought"
+    assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] == 1
+    assert episode.usage == Usage(5, 2, 1, 1, 0.5, 1)
+
+
+async def test_what_the_program_leaves_open_is_said_by_the_run(lab: Any, said: Any, openai_client: Client) -> None:
+    model = said("ok")
+
+    def program(variables: Any) -> Any:
+        return openai_client(variables).chat.completions.create(model="m", messages=QUESTION).choices[0].message.content
+
+    await lab.play(program, lab.model(model), temperature=0.9, max_tokens=99, top_p=0.8)
+    request = model.requests[0]
+    assert (request.temperature, request.max_tokens, request.top_p) == (0.9, 99, 0.8)
+
+
+async def test_what_cannot_be_translated_is_refused_by_name(lab: Any, openai_client: Client) -> None:
+    def program(variables: Any) -> Any:
+        found = []
+        for more in (
+            {"n": 2},
+            {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+            {"logprobs": True},
+        ):
+            with pytest.raises(openai.BadRequestError) as error:
+                openai_client(variables).chat.completions.create(**{"model": "m", "messages": QUESTION, **more})
+            found.append(error.value.message)
+        return found
+
+    (episode,) = await lab.play(program, "builtin/oracle")
+    for words, what in zip(episode.terminal_info["output"], ("n", "input_audio", "logprobs"), strict=True):
+        assert what in words.split("cannot be given")[1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"no json", b"[]", b'{"model":"m"}', b'{"messages":5}', b'{"messages":[5]}', b'{"messages":[{"role":"x"}]}',
+     b'{"messages":[{"role":"user","content":5}]}', b'{"messages":[],"tools":5}',
+     b'{"messages":[{"role":"user","content":[5]}]}',
+     b'{"messages":[{"role":"user","content":"x"}],"temperature":"hot"}', b"\xff\xfe"],
+)  # fmt: skip
+async def test_nonsense_is_answered_by_400_and_not_recorded(lab: Any, post: Any, body: bytes) -> None:
+    def program(variables: Any) -> Any:
+        status, text = post(variables, "/chat/completions", body)
+        return [status, json.loads(text)["error"]["type"]]
+
+    (episode,) = await lab.play(program, "builtin/oracle")
+    assert episode.terminal_info["output"] == [400, "invalid_request_error"]
+    assert lab.calls(episode) == []

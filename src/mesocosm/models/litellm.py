@@ -61,6 +61,10 @@ def open_model(settings: ModelSettings) -> Model:
         raise UsageError(f"{name.provider}/{name.model} is reached through LiteLLM, which is missing; {INSTALL}")
     if settings.extra.get("stream"):
         raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
+    if route(name).startswith("anthropic/"):
+        from mesocosm.models.anthropic import AnthropicModel
+
+        return AnthropicModel(name, settings)
     return LiteLLMModel(name, settings)
 
 

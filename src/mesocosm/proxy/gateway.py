@@ -11,7 +11,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.proxy import asking, listing
 from mesocosm.proxy.address import address
-from mesocosm.proxy.api import Api, Malformed, read_fields
+from mesocosm.proxy.api import Api, Asked, Malformed, call, read_fields, values
 from mesocosm.proxy.client import Client, Clients, new_token
 from mesocosm.proxy.completions import ChatCompletions
 from mesocosm.proxy.embeddings import Embeddings
@@ -118,8 +118,8 @@ class Proxy:
             await reply.send(404, _encode(api.error(404, message, "not_found")), asking.FINAL)
 
     async def _converse(self, client: Client, api: Api, request: Request, reply: Reply) -> None:
-        asked = api.read(read_fields(request.body), client.known)
         passing = self._passing_to(api)
+        asked = _read(api, request.body, client, lenient=passing is not None)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
         async with client.tap.admitted(expected, passing=passing is not None) as refusal:
             if refusal:
@@ -140,6 +140,21 @@ class Proxy:
         """Return the way to the model's server, None when it speaks another protocol or there is none."""
         passing = self._passing
         return passing if passing is not None and passing.upstream.protocol == api.protocol else None
+
+
+def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
+    """Return what is asked. A server may understand what we cannot: then only its messages are missing in the record.
+
+    Raises Malformed.
+    """
+    fields = read_fields(body)
+    try:
+        return api.read(fields, client.known)
+    except Malformed:
+        if not lenient:
+            raise
+    data = values(fields, ("messages", "input", "system", "instructions"))
+    return Asked(call(api.path, data), (), data)
 
 
 def _api(request: Request) -> Api:

@@ -140,7 +140,10 @@ class Passing:
         elif upstream.key:
             headers["authorization"] = f"Bearer {upstream.key}"
         root = f"{upstream.base_url}/v1" if upstream.protocol == "anthropic" else upstream.base_url
-        return self._client.stream(method, root + path, headers=headers, body=body, timeout=self._silence_s)
+        _, mark, query = request.target.partition("?")
+        return self._client.stream(
+            method, root + path + mark + query, headers=headers, body=body, timeout=self._silence_s
+        )
 
     async def _hand_back(
         self, passage: Passage, assembler: Assembler, answer: Streamed, reply: Reply, added: bool

@@ -1,0 +1,35 @@
+"""Anthropic's models: asked through LiteLLM, and reachable for programs that speak Anthropic's own protocol."""
+
+import os
+
+from mesocosm.core.gateway import Upstream
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.usage import Usage
+from mesocosm.models import chat
+from mesocosm.models.endpoint import check_url, configured
+from mesocosm.models.litellm import LiteLLMModel
+
+PUBLIC = "https://api.anthropic.com"
+KEY = "ANTHROPIC_API_KEY"
+
+
+class AnthropicModel(LiteLLMModel):
+    """One model of Anthropic, or of a server that speaks its protocol. Implements core.gateway.Reachable."""
+
+    def __init__(self, name: ModelName, settings: ModelSettings) -> None:
+        super().__init__(name, settings)
+        url = (name.base_url or configured("anthropic") or PUBLIC).rstrip("/")
+        check_url(url, f"{name.provider}/{name.model}")
+        # Clients of this protocol add the version themselves.
+        root = url.removesuffix("/messages").removesuffix("/v1")
+        key = self._key or os.environ.get(KEY, "").strip()
+        self._upstream = Upstream("anthropic", root, key, self._route.partition("/")[2])
+
+    @property
+    def upstream(self) -> Upstream:
+        """Where programs' calls are passed on to."""
+        return self._upstream
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost, None when the price is unknown."""
+        return chat.priced(usage, self._price)
