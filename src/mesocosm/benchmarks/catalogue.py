@@ -70,16 +70,17 @@ def read_catalogue(folders: Sequence[Path] = ()) -> Catalogue:
     """
     found: dict[str, Known] = {}
     uncovered: list[Uncovered] = []
-    for folder, origin in _places(folders):
+    for folder, origin in _places(folders, uncovered):
         try:
             descriptor = read_descriptor(folder)
         except MesocosmError as error:
             uncovered.append(Uncovered(folder, str(error)))
             continue
-        taken = next((found[fold(name)] for name in descriptor.names if fold(name) in found), None)
+        taken = next((name for name in descriptor.names if fold(name) in found), None)
         if taken is not None:
-            reason = f"its name {descriptor.id!r} is that of a benchmark in {taken.folder}"
-            uncovered.append(Uncovered(folder, reason))
+            earlier = found[fold(taken)].folder
+            if earlier.resolve() != folder.resolve():
+                uncovered.append(Uncovered(folder, f"its name {taken!r} is that of a benchmark in {earlier}"))
             continue
         known = Known(descriptor, folder, origin)
         found |= {fold(name): known for name in descriptor.names}
@@ -87,12 +88,18 @@ def read_catalogue(folders: Sequence[Path] = ()) -> Catalogue:
     return Catalogue(tuple(distinct[name] for name in sorted(distinct)), tuple(uncovered))
 
 
-def _places(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield folders that should hold a benchmark each, with their origin."""
+def _places(folders: Sequence[Path], uncovered: list[Uncovered]) -> Iterator[tuple[Path, str]]:
+    """Yield folders that should hold a benchmark each, with their origin; what is installed and broken is uncovered."""
     yield from ((folder, "built-in") for folder in _inside(BUILTIN))
     for point in entry_points(group=GROUP):
         origin = point.dist.name if point.dist else "unknown"
-        yield from ((folder, origin) for folder in _inside(_folder(point.load())))
+        try:
+            inside = _inside(_folder(point.load()))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; others must still be found
+            reason = f"the entry point {point.name!r} of {origin} gives no folder: {type(error).__name__}: {error}"
+            uncovered.append(Uncovered(Path(point.value), reason))
+            continue
+        yield from ((folder, origin) for folder in inside)
     for place in folders:
         root = place.expanduser().resolve()
         if not root.is_dir():

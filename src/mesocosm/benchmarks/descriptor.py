@@ -8,13 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from mesocosm.benchmarks.knob import Id, Knob, Text
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold
 
 FILE = "benchmark.toml"
-
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
-Text = Annotated[str, Field(min_length=1)]
 
 
 class _Part(BaseModel):
@@ -56,13 +54,13 @@ class Requirement(_Part):
 
     `program` is found on PATH, `package` can be imported, `variable` is set and not empty, `file` exists (relative to
     the descriptor; `{knob}` stands for a knob's value), `docker` is an engine that answers, `kvm` is hardware
-    virtualisation, `disk` is free space in GB. `why` is said when it lacks. Not needed with the knob `unless` set.
+    virtualisation, `disk` is free space in GB. `why` is said when it lacks. Not needed where a knob of `unless` is set.
     """
 
     kind: Literal["program", "package", "variable", "file", "docker", "kvm", "disk"]
     name: str = ""
     why: str = ""
-    unless: str = ""
+    unless: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _named(self) -> "Requirement":
@@ -71,22 +69,6 @@ class Requirement(_Part):
         if self.kind == "disk":
             float(self.name)
         return self
-
-
-class Knob(_Part):
-    """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
-    is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
-    also be given as one text with commas.
-    """
-
-    type: Literal["integer", "number", "boolean", "text", "list", "names", "object", "path"]
-    help: Text
-    default: Any = None
-    choices: tuple[Any, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
-    aliases: tuple[Id, ...] = ()
-    content: bool = True
 
 
 class Reference(_Part):
@@ -101,7 +83,10 @@ class Reference(_Part):
 
 
 class ItemPart(_Part):
-    """JSON paths inside a record of an item; an empty one is not there."""
+    """JSON paths inside a record of an item; an empty one is not there.
+
+    `tags` are further ones: their values are in the metadata of the item's task, where the metrics of parts look.
+    """
 
     id: str = "id"
     score: str = "score"
@@ -109,6 +94,7 @@ class ItemPart(_Part):
     output: str = "output"
     error: str = "error"
     cluster: str = "cluster"
+    tags: dict[str, str] = {}
 
 
 class CommandPart(_Part):

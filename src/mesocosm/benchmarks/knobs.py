@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mesocosm.benchmarks.descriptor import Descriptor, Knob
+from mesocosm.benchmarks.descriptor import Descriptor
+from mesocosm.benchmarks.knob import Knob, check_knob
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold, suggestion
 
@@ -136,45 +137,5 @@ class _Reader:
             problems.append(Problem(place, str(error)))
 
     def settings(self) -> Settings:
-        own = {name: self._given.get(name, knob.default) for name, knob in self.descriptor.knobs.items()}
+        own = {name: self._given.get(name, knob.usual) for name, knob in self.descriptor.knobs.items()}
         return Settings(own, {name: value for name, value in self._given.items() if name not in own})
-
-
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "integer": ((int,), "a whole number"),
-    "number": ((int, float), "a number"),
-    "boolean": ((bool,), "true or false"),
-    "text": ((str,), "a text"),
-    "path": ((str,), "a path"),
-    "list": ((list, tuple), "a list"),
-    "names": ((list, tuple, str), "a list of names or a text with commas"),
-    "object": ((dict,), "an object"),
-}
-
-
-def check_knob(knob: Knob, value: Any) -> Any:
-    """Return the value of a knob. Raises UsageError that says what it must be."""
-    types, what = _TYPES[knob.type]
-    if not isinstance(value, types) or (isinstance(value, bool) and knob.type != "boolean"):
-        raise UsageError(f"must be {what}, not {value!r:.80}")
-    if knob.type == "names" and isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    if isinstance(value, list | tuple):
-        return [_chosen(knob, item) for item in value]
-    if isinstance(value, int | float):
-        _bounded(knob, value)
-    return _chosen(knob, value)
-
-
-def _bounded(knob: Knob, value: float) -> None:
-    if knob.minimum is not None and not value >= knob.minimum:
-        raise UsageError(f"must be at least {knob.minimum:g}, not {value!r}")
-    if knob.maximum is not None and not value <= knob.maximum:
-        raise UsageError(f"must be at most {knob.maximum:g}, not {value!r}")
-
-
-def _chosen(knob: Knob, value: Any) -> Any:
-    if knob.choices and value not in knob.choices:
-        shown = ", ".join(str(choice) for choice in knob.choices)
-        raise UsageError(f"must be one of {shown}, not {value!r:.80}")
-    return value

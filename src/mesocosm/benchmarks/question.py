@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.turn import Answer, read_answer
+from mesocosm.core.turn import Answer, Called, read_answer
 
 ANSWER = "answer"
 MOST_CHARACTERS = 200_000
@@ -40,8 +42,16 @@ def observation(shown: Any) -> Observation:
 
 
 def kept(action: Any) -> Any:
-    """Return an action as it is kept: texts are cut at `MOST_CHARACTERS`."""
+    """Return an action as it is kept: texts are cut at `MOST_CHARACTERS`, arguments longer than that are cut text."""
     if isinstance(action, str):
         return action[:MOST_CHARACTERS]
     answer = read_answer(action)
-    return Answer(answer.text[:MOST_CHARACTERS], answer.tool_calls).data()
+    return Answer(answer.text[:MOST_CHARACTERS], tuple(map(_kept, answer.tool_calls))).data()
+
+
+def _kept(call: Called) -> Called:
+    arguments = msgspec.json.encode(call.arguments)
+    if max(len(call.name), len(arguments)) <= MOST_CHARACTERS:
+        return call
+    cut = arguments[:MOST_CHARACTERS].decode(errors="ignore")
+    return Called(call.name[:MOST_CHARACTERS], cut, call.id)

@@ -52,22 +52,28 @@ class Answer(msgspec.Struct, frozen=True):
 
 def read_turn(data: Any) -> Turn:
     """Return the turn that an observation holds; whatever is no turn is shown as one user message."""
-    if isinstance(data, Mapping) and "messages" in data:
+    if isinstance(data, Mapping) and "messages" in data and data.keys() <= set(Turn.__struct_fields__):
         try:
             return msgspec.convert(data, Turn)
         except msgspec.ValidationError:
             pass
-    text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
-    return Turn((Message("user", text),))
+    return Turn((Message("user", _text(data)),))
 
 
 def read_answer(action: Any) -> Answer:
     """Return the answer that an action holds; whatever is none counts as its text. Never raises."""
-    if isinstance(action, Mapping):
+    if isinstance(action, Mapping) and action and action.keys() <= set(Answer.__struct_fields__):
         try:
             return msgspec.convert(action, Answer)
         except msgspec.ValidationError:
             pass
-    if isinstance(action, str):
-        return Answer(action)
-    return Answer("" if action is None else msgspec.json.encode(action).decode())
+    return Answer("" if action is None else _text(action))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):  # no JSON value, or one with text that UTF-8 cannot hold
+        return f"{value!r:.2000}"

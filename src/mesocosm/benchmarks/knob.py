@@ -1,0 +1,86 @@
+"""One setting of a benchmark: its type and bounds, and whether a value keeps them."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mesocosm.core.failure import UsageError
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Knob(BaseModel):
+    """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
+    is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
+    also be given as one text with commas.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["integer", "number", "boolean", "text", "list", "names", "object", "path"]
+    help: Text
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    aliases: tuple[Id, ...] = ()
+    content: bool = True
+
+    @property
+    def usual(self) -> Any:
+        """The default in the form that values have."""
+        return None if self.default is None else check_knob(self, self.default)
+
+    @model_validator(mode="after")
+    def _usable(self) -> "Knob":
+        try:
+            _ = self.usual
+        except UsageError as error:
+            raise ValueError(f"the default {error}") from error
+        return self
+
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "true or false"),
+    "text": ((str,), "a text"),
+    "path": ((str,), "a path"),
+    "list": ((list, tuple), "a list"),
+    "names": ((list, tuple, str), "a list of names or a text with commas"),
+    "object": ((dict,), "an object"),
+}
+
+
+def check_knob(knob: Knob, value: Any) -> Any:
+    """Return the value of a knob. Raises UsageError that says what it must be."""
+    types, what = _TYPES[knob.type]
+    if not isinstance(value, types) or (isinstance(value, bool) and knob.type != "boolean"):
+        raise UsageError(f"must be {what}, not {value!r:.80}")
+    if knob.type == "names" and isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    if isinstance(value, list | tuple):
+        if knob.type == "names" and not all(isinstance(item, str) for item in value):
+            raise UsageError(f"must be {what}, not {value!r:.80}")
+        return [_chosen(knob, item) for item in value]
+    return _chosen(knob, value)
+
+
+def _bounded(knob: Knob, value: float) -> None:
+    if not math.isfinite(value):
+        raise UsageError(f"must be a finite number, not {value!r}")
+    if knob.minimum is not None and not value >= knob.minimum:
+        raise UsageError(f"must be at least {knob.minimum:g}, not {value!r}")
+    if knob.maximum is not None and not value <= knob.maximum:
+        raise UsageError(f"must be at most {knob.maximum:g}, not {value!r}")
+
+
+def _chosen(knob: Knob, value: Any) -> Any:
+    if isinstance(value, int | float):
+        _bounded(knob, value)
+    if knob.choices and value not in knob.choices:
+        shown = ", ".join(str(choice) for choice in knob.choices)
+        raise UsageError(f"must be one of {shown}, not {value!r:.80}")
+    return value
