@@ -8,6 +8,7 @@ from typing import Any
 
 from mesocosm.benchmarks import placeholders
 from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
+from mesocosm.benchmarks.items import item_paths
 from mesocosm.benchmarks.json_path import parse_path
 from mesocosm.benchmarks.native import content_knobs
 from mesocosm.benchmarks.opening import Setup
@@ -90,7 +91,7 @@ def faults(descriptor: Descriptor) -> Iterator[Problem]:
     for pattern in (*part.result, *([part.items] if part.items else [])):
         yield from _tried("command.result", partial(check_pattern, pattern))
     paths = {"score": part.score, **{f"metrics.{name}": path for name, path in part.metrics.items()}}
-    paths |= {f"item.{name}": path for name, path in part.item.model_dump().items() if path}
+    paths |= {f"item.{name}": path for name, path in item_paths(part.item).items()}
     for name, path in paths.items():
         yield from _tried(f"command.{name}", partial(parse_path, path))
 

@@ -1,7 +1,7 @@
 """Results of single items that a foreign program wrote, one JSON object in each line."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from mesocosm.benchmarks.question import kept
 from mesocosm.benchmarks.result import Bounds, Reading, number
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
+from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
 MOST_LINE = 4 * 1024 * 1024
@@ -28,7 +29,10 @@ ITEMS, PROGRAM = "item", "program"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item as a program dealt with it. `error` is what the program says went wrong, empty where nothing did."""
+    """One item as a program dealt with it. `error` is what the program says went wrong, empty where nothing did.
+
+    `tags` are the parts that it belongs to, `further` scores beside that of `reading`.
+    """
 
     id: str
     line: int
@@ -37,6 +41,8 @@ class Item:
     output: Any = None
     error: str = ""
     cluster: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    further: tuple[Score, ...] = ()
 
     def task(self, name: str) -> Task:
         """Return the task of the item; its identity is made of id and input, so that runs pair by item."""
@@ -44,7 +50,7 @@ class Item:
             name,
             input={"id": self.id, "input": self.input},
             cluster=self.cluster or None,
-            metadata={ITEM: True, PART: ITEMS, RECORD: self},
+            metadata={**self.tags, ITEM: True, PART: ITEMS, RECORD: self},
         )
 
 
@@ -103,11 +109,17 @@ def _lines(readline: Any) -> Iterator[bytes | None]:
         yield None
 
 
+def item_paths(part: ItemPart) -> dict[str, str]:
+    """Return the JSON paths that are there, those of tags as `tags.NAME`."""
+    own = part.model_dump(exclude={"tags"})
+    return {name: path for name, path in {**own, **{f"tags.{k}": v for k, v in part.tags.items()}}.items() if path}
+
+
 class _Reader:
     def __init__(self, part: ItemPart, bounds: Bounds) -> None:
         self._part = part
         self._bounds = bounds
-        self._paths = {name: parse_path(path) for name, path in part.model_dump().items() if path}
+        self._paths = {name: parse_path(path) for name, path in item_paths(part).items()}
 
     def item(self, line: int, raw: bytes) -> Item:
         """Return the item of a line. Raises ValueError."""
@@ -126,6 +138,9 @@ class _Reader:
             output=self._at(record, "output"),
             error="" if error in (None, False, "") else _name(error),
             cluster="" if cluster is None else _name(cluster),
+            tags={
+                tag: _name(value) for tag in self._part.tags if (value := self._at(record, f"tags.{tag}")) is not None
+            },
         )
 
     def _at(self, record: Any, name: str) -> Any:

@@ -34,7 +34,7 @@ def missing(known: Known, knobs: Mapping[str, Any], environ: Mapping[str, str]) 
     unnecessary (recorded results to be scored, say).
     """
     place = _Place(known.folder, knobs, environ)
-    wanted = [one for one in known.descriptor.requirement if not (one.unless and knobs.get(one.unless))]
+    wanted = [one for one in known.descriptor.requirement if not any(knobs.get(name) for name in one.unless)]
     sentences = (_told(one, _CHECKS[one.kind](one.name, place)) for one in wanted)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 

@@ -98,7 +98,7 @@ def test_disk_space_is_counted_in_gigabytes(tmp_path: Path) -> None:
 
 
 def test_a_knob_can_make_a_requirement_unnecessary(tmp_path: Path) -> None:
-    wanted = {"kind": "program", "name": "no-such-program", "unless": "log"}
+    wanted = {"kind": "program", "name": "no-such-program", "unless": ("other", "log")}
     assert lacking(tmp_path, wanted, log="") != []
     assert lacking(tmp_path, wanted, log="x.json") == []
 

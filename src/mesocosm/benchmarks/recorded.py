@@ -1,0 +1,59 @@
+"""Benchmarks that score what was recorded elsewhere: nothing is run and no model is asked."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+
+from mesocosm.benchmarks.items import RECORD, Item, Items, Taken
+from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.core.episode import Episode
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.score import Score
+from mesocosm.core.task import Task
+
+
+class Recorded(Native):
+    """Takes items in that were recorded; `read` is for subclasses to define. Tasks pair by id and input."""
+
+    def read(self) -> Items:
+        """Return everything that was recorded, and what was wrong with it. Raises UsageError."""
+        raise NotImplementedError
+
+    @cached_property
+    def items(self) -> Items:
+        """What was recorded, read once."""
+        return self.read()
+
+    def load(self) -> Loaded:
+        """Return the items as tasks; the digest covers what was recorded of them too."""
+        found = self.items
+        return Loaded(list(found.tasks()), digest([_content(item) for item in found.found]))
+
+    @cached_property
+    def info(self) -> BenchmarkInfo:
+        """The facts of the descriptor, but offline."""
+        described = super().info
+        return msgspec.structs.replace(described, offline=True, oracle=False)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Read what was recorded, and say what was wrong with it."""
+        for problem in self.items.told():
+            notice(problem)
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world in which an item is taken in."""
+        del episode_id
+        return Taken(task.metadata[RECORD])
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the scores as they were recorded."""
+        del episode
+        item: Item = task.metadata[RECORD]
+        return [item.reading.score(self.descriptor.score.field), *item.further]
+
+
+def _content(item: Item) -> Iterable[object]:
+    reading = item.reading
+    return [item.id, item.input, item.output, item.error, reading.value, reading.missing, item.further]
