@@ -128,12 +128,13 @@ def tell(prospects: Sequence[Prospect], chosen: "Options") -> None:
             f"{one.owed:,}" if one.planned else "–",
             "–" if one.tokens is None else tokens(one.tokens),
             "–" if one.usd is None else money(one.usd),
-            one.reason,
         ]
         for one in prospects
     ]
-    columns = ["benchmark", "would", "done", "owed", "tokens", "cost", ""]
-    table(columns, rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
+    table(["benchmark", "would", "done", "owed", "tokens", "cost"], rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
+    click.echo()
+    for one in prospects:
+        click.echo(f"{one.benchmark}: {one.reason}")
     running = [one for one in prospects if one.owed]
     known = [one.usd for one in running if one.usd is not None]
     cost = f"about {money(sum(known))}" if len(known) == len(running) else "cost unknown"

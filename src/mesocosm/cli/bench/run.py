@@ -137,8 +137,13 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
     rows = [_row(result) for result in shown]
     if rows:
-        columns = ["benchmark", "status", "score", "95 % interval", "n", "run", ""]
+        columns = ["benchmark", "status", "score", "95 % interval", "n", "run"]
         table(columns, rows, chosen, right=(2, 4), whole=(0, 1))
+    told = [result.outcome for result in shown if result.outcome.reason and result.outcome.status != "skipped"]
+    if told:
+        click.echo()
+    for outcome in told:
+        click.echo(f"{outcome.benchmark}: {outcome.reason}")
     hidden = [result.outcome for result in results if result.outcome.status == "incompatible"]
     if hide and hidden:
         names = ", ".join(outcome.benchmark for outcome in hidden)
@@ -162,7 +167,6 @@ def _row(result: "Result") -> list[str]:
         "–" if primary is None else interval(primary.low, primary.high) or "–",
         n,
         outcome.run_id or "–",
-        outcome.reason,
     ]
 
 
