@@ -50,7 +50,7 @@ class FunctionCalling(Native):
         tasks: list[Task] = []
         contents: list[Any] = []
         for category in self.categories:
-            items, content = read_items(category, self._folder)
+            items, content = read_items(category, self._folder, str(self.knobs["revision"]))
             asked = [_task(category, item) for item in items]
             tasks += draw(asked, most, seed, lambda _: "")
             contents.append([category.name, content])

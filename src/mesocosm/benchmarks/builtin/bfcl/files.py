@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import msgspec
 
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category
-from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.benchmarks.dataset import Rows, read_rows
+from mesocosm.benchmarks.hub import Hub
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.message import Message
 
 REPOSITORY = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
-REVISION = "61fc0608"
 KEYS = "possible_answer"
 
 Functions = dict[str, Any] | list[dict[str, Any]]
@@ -42,18 +42,21 @@ def available(folder: Path | None) -> tuple[Category, ...]:
     return found
 
 
-def read_items(category: Category, folder: Path | None) -> tuple[list[Item], str]:
-    """Return the items of a category and the digest of their files. Raises UsageError, InvalidInput, Incompatible."""
+def read_items(category: Category, folder: Path | None, revision: str) -> tuple[list[Item], str]:
+    """Return the items of a category and the digest of their files; without a folder, of `revision` on the hub.
+
+    Raises UsageError, InvalidInput, Incompatible.
+    """
     file = None if folder is None else _file(category, folder)
     if folder is not None and file is None:
         raise UsageError(f"bfcl: {folder} has no category {category.name}; expected {' or '.join(category.files)}")
-    asked = _rows(file, category.files[-1])
+    asked = _rows(file, category.files[-1], revision)
     if category.expects != "calls":
         return [_item(row, (), category) for row in asked.rows], asked.content
     key_file = None if file is None else file.parent / KEYS / file.name
     if key_file is not None and not key_file.is_file():
         raise UsageError(f"bfcl: the answer key {key_file} is missing")
-    answers = _rows(key_file, f"{KEYS}/{category.files[-1]}")
+    answers = _rows(key_file, f"{KEYS}/{category.files[-1]}", revision)
     keys = {row.get("id"): row.get("ground_truth") for row in answers.rows}
     return [_item(row, keys.get(row.get("id")), category) for row in asked.rows], digest(
         [asked.content, answers.content]
@@ -64,8 +67,8 @@ def _file(category: Category, folder: Path) -> Path | None:
     return next((folder / name for name in category.files if (folder / name).is_file()), None)
 
 
-def _rows(file: Path | None, name: str) -> Rows:
-    return read_rows("bfcl", file, Hub(REPOSITORY, REVISION, (name,)))
+def _rows(file: Path | None, name: str, revision: str) -> Rows:
+    return read_rows("bfcl", file, Hub(REPOSITORY, revision, (name,)))
 
 
 def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
