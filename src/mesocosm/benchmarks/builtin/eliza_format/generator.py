@@ -17,7 +17,7 @@ TOPICS = (
     "the budget",
     "the new garden",
     "the train strike",
-    "the film last night",
+    "the new film",
     "the office move",
     "the chess club",
 )
@@ -39,7 +39,7 @@ CHATTER = (
 TO_AGENT = (
     "{agent}, {question}?",
     "@{agent} {question}?",
-    "Sorry to interrupt. {question}, {agent}?",
+    "Sorry to interrupt: {question}, {agent}?",
     "{question}? {agent}, I mean you.",
 )
 TO_OTHERS = (
@@ -160,7 +160,7 @@ def _claude_distill(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
     if number % 4 < 2:
         due = days[1]
         lines.append(f"{first}: {days[0]} is a bad day, let us say {days[1]}.")
-    lines.append(f"{first}: {PRIORITIES[priority]}. Thank you, {owner}!")
+    lines.append(f"{first}: {PRIORITIES[priority]}. Thank you!")
     return "Conversation:\n" + "\n".join(lines), {"owner": owner, "task": task, "due": due, "priority": priority}
 
 
