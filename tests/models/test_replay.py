@@ -231,3 +231,8 @@ def test_a_missing_file_and_an_address_are_usage_errors(opened: Opened, tmp_path
 async def test_a_single_json_line_is_a_recording(opened: Opened, tmp_path: Path) -> None:
     for name in ("r.jsonl", "r.json"):
         assert await text(replay(opened, tmp_path, '{"row": 1, "completion": "a"}', name), asked(1)) == "a"
+
+
+async def test_recorded_calls_are_said_as_json(opened: Opened, tmp_path: Path) -> None:
+    line = '{"row": 1, "calls": [{"look": {"far": true}}, {"wait": "{}"}]}'
+    assert await text(replay(opened, tmp_path, line), asked(1)) == '[{"look":{"far":true}},{"wait":"{}"}]'
