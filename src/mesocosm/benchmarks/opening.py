@@ -1,15 +1,17 @@
 """From a descriptor to a benchmark that the engine can run: kind `benchmark` of the registry."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.catalogue import BUILTIN, Known
-from mesocosm.benchmarks.descriptor import Descriptor, read_descriptor
-from mesocosm.core.failure import UsageError
+from mesocosm.benchmarks.catalogue import BUILTIN, Known, read_catalogue
+from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
+from mesocosm.benchmarks.knobs import PER_BENCHMARK, settle
+from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef
@@ -37,8 +39,9 @@ class Setup:
             return None
         given = Path(str(text)).expanduser()
         for place in (given, self.folder / given):
-            if place.exists():
-                return place.resolve()
+            with suppress(OSError):  # what cannot even be looked for, such as a name that is too long
+                if place.exists():
+                    return place.resolve()
         raise UsageError(f"{self.descriptor.id}: {knob} names {given}, and there is nothing; check the path")
 
 
@@ -67,20 +70,42 @@ def reference(known: Known, knobs: Mapping[str, Any], output: Path | None = None
 
 
 def open_benchmark(ref: BenchmarkRef) -> Benchmark:
-    """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible."""
+    """Return the benchmark of a reference; knobs that it leaves out have their defaults.
+
+    Raises UsageError, UnknownName, InvalidInput, Incompatible.
+    """
     try:
         options = msgspec.convert(ref.options, Options)
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
-    folder = Path(options.folder) if options.folder else BUILTIN / ref.source
+    folder = Path(options.folder) if options.folder else _builtin(ref.source)
     descriptor = read_descriptor(folder)
-    setup = Setup(descriptor, folder, options.knobs, Path(options.output) if options.output else None)
+    setup = Setup(descriptor, folder, _knobs(descriptor, options), Path(options.output) if options.output else None)
     if descriptor.command is not None and not descriptor.module:
         from mesocosm.benchmarks.command import CommandBenchmark
 
         return CommandBenchmark(setup)
-    opened: Benchmark = import_reference(_entry(descriptor, folder))(setup)
+    enter = import_reference(_entry(descriptor, folder))
+    try:
+        opened: Benchmark = enter(setup)
+    except MesocosmError:
+        raise
+    except (Exception, SystemExit) as error:  # may be foreign code
+        raise UsageError(f"{descriptor.id} cannot be opened: {type(error).__name__}: {error}") from error
     return opened
+
+
+def _builtin(name: str) -> Path:
+    """Return the folder of a built-in benchmark by the folder's name, id or alias."""
+    folder = BUILTIN / name
+    return folder if folder.parent == BUILTIN and (folder / FILE).is_file() else read_catalogue().find(name).folder
+
+
+def _knobs(descriptor: Descriptor, options: Options) -> Mapping[str, Any]:
+    (settled,) = settle([descriptor], {PER_BENCHMARK: {descriptor.id: options.knobs}}, [descriptor])
+    if settled.general:
+        raise UsageError(f"{descriptor.id} has no knob {next(iter(settled.general))!r}; it is a setting of the model")
+    return settled.knobs
 
 
 def _entry(descriptor: Descriptor, folder: Path) -> str:
