@@ -52,14 +52,23 @@ def download(subject: str, hub: Hub) -> list[Path]:
 
 
 def _downloaded(hub: Hub) -> list[Path]:
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     revision = _revision(hub)
-    found = []
-    for file in hub.files:
-        place = hf_hub_download(hub.repository, file, revision=revision, repo_type="dataset", etag_timeout=_SECONDS)
-        found.append(Path(place))
-    return found
+
+    def place(file: str, *, cached: bool) -> Path:
+        found = hf_hub_download(
+            hub.repository, file, revision=revision, repo_type="dataset", etag_timeout=_SECONDS, local_files_only=cached
+        )
+        return Path(found)
+
+    try:
+        return [place(file, cached=True) for file in hub.files]
+    except LocalEntryNotFoundError:
+        # Downloads are repeated for half a minute where nobody listens; this question is asked once.
+        HfApi().dataset_info(hub.repository, revision=revision, timeout=_SECONDS)
+        return [place(file, cached=False) for file in hub.files]
 
 
 def _revision(hub: Hub) -> str:
