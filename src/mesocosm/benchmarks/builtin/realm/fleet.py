@@ -1,0 +1,243 @@
+"""Vehicles that collect and deliver: rides (P3, P4) and a wedding (P5, P8) share clock, rules and solver."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.realm.family import Infeasible, need, once_each
+
+MOST_REQUESTS = 5
+MOST_VEHICLES = 3
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Somebody or something to bring from `origin` to `destination`.
+
+    It is collected between `earliest` and `latest`, which takes `stay` minutes, and delivered by minute `due`.
+    """
+
+    name: str
+    origin: str
+    destination: str
+    seats: int
+    earliest: int
+    latest: int
+    stay: int
+    due: int
+
+
+class Vehicle(msgspec.Struct, frozen=True):
+    """A vehicle that stands at `at`, and drives `fuel` minutes at most."""
+
+    name: str
+    at: str
+    seats: int
+    fuel: int
+
+
+class Slowdown(msgspec.Struct, frozen=True):
+    """From minute `since` on, whoever sets out between two places (either way) needs `extra` minutes more."""
+
+    since: int
+    between: tuple[str, str]
+    extra: int
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """An instance; all vehicles may set out at minute `starts`. `since` is the minute of a disruption."""
+
+    starts: int
+    requests: tuple[Request, ...]
+    vehicles: tuple[Vehicle, ...]
+    travel: dict[str, dict[str, int]]
+    slowdown: Slowdown | None = None
+    since: int | None = None
+
+    def minutes(self, a: str, b: str, departs: int) -> int:
+        """Return how long it takes from `a` to `b` for who sets out at minute `departs`."""
+        if a == b:
+            return 0
+        slow = self.slowdown
+        more = slow.extra if slow is not None and departs >= slow.since and {a, b} == set(slow.between) else 0
+        return self.travel[a][b] + more
+
+
+class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that a vehicle does."""
+
+    action: Literal["pickup", "dropoff"]
+    request: str
+
+
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that a vehicle does, in order."""
+
+    vehicle: str
+    stops: tuple[Stop, ...]
+
+
+class Routes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A plan."""
+
+    routes: tuple[Route, ...]
+
+
+class Leg(NamedTuple):
+    """One stop as it happened: who set out for it when, and where the vehicle then is, when, and after how much."""
+
+    stop: Stop
+    departed: int
+    place: str
+    minute: int
+    driven: int
+
+
+def follow(fleet: Fleet, vehicle: Vehicle, stops: Sequence[Stop]) -> Iterator[Leg]:
+    """Yield the stops of a vehicle as they happen. Raises Infeasible at the first that cannot be."""
+    requests = {request.name: request for request in fleet.requests}
+    aboard: dict[str, Request] = {}
+    minute, place, driven = fleet.starts, vehicle.at, 0
+    for stop in stops:
+        request = requests[stop.request]
+        departed, target = minute, request.origin if stop.action == "pickup" else request.destination
+        leg = fleet.minutes(place, target, departed)
+        driven, minute, place = driven + leg, minute + leg, target
+        need(driven <= vehicle.fuel, f"{vehicle.name} has fuel for {vehicle.fuel} minutes only")
+        if stop.action == "pickup":
+            minute = max(minute, request.earliest)
+            need(minute <= request.latest, f"{request.name} is collected at minute {minute}, after {request.latest}")
+            aboard[request.name] = request
+            seats = sum(one.seats for one in aboard.values())
+            need(seats <= vehicle.seats, f"{vehicle.name} has {vehicle.seats} seats and {seats} are needed")
+            minute += request.stay
+        else:
+            need(request.name in aboard, f"{request.name} is not aboard {vehicle.name} when it should be delivered")
+            need(minute <= request.due, f"{request.name} is delivered at minute {minute}, after {request.due}")
+            del aboard[request.name]
+        yield Leg(stop, departed, place, minute, driven)
+    need(not aboard, f"{next(iter(aboard), '')} is collected by {vehicle.name} and never delivered")
+
+
+def begun(fleet: Fleet, plan: Routes | None) -> dict[str, tuple[Stop, ...]]:
+    """Return for each vehicle the stops for which it had set out before the disruption."""
+    found: dict[str, tuple[Stop, ...]] = {vehicle.name: () for vehicle in fleet.vehicles}
+    if plan is None or fleet.since is None:
+        return found
+    stops = {route.vehicle: route.stops for route in plan.routes}
+    for vehicle in fleet.vehicles:
+        kept: list[Stop] = []
+        try:
+            for leg in follow(fleet, vehicle, stops.get(vehicle.name, ())):
+                if leg.departed >= fleet.since:
+                    break
+                kept.append(leg.stop)
+        except Infeasible:
+            # What is broken after the disruption is for the revised plan to mend; what lies before it stays.
+            pass
+        found[vehicle.name] = tuple(kept)
+    return found
+
+
+def measure(fleet: Fleet, plan: Routes, first: Routes | None) -> float:
+    """Return the minutes that all vehicles drive. Raises Infeasible."""
+    vehicles = {vehicle.name: vehicle for vehicle in fleet.vehicles}
+    names = [route.vehicle for route in plan.routes]
+    need(len(set(names)) == len(names), "a vehicle has two routes")
+    need(set(names) <= set(vehicles), f"there is no vehicle {next((n for n in names if n not in vehicles), '')!r:.60}")
+    stops = {route.vehicle: route.stops for route in plan.routes}
+    wanted = [request.name for request in fleet.requests]
+    for action in ("pickup", "dropoff"):
+        done = (stop.request for route in plan.routes for stop in route.stops if stop.action == action)
+        once_each(f"{action} of", done, wanted)
+    for name, kept in begun(fleet, first).items():
+        need(stops.get(name, ())[: len(kept)] == kept, f"{name} had begun something else before the disruption")
+    driven = 0
+    for route in plan.routes:
+        legs = list(follow(fleet, vehicles[route.vehicle], route.stops))
+        driven += legs[-1].driven if legs else 0
+    return float(driven)
+
+
+def exact(fleet: Fleet) -> bool:
+    """Return whether a fleet is small enough to solve."""
+    return len(fleet.requests) <= MOST_REQUESTS and len(fleet.vehicles) <= MOST_VEHICLES
+
+
+Table = dict[int, tuple[int, tuple[Stop, ...]]]
+
+
+def solve(fleet: Fleet, first: Routes | None) -> Routes | None:
+    """Return routes with the fewest minutes: the best of each vehicle for each set of requests, then the split."""
+    kept = begun(fleet, first)
+    whole = (1 << len(fleet.requests)) - 1
+    elsewhere = {
+        vehicle: {stop.request for name, stops in kept.items() if name != vehicle for stop in stops} for vehicle in kept
+    }
+    best: dict[int, tuple[int, tuple[Route, ...]]] = {0: (0, ())}
+    for vehicle in fleet.vehicles:
+        table = _Search(fleet, vehicle, elsewhere[vehicle.name]).run(kept[vehicle.name])
+        joined: dict[int, tuple[int, tuple[Route, ...]]] = {}
+        for mask, (cost, routes) in best.items():
+            for more, (driven, stops) in table.items():
+                if mask & more == 0 and cost + driven < joined.get(mask | more, (1 << 60, ()))[0]:
+                    joined[mask | more] = (cost + driven, (*routes, Route(vehicle.name, stops)))
+        best = joined
+    return Routes(best[whole][1]) if whole in best else None
+
+
+class _Search:
+    """All routes of one vehicle that keep the rules; of each set of requests the shortest is kept."""
+
+    def __init__(self, fleet: Fleet, vehicle: Vehicle, elsewhere: set[str]) -> None:
+        self.fleet = fleet
+        self.vehicle = vehicle
+        self.free = [(1 << i, request) for i, request in enumerate(fleet.requests) if request.name not in elsewhere]
+        self.bits: Mapping[str, int] = {request.name: 1 << i for i, request in enumerate(fleet.requests)}
+        self.table: Table = {}
+
+    def run(self, kept: Sequence[Stop]) -> Table:
+        """Return the table of routes that begin with `kept`."""
+        requests = {request.name: request for request in self.fleet.requests}
+        aboard: dict[str, Request] = {}
+        place, minute, driven, taken = self.vehicle.at, self.fleet.starts, 0, 0
+        try:
+            for leg in follow(self.fleet, self.vehicle, kept):
+                place, minute, driven = leg.place, leg.minute, leg.driven
+                name = leg.stop.request
+                taken |= self.bits[name]
+                if leg.stop.action == "pickup":
+                    aboard[name] = requests[name]
+                else:
+                    del aboard[name]
+        except Infeasible:
+            # That somebody is still aboard at the end of what is kept is no fault; the caller kept only what is right.
+            pass
+        self.branch(place, minute, driven, taken, tuple(aboard.values()), tuple(kept))
+        return self.table
+
+    def branch(
+        self, place: str, minute: int, driven: int, taken: int, aboard: tuple[Request, ...], stops: tuple[Stop, ...]
+    ) -> None:
+        """Collect whatever can be collected next, or deliver everybody who wants to one place."""
+        fleet = self.fleet
+        if any(minute + fleet.minutes(place, one.destination, minute) > one.due for one in aboard):
+            return
+        if not aboard and driven < self.table.get(taken, (1 << 60, ()))[0]:
+            self.table[taken] = (driven, stops)
+        for target in dict.fromkeys(one.destination for one in aboard):
+            leg = fleet.minutes(place, target, minute)
+            leaving = tuple(one for one in aboard if one.destination == target)
+            if driven + leg <= self.vehicle.fuel and all(minute + leg <= one.due for one in leaving):
+                staying = tuple(one for one in aboard if one.destination != target)
+                done = (*stops, *(Stop("dropoff", one.name) for one in leaving))
+                self.branch(target, minute + leg, driven + leg, taken, staying, done)
+        seats = self.vehicle.seats - sum(one.seats for one in aboard)
+        for bit, one in self.free:
+            if taken & bit or one.seats > seats:
+                continue
+            leg = fleet.minutes(place, one.origin, minute)
+            begin = max(minute + leg, one.earliest)
+            if begin <= one.latest and driven + leg <= self.vehicle.fuel:
+                more = (*stops, Stop("pickup", one.name))
+                self.branch(one.origin, begin + one.stay, driven + leg, taken | bit, (*aboard, one), more)

@@ -1,0 +1,155 @@
+"""Instances that users bring: our own form, the published form of REALM-Bench, and job shop text files.
+
+Own form: an object with `problem` (P1 to P11) and the members of that problem's instance, as a prompt shows them.
+Published form: the keys of REALM-Bench's files, see mesocosm.benchmarks.builtin.realm.conversion for each problem and
+what is taken for granted where they say nothing. Job shop: a line `jobs machines`, then for each job a line of pairs
+`machine minutes`; lines that begin with # are passed over.
+
+The problem is that of the key `problem`, else what the file's or its folder's name begins with. Disruptions of such
+files are not played.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.benchmarks.builtin.realm.conversion import CONVERSIONS
+from mesocosm.benchmarks.builtin.realm.job_shop import Job, JobShop, Operation
+from mesocosm.benchmarks.builtin.realm.problems import HIDDEN, PROBLEMS
+from mesocosm.benchmarks.builtin.realm.supplied import Part
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+
+JOB_SHOP = "P11"
+_NAME = re.compile(r"(P[0-9]{1,2})(?![0-9])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instance, its problem, and a name that is unique in what was read."""
+
+    problem: str
+    name: str
+    instance: Any
+
+
+def read_instances(place: Path, problems: Sequence[str], most: int | None) -> list[Found]:
+    """Return the first `most` instances (None: all) of each of `problems` in a file or folder.
+
+    Raises UsageError where there is none, InvalidInput naming file and key.
+    """
+    taken: dict[str, int] = {}
+    found: list[Found] = []
+    for file in _files(place):
+        known = JOB_SHOP if file.suffix != ".json" else _problem_of(file, place)
+        if known is not None and (known not in problems or (most is not None and taken.get(known, 0) >= most)):
+            continue
+        for one in _instances(file, place):
+            if one.problem in problems and (most is None or taken.get(one.problem, 0) < most):
+                taken[one.problem] = taken.get(one.problem, 0) + 1
+                found.append(one)
+    if not found:
+        raise UsageError(f"realm: {place} holds no instance of {', '.join(problems)}; see the help of data_path")
+    return found
+
+
+def _files(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    for file in sorted(place.rglob("*")):
+        hidden = file.name.startswith((".", "README", "LICENSE"))
+        job_shop = file.suffix in {"", ".txt", ".jsp"} and _problem_of(file, place) == JOB_SHOP
+        if file.is_file() and not hidden and (file.suffix == ".json" or job_shop):
+            yield file
+
+
+def _problem_of(file: Path, place: Path) -> str | None:
+    """Return the problem that the name of the file or of a folder around it begins with."""
+    inside = file.relative_to(place).parts if place in file.parents else (file.name,)
+    for name in (*reversed(inside), place.name):
+        match = _NAME.match(name)
+        if match and match[1].upper() in PROBLEMS:
+            return match[1].upper()
+    return None
+
+
+def _instances(file: Path, place: Path) -> Iterator[Found]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    label = str(file.relative_to(place).with_suffix("")) if place in file.parents else file.stem
+    if file.suffix != ".json":
+        yield Found(JOB_SHOP, label, job_shop(str(file), data))
+        return
+    try:
+        whole = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(str(file), [Problem("", f"is no JSON: {error}")]) from error
+    parts = Part(str(file), "", whole).items() if isinstance(whole, list) else [Part(str(file), "", whole)]
+    for number, part in enumerate(parts):
+        name = f"{label}-{number}" if len(parts) > 1 else label
+        yield _instance(part, name, _problem_of(file, place))
+
+
+def _instance(part: Part, name: str, guessed: str | None) -> Found:
+    named = part.maybe("problem", "problem_id")
+    problem = named.text().upper() if named else guessed
+    if problem not in PROBLEMS:
+        raise part.wrong(f"belongs to no known problem ({problem}); add the key `problem` with P1 to P11")
+    shape = PROBLEMS[problem].family.instance
+    fields = {field.name for field in msgspec.structs.fields(shape) if field.required}
+    if not fields <= set(part.value):
+        return Found(problem, name, _checked(part, problem, CONVERSIONS[problem](part)))
+    own = {key: value for key, value in part.value.items() if key not in HIDDEN}
+    try:
+        return Found(problem, name, _checked(part, problem, msgspec.convert(own, shape)))
+    except msgspec.ValidationError as error:
+        raise part.wrong(f"is no instance of {problem}: {error}") from error
+
+
+def _checked(part: Part, problem: str, instance: Any) -> Any:
+    """Return the instance once simple plans could be held against it: names that lead nowhere come to light."""
+    family = PROBLEMS[problem].family
+    try:
+        for plan in family.free_of_content(instance):
+            family.accepts(instance, plan)
+        family.bound(instance)
+    except (KeyError, IndexError, ValueError, StopIteration, ZeroDivisionError) as error:
+        raise part.wrong(f"is no usable instance of {problem}: {error!r} is empty, or named and not defined") from error
+    return instance
+
+
+def job_shop(file: str, data: bytes) -> JobShop:
+    """Return the instance of a text file. Raises InvalidInput naming the line."""
+    lines = [(number, line.split()) for number, line in enumerate(data.decode(errors="replace").splitlines(), 1)]
+    rows = [(number, words) for number, words in lines if words and not words[0].startswith("#")]
+    numbers: list[tuple[int, list[int]]] = []
+    for number, words in rows:
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise InvalidInput(file, [Problem(f"line {number}", "holds something that is no whole number")])
+        numbers.append((number, [int(word) for word in words]))
+    if not numbers or len(numbers[0][1]) != 2:
+        raise InvalidInput(file, [Problem("line 1", "must give the number of jobs and of machines")])
+    jobs, machines = numbers[0][1]
+    if len(numbers) - 1 < jobs or jobs < 1:
+        raise InvalidInput(file, [Problem("", f"has {len(numbers) - 1} lines of jobs where {jobs} are announced")])
+    return JobShop(
+        tuple(_job(file, number, words, machines, i) for i, (number, words) in enumerate(islice(numbers, 1, jobs + 1))),
+        None,
+    )
+
+
+def _job(file: str, number: int, words: list[int], machines: int, index: int) -> Job:
+    if len(words) != 2 * machines or any(machine >= machines for machine in words[::2]):
+        message = f"must hold {machines} pairs of a machine (0 to {machines - 1}) and its minutes"
+        raise InvalidInput(file, [Problem(f"line {number}", message)])
+    return Job(
+        f"J{index}",
+        tuple(Operation(f"M{machine}", minutes) for machine, minutes in zip(words[::2], words[1::2], strict=True)),
+    )
