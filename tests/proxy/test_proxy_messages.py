@@ -92,8 +92,9 @@ async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, anthropic_
     def program(variables: Any) -> Any:
         create: Any = anthropic_client(variables).messages.create
         return create(
-            model="claude", max_tokens=33, extra_body={"temperature": 0.25}, system=[{"type": "text", "text": "brief"}], tools=[TOOL],
-            tool_choice={"type": "any"}, stop_sequences=["."], messages=history,
+            model="claude", max_tokens=33, extra_body={"temperature": 0.25}, tools=[TOOL],
+            system=[{"type": "text", "text": "brief"}], tool_choice={"type": "any"},
+            stop_sequences=["."], messages=history,
         ).model_dump()  # fmt: skip
 
     (episode,) = await lab.play(program, lab.model(model))

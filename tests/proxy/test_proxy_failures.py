@@ -1,0 +1,267 @@
+"""What goes wrong between a program and its model: the program hears of it clearly, and the record says it."""
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.testing.dialect import Answer, openai_answer
+from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
+from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.model_server import ModelServer
+
+OpenAI = Callable[[Any], openai.OpenAI]
+Anthropic = Callable[[Any], anthropic.Anthropic]
+QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def failing(client: Callable[[Any], Any], **more: Any) -> Callable[[Any], Any]:
+    """Return a program that asks once and returns status and body of what it meets."""
+
+    def program(variables: Any) -> Any:
+        try:
+            if "ANTHROPIC" in more.get("model", ""):
+                client(variables).messages.create(max_tokens=9, messages=QUESTION, **more)
+            else:
+                client(variables).chat.completions.create(**{"model": "m", "messages": QUESTION, **more})
+        except (openai.APIStatusError, anthropic.APIStatusError) as error:
+            return [error.status_code, error.response.json(), dict(error.response.headers)]
+        return ["answered"]
+
+    return program
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@pytest.mark.parametrize(("fault", "status"), [(RATE_LIMIT, 429), (SERVER_ERROR, 500), (Fault(status=418), 418)])
+async def test_errors_of_the_server_are_passed_on_as_they_are(
+    lab: Any, openai_client: OpenAI, fault: Fault, status: int
+) -> None:
+    async with ModelServer("ok", faults=[fault]) as server:
+        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
+    got, body, headers = episode.terminal_info["output"]
+    assert (got, body["error"]["message"]) == (status, fault.text)
+    assert headers.get("retry-after", "") == fault.retry_after
+    assert lab.calls(episode) == []
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == status
+    assert fault.text in failed["message"]
+    assert failed["asked"] == "m"
+    assert lab.said(episode) == [("user", "what is 2+2?")]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("fault", "status"), [(CLOSE, 502), (HANG, 504)])
+async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
+    lab: Any, openai_client: OpenAI, fault: Fault, status: int, streamed: bool
+) -> None:
+    async with ModelServer("ok", faults=[fault, fault]) as server:
+        program = failing(openai_client, stream=streamed)
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", timeout_s=0.2)
+    got, body, _ = episode.terminal_info["output"]
+    assert got == status
+    assert "did not answer" in body["error"]["message"]
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == status
+    assert episode.status is EpisodeStatus.COMPLETED
+
+
+async def test_a_server_that_is_gone_is_told_to_anthropics_client(lab: Any, anthropic_client: Anthropic) -> None:
+    async with ModelServer("ok", faults=[CLOSE, CLOSE]) as server:
+        program = failing(anthropic_client, model="ANTHROPIC")
+        (episode,) = await lab.play(program, f"anthropic/c@{server.url}")
+    status, body, _ = episode.terminal_info["output"]
+    assert (status, body["type"], body["error"]["type"]) == (502, "error", "api_error")
+
+
+@pytest.mark.parametrize("fault", [GARBAGE, EMPTY_BODY])
+async def test_an_answer_that_is_none_is_passed_on_and_recorded_as_failed(lab: Any, post: Any, fault: Fault) -> None:
+    body = b'{"model":"m","messages":[]}'
+    async with ModelServer("ok", faults=[fault]) as server:
+        (episode,) = await lab.play(
+            lambda variables: post(variables, "/chat/completions", body), f"vllm/m@{server.openai_url}"
+        )
+    assert episode.terminal_info["output"][0] == 200
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == 200
+    assert failed["cause"] == "model_invalid"
+
+
+async def test_a_stream_that_breaks_off_ends_in_an_error(lab: Any, openai_client: OpenAI) -> None:
+    def program(variables: Any) -> Any:
+        pieces: list[Any] = []
+        try:
+            stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
+            for part in stream:
+                pieces.append(part.choices[0].delta.content)  # noqa: PERF401  (what came before the error counts)
+        except openai.APIError as error:
+            return [pieces, error.message]
+        return [pieces, ""]
+
+    async with ModelServer("one two three four five six seven eight", faults=[CUT]) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+    pieces, message = episode.terminal_info["output"]
+    assert pieces
+    assert "did not answer" in message
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == 502
+    assert failed["text"] == "".join(piece or "" for piece in pieces)
+
+
+class Dripping(LoopbackServer):
+    """Streams one piece and the rest only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.lost = asyncio.Event()
+        self.connection: Connection | None = None
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        if request.method == "GET":
+            connection.send(response(200, b"{}"))
+            return
+        self.asked += 1
+        self.connection = connection
+        first = b'data: {"model":"m","choices":[{"index":0,"delta":{"content":"one"}}]}\n\n'
+        connection.send(STREAM_HEAD + chunk(first))
+
+    def go_on(self) -> None:
+        assert self.connection is not None
+        rest = (
+            b'data: {"choices":[{"index":0,"delta":{"content":" two"},"finish_reason":"stop"}]}\n\n'
+            b'data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":2}}\n\ndata: [DONE]\n\n'
+        )
+        self.connection.send(chunk(rest) + b"0\r\n\r\n")
+
+
+async def test_pieces_arrive_while_the_rest_is_not_there_yet(lab: Any, openai_client: OpenAI) -> None:
+    loop = asyncio.get_running_loop()
+    async with Dripping() as server:
+
+        def program(variables: Any) -> Any:
+            stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
+            first = next(stream).choices[0].delta.content
+            loop.call_soon_threadsafe(server.go_on)
+            return [first, [part.choices[0].delta.content for part in stream]]
+
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1")
+    assert episode.terminal_info["output"] == ["one", [" two"]]
+    assert (episode.usage.prompt, episode.usage.completion) == (4, 2)
+
+
+async def test_silence_in_the_middle_of_a_stream_is_ended(lab: Any, openai_client: OpenAI) -> None:
+    def program(variables: Any) -> Any:
+        stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
+        try:
+            return [part.choices[0].delta.content for part in stream]
+        except openai.APIError as error:
+            return error.message
+
+    async with Dripping() as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1", timeout_s=0.2)
+    assert "within 0.2 s" in episode.terminal_info["output"]
+    (failed,) = lab.failures(episode)
+    assert (failed["status"], failed["text"]) == (504, "one")
+
+
+async def test_a_program_that_goes_away_ends_the_call_at_the_server(lab: Any, openai_client: OpenAI) -> None:
+    async with Dripping() as server:
+
+        def program(variables: Any) -> Any:
+            client = openai_client(variables)
+            stream: Any = client.chat.completions.create(model="m", messages=QUESTION, stream=True)
+            first = next(stream).choices[0].delta.content
+            stream.close()
+            client.close()
+            done = threading.Event()
+            while server._open and not done.wait(0.005):
+                pass
+            return first
+
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1")
+    assert episode.terminal_info["output"] == "one"
+    (failed,) = lab.failures(episode)
+    assert (failed["status"], failed["cause"], failed["text"]) == (499, "cancelled", "one")
+
+
+async def test_a_call_that_outlives_its_program_is_ended_and_recorded(lab: Any) -> None:
+    program = """
+import os, threading, openai
+client = openai.OpenAI()
+stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}], stream=True)
+print(next(stream).choices[0].delta.content, flush=True)
+os._exit(0)
+"""
+    async with Dripping() as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1")
+    assert episode.terminal_info["output"] == "one\n"
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == 499
+
+
+class Compressing(LoopbackServer):
+    """Answers compressed, whether asked to or not."""
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        if request.method == "GET":
+            connection.send(response(200, b"{}"))
+        elif request.body.get("stream"):
+            data = (
+                b'data: {"choices":[{"index":0,"delta":{"content":"packed"},"finish_reason":"stop"}]}\n\n'
+                b'data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":2}}\n\ndata: [DONE]\n\n'
+            )
+            packed = gzip.compress(data)
+            head = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
+            connection.send(head + chunk(packed[:20]) + chunk(packed[20:]) + b"0\r\n\r\n")
+        else:
+            body = gzip.compress(openai_answer(Answer("packed", prompt_tokens=4, completion_tokens=2), "m", 0))
+            connection.send(response(200, body, "content-encoding: gzip\r\n"))
+
+
+async def test_compressed_answers_are_read(lab: Any, openai_client: OpenAI) -> None:
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).chat.completions.create
+        whole = create(model="m", messages=QUESTION).choices[0].message.content
+        return [whole, "".join(p.choices[0].delta.content for p in create(model="m", messages=QUESTION, stream=True))]
+
+    async with Compressing() as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1")
+    assert episode.terminal_info["output"] == ["packed", "packed"]
+    assert [call["text"] for call in lab.calls(episode)] == ["packed", "packed"]
+    assert (episode.usage.prompt, episode.usage.completion) == (8, 4)
+
+
+async def test_an_old_server_that_cannot_count_streams_is_asked_without(lab: Any, openai_client: OpenAI) -> None:
+    fault = Fault(status=400, text="unknown field stream_options")
+
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).chat.completions.create
+        streams = [create(model="m", messages=QUESTION, stream=True) for _ in range(2)]
+        return ["".join(part.choices[0].delta.content or "" for part in stream) for stream in streams]
+
+    async with ModelServer("fine", faults=[fault]) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+        bodies = [call.body for call in server.calls]
+    assert episode.terminal_info["output"] == ["fine", "fine"]
+    assert ["stream_options" in body for body in bodies] == [True, False, False]
+    assert any("token budgets do not hold" in warning for warning in lab.run.warnings)
+
+
+async def test_failures_of_a_translated_call_come_with_their_status(lab: Any, openai_client: OpenAI) -> None:
+    async with ModelServer("ok", faults=[Fault(status=400, text="too hot")] * 9) as server:
+        program = failing(openai_client)
+        (episode,) = await lab.play(program, f"ollama/llama3.2@{server.url}")
+    status, body, headers = episode.terminal_info["output"]
+    assert status == 400
+    assert "too hot" in body["error"]["message"]
+    assert headers["x-should-retry"] == "false"
