@@ -28,7 +28,8 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.database import Database, sqlite_engine
 from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
-from mesocosm.store.schema import HEAD, VERSION_TABLE, metadata
+from mesocosm.store.revision import HEAD, VERSION_TABLE
+from mesocosm.store.schema import metadata
 from mesocosm.store.views import drop_views
 
 RELEASED = Path(__file__).parent / "released"

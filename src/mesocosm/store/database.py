@@ -18,12 +18,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.store.faults import explain, transient
 from mesocosm.store.migrations import migrate
+from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
-
-DATABASE_NAME = "orchestrator.sqlite"
-"""Name of the SQLite file inside a results directory."""
 
 PATIENCE = 30.0
 """Seconds that a locked file or a vanished server is waited for before giving up."""

@@ -7,22 +7,10 @@ import msgspec
 from sqlalchemy import Connection, bindparam, text
 
 from mesocosm.store.part import Part
-from mesocosm.store.views import OUTCOME_ID, OWN_ROW
-
-SHOWN = "run_id, started_at, benchmark_id, agent, provider, model, status, score"
+from mesocosm.store.views import ordered_rows, shown_rows
 
 _BLOCK = 500
 _STREAMED = 1_000
-
-# The narrow lines are in the order of (agent, run_id) already; a row of the view costs ten times as much.
-_ORDERED = f"""
-    SELECT id FROM (
-        SELECT * FROM (
-            SELECT agent, run_id AS id FROM run_lines ORDER BY agent {{way}}, run_id {{way}} LIMIT :most
-        ) AS r UNION ALL
-        SELECT o.agent, {OUTCOME_ID} AS id FROM outcomes AS o WHERE {OWN_ROW}
-    ) AS found ORDER BY agent {{way}}, id {{way}} LIMIT :most
-"""  # noqa: S608
 
 
 class LedgerLine(msgspec.Struct, frozen=True):
@@ -50,9 +38,8 @@ class Ledger(Part):
     """Rows of `benchmark_runs` and `run_groups`."""
 
     def ledger_by_agent(self, limit: int, *, desc: bool = False) -> list[dict[str, Any]]:
-        """Return the first (with `desc` the last) rows by agent and run id, with the columns SHOWN."""
-        ordered = text(_ORDERED.format(way="DESC" if desc else "ASC"))
-        wanted = text(f"SELECT {SHOWN} FROM benchmark_runs WHERE run_id IN :ids")  # noqa: S608
+        """Return the first (with `desc` the last) rows by agent and run id, for a list of them."""
+        ordered, wanted = text(ordered_rows(desc=desc)), text(shown_rows(":ids"))
         wanted = wanted.bindparams(bindparam("ids", expanding=True))
 
         def work(connection: Connection) -> list[dict[str, Any]]:

@@ -22,12 +22,6 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
-"""The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
-
-VERSION_TABLE = "mesocosm_schema"
-"""Our own name, so that a PostgreSQL database may be shared with a program that keeps Alembic's default one."""
-
 Word = Text().with_variant(Text(collation="C"), "postgresql")
 Digest = String(32).with_variant(String(32, collation="C"), "postgresql")
 

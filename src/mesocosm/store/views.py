@@ -10,8 +10,10 @@ calls are in the traces, which SQL cannot read. Columns of which nothing is know
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 INTERRUPTED = "orchestrator_interrupted"
 """Error of a run, and reason of an outcome, whose process was gone before it had ended."""
@@ -26,6 +28,28 @@ OUTCOME_ID = (
 """The `run_id` of such a row."""
 
 VIEWS = ("benchmark_run_trajectories", "benchmark_runs", "run_groups")
+
+
+# The narrow lines of runs are in that order already; a row of the view costs ten times as much.
+_ORDERED = f"""
+    SELECT id FROM (
+        SELECT * FROM (
+            SELECT agent, run_id AS id FROM run_lines ORDER BY agent {{way}}, run_id {{way}} LIMIT :most
+        ) AS r UNION ALL
+        SELECT o.agent, {OUTCOME_ID} AS id FROM outcomes AS o WHERE {OWN_ROW}
+    ) AS found ORDER BY agent {{way}}, id {{way}} LIMIT :most
+"""  # noqa: S608
+
+
+def ordered_rows(*, desc: bool) -> str:
+    """Return the query for the ids of the first `:most` rows of `benchmark_runs` by agent and run id."""
+    return _ORDERED.format(way="DESC" if desc else "ASC")
+
+
+def shown_rows(ids: str) -> str:
+    """Return the query for the rows with these ids (a list in SQL), with the columns that a list of runs shows."""
+    columns = "run_id, started_at, benchmark_id, agent, provider, model, status, score"
+    return f"SELECT {columns} FROM benchmark_runs WHERE run_id IN {ids}"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +112,7 @@ def _pairs(values: dict[str, str]) -> str:
     return ", ".join(f"'{name}', {value}" for name, value in values.items())
 
 
-def create_views(connection: Connection) -> None:
+def create_views(connection: "Connection") -> None:
     """Create the views in a database whose tables are of the newest revision."""
     words: _Dialect = _Postgres() if connection.dialect.name == "postgresql" else _Sqlite()
     for name, query in (
@@ -99,7 +123,7 @@ def create_views(connection: Connection) -> None:
         connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
 
 
-def drop_views(connection: Connection) -> None:
+def drop_views(connection: "Connection") -> None:
     """Drop the views, so that their tables may change."""
     existing = {
         str(name)

@@ -7,7 +7,7 @@ from mesocosm.platform.answer import answer
 from mesocosm.platform.documents.document import discreet
 from mesocosm.platform.documents.health import Health
 from mesocosm.platform.place import Results
-from mesocosm.store.schema import HEAD
+from mesocosm.store.revision import HEAD
 
 router = APIRouter(prefix="/v1/health", tags=["health"])
 

@@ -7,9 +7,10 @@ benchmarks are never averaged: the mean of a model or an agent is only told wher
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mesocosm.store import LedgerLine
+if TYPE_CHECKING:
+    from mesocosm.store import LedgerLine
 
 SYNTHETIC = ("random", "oracle", "empty")
 """The built-in models that calibrate a benchmark: its floor, its ceiling, and no answer at all."""
@@ -17,7 +18,7 @@ SYNTHETIC = ("random", "oracle", "empty")
 NO_MEAN = "scores of different benchmarks have no common mean"
 
 _NO_ATTEMPT = ("skipped", "incompatible")
-_Key = Callable[[LedgerLine], str]
+_Key = Callable[["LedgerLine"], str]
 
 
 @dataclass(slots=True)
@@ -25,12 +26,12 @@ class _Tally:
     """What is known of the rows of one benchmark, model or agent."""
 
     states: Counter[str] = field(default_factory=Counter)
-    latest: LedgerLine | None = None
-    best: dict[str, LedgerLine] = field(default_factory=dict)
+    latest: "LedgerLine | None" = None
+    best: "dict[str, LedgerLine]" = field(default_factory=dict)
     total: dict[str, float] = field(default_factory=dict)
     scored: Counter[str] = field(default_factory=Counter)
 
-    def add(self, line: LedgerLine) -> None:
+    def add(self, line: "LedgerLine") -> None:
         self.states[line.status] += 1
         if line.status in _NO_ATTEMPT:
             return
@@ -54,7 +55,7 @@ class _Tally:
 class Summaries:
     """Counts and picks while rows pass by; memory grows with benchmarks × models × agents only."""
 
-    def __init__(self, lines: Iterable[LedgerLine] = ()) -> None:
+    def __init__(self, lines: "Iterable[LedgerLine]" = ()) -> None:
         self.newest = ""
         self._latest: dict[tuple[str, str, str, str], LedgerLine] = {}
         self._tallies: dict[str, dict[str, _Tally]] = {name: {} for name in ("benchmark", "model", "agent")}
@@ -62,7 +63,7 @@ class Summaries:
         for line in lines:
             self._add(line)
 
-    def _add(self, line: LedgerLine) -> None:
+    def _add(self, line: "LedgerLine") -> None:
         self.newest = max(self.newest, line.ended_at or "", line.started_at)
         for name, key in _KEYS.items():
             self._tallies[name].setdefault(key(line), _Tally()).add(line)
@@ -107,21 +108,21 @@ _KEYS: dict[str, _Key] = {
 }
 
 
-def _age(line: LedgerLine) -> tuple[str, int, str]:
+def _age(line: "LedgerLine") -> tuple[str, int, str]:
     return (line.started_at, line.attempt, line.run_id)
 
 
-def _better(line: LedgerLine, best: LedgerLine) -> bool:
+def _better(line: "LedgerLine", best: "LedgerLine") -> bool:
     score, known = line.score or 0.0, best.score or 0.0
     return score < known if line.higher_is_better == 0 else score > known
 
 
-def _keep_newer(found: dict[Any, LedgerLine], key: object, line: LedgerLine) -> None:
+def _keep_newer(found: "dict[Any, LedgerLine]", key: object, line: "LedgerLine") -> None:
     if key not in found or _age(line) > _age(found[key]):
         found[key] = line
 
 
-def _score(line: LedgerLine) -> dict[str, Any]:
+def _score(line: "LedgerLine") -> dict[str, Any]:
     return {
         "benchmark_id": line.benchmark_id,
         "agent": line.agent,
@@ -140,7 +141,7 @@ def _score(line: LedgerLine) -> dict[str, Any]:
     }
 
 
-def _flag(line: LedgerLine) -> bool | None:
+def _flag(line: "LedgerLine") -> bool | None:
     return None if line.higher_is_better is None else bool(line.higher_is_better)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, inspect, text
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.store.schema import HEAD, VERSION_TABLE
+from mesocosm.store.revision import HEAD, VERSION_TABLE
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from mesocosm.store.schema import VERSION_TABLE, metadata
+from mesocosm.store.revision import VERSION_TABLE
+from mesocosm.store.schema import metadata
 from mesocosm.store.views import create_views, drop_views
 
 connection = context.config.attributes["connection"]

@@ -7,13 +7,15 @@ the data, not the clock's, so that equal results make equal files.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mesocosm.interop.files import replacing
 from mesocosm.platform.orchestrator.summaries import Summaries
-from mesocosm.store import SqlStore
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
 
 NAME = "viewer_data.json"
 
@@ -25,12 +27,12 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def viewer_data(store: SqlStore) -> dict[str, Any]:
+def viewer_data(store: "SqlStore") -> dict[str, Any]:
     """Return the whole document; `write_viewer_data` writes the same without holding it."""
     return {name: list(part) if isinstance(part, Iterator) else part for name, part in _parts(store)}
 
 
-def write_viewer_data(store: SqlStore, folder: Path) -> Path:
+def write_viewer_data(store: "SqlStore", folder: Path) -> Path:
     """Write viewer_data.json into `folder` and return its path; whoever reads it sees the old or the new one, whole.
 
     Raises UsageError when the place cannot be written.
@@ -51,7 +53,7 @@ def write_viewer_data(store: SqlStore, folder: Path) -> Path:
     return path
 
 
-def _parts(store: SqlStore) -> Iterator[tuple[str, Any]]:
+def _parts(store: "SqlStore") -> Iterator[tuple[str, Any]]:
     sums = Summaries(store.ledger_lines())
     groups = [_decoded(row) for row in store.newest_ledger_groups(GROUPS)]
     runs_total, groups_total = store.ledger_totals()
