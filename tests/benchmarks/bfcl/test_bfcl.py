@@ -168,6 +168,20 @@ def test_a_row_that_is_no_item_is_named(data: Path, place: int) -> None:
         _ = opened(data).loaded
 
 
+async def test_where_nothing_fits_there_may_be_no_function_at_all(tmp_path: Path) -> None:
+    write(tmp_path, "live_irrelevance", [], None)
+    benchmark = opened(tmp_path)
+    assert await score(benchmark, benchmark.loaded.tasks[0], "") == 1.0
+    assert await score(benchmark, benchmark.loaded.tasks[0], "send(to='me')") == 0.0
+
+
+async def test_a_key_with_a_bare_value_accepts_that_value(tmp_path: Path) -> None:
+    write(tmp_path, "live_simple", [MAIL], [[{"mail.send": {"to": "Ada", "copies": n}}] for n in range(COUNT)])
+    benchmark = opened(tmp_path)
+    answer = Answer("", (Called("mail_send", {"to": "ada", "copies": 2}),)).data()
+    assert [await score(benchmark, task, answer) for task in benchmark.loaded.tasks[:3]] == [0.0, 0.0, 1.0]
+
+
 def test_a_limit_for_each_category_draws_by_seed(data: Path) -> None:
     few, again, other = (opened(data, max_per_category=2, seed=seed).loaded.tasks for seed in (1, 1, 2))
     assert len(few) == 8

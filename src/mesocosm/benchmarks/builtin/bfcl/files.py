@@ -18,7 +18,7 @@ REPOSITORY = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
 KEYS = "possible_answer"
 
 Functions = dict[str, Any] | list[dict[str, Any]]
-Key = Annotated[dict[str, dict[str, list[Any]]], msgspec.Meta(min_length=1, max_length=1)]
+Key = Annotated[dict[str, dict[str, Any]], msgspec.Meta(min_length=1)]
 """One call of an answer key: accepted values of each parameter, under the name of the function."""
 
 
@@ -76,14 +76,24 @@ def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
     try:
         (messages,) = msgspec.convert(row["question"], tuple[tuple[Message, ...], ...])
         functions = msgspec.convert(row["function"], Functions)
-        return Item(str(row["id"]), messages, _named(functions), msgspec.convert(keys, list[Key]))
+        sound = [_listed(key) for key in msgspec.convert(keys, list[Key])]
+        return Item(str(row["id"]), messages, _named(functions, category), sound)
     except (KeyError, ValueError) as error:
         problem = Problem(str(row.get("id", "?")), f"is no item of the usual form: {error}")
         raise InvalidInput(f"bfcl, category {category.name}", [problem]) from error
 
 
-def _named(functions: Functions) -> Sequence[Mapping[str, Any]]:
+def _named(functions: Functions, category: Category) -> Sequence[Mapping[str, Any]]:
+    """Return the functions as a list; only where nothing fits there may be none."""
     listed = [functions] if isinstance(functions, dict) else functions
-    if not listed or not all(isinstance(function.get("name"), str) for function in listed):
-        raise ValueError("functions without a name")
+    if not all(isinstance(function.get("name"), str) for function in listed):
+        raise ValueError("a function without a name")
+    if not listed and category.expects != "none":
+        raise ValueError("no functions")
     return listed
+
+
+def _listed(key: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Sequence[Any]]]:
+    """Return the first call of a key, each parameter with a list of values; the checker knows one call a key."""
+    name, accepted = next(iter(key.items()))
+    return {name: {one: values if isinstance(values, list) else [values] for one, values in accepted.items()}}
