@@ -157,11 +157,28 @@ def test_a_job_shop_file_is_read(tmp_path: Path) -> None:
     assert family.measure(found.instance, family.solve(found.instance)) == 6
 
 
+def test_taillard_s_form_of_a_job_shop_gives_the_same_instance(tmp_path: Path) -> None:
+    taillard = "Nb of jobs, Nb of Machines\n2 2 840612802 398197754 6 6\nTimes\n3 2\n4 1\nMachines\n1 2\n2 1\n"
+    standard = written(tmp_path / "P11" / "ft02", "2 2\n0 3 1 2\n1 4 0 1\n")
+    other = written(tmp_path / "P11" / "ta02.txt", taillard)
+    assert read_instances(other, EVERY, None)[0].instance == read_instances(standard, EVERY, None)[0].instance
+    assert len(read_instances(tmp_path, EVERY, None)) == 2
+
+
 @pytest.mark.parametrize(
     ("said", "place"),
-    [("2 2\n0 3 1 2\n1 4 x 1", "line 3"), ("2 2\n0 3 1 2", "announced"), ("2\n", "line 1"), ("", "line 1"),
-     ("1 2\n0 3 2 2", "line 2"), ("1 2\n0 3", "line 2"), ("0 2\n", "announced")],
-)  # fmt: skip
+    [
+        ("2 2\n0 3 1 2\n1 4 x 1", "line 3"),
+        ("2 2\n0 3 1 2", "announced"),
+        ("0 2\n", "announced"),
+        ("2\n", "line 1"),
+        ("", "line 1"),
+        ("1 2\n0 3 2 2", "line 2"),
+        ("1 2\n0 3", "line 2"),
+        ("1 1\nTimes\n3\nMachines\n0", "line 3"),
+        ("1 1\nTimes\n3", "of machines"),
+    ],
+)
 def test_a_job_shop_file_that_is_none_is_refused_naming_the_line(tmp_path: Path, said: str, place: str) -> None:
     with pytest.raises(InvalidInput, match=place):
         read_instances(written(tmp_path / "shop.txt", said), EVERY, None)

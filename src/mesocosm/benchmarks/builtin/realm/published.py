@@ -2,8 +2,8 @@
 
 Own form: an object with `problem` (P1 to P11) and the members of that problem's instance, as a prompt shows them.
 Published form: the keys of REALM-Bench's files, see mesocosm.benchmarks.builtin.realm.conversion for each problem and
-what is taken for granted where they say nothing. Job shop: a line `jobs machines`, then for each job a line of pairs
-`machine minutes`; lines that begin with # are passed over.
+what is taken for granted where they say nothing. Job shop: text files, see
+mesocosm.benchmarks.builtin.realm.job_shop_text.
 
 The problem is that of the key `problem`, else what the file's or its folder's name begins with. Disruptions of such
 files are not played.
@@ -12,14 +12,13 @@ files are not played.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mesocosm.benchmarks.builtin.realm.conversion import CONVERSIONS
-from mesocosm.benchmarks.builtin.realm.job_shop import Job, JobShop, Operation
+from mesocosm.benchmarks.builtin.realm.job_shop_text import read_job_shop
 from mesocosm.benchmarks.builtin.realm.problems import HIDDEN, PROBLEMS
 from mesocosm.benchmarks.builtin.realm.supplied import Part
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
@@ -85,7 +84,7 @@ def _instances(file: Path, place: Path) -> Iterator[Found]:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     label = str(file.relative_to(place).with_suffix("")) if place in file.parents else file.stem
     if file.suffix != ".json":
-        yield Found(JOB_SHOP, label, job_shop(str(file), data))
+        yield Found(JOB_SHOP, label, read_job_shop(str(file), data))
         return
     try:
         whole = msgspec.json.decode(data)
@@ -123,33 +122,3 @@ def _checked(part: Part, problem: str, instance: Any) -> Any:
     except (KeyError, IndexError, ValueError, StopIteration, ZeroDivisionError) as error:
         raise part.wrong(f"is no usable instance of {problem}: {error!r} is empty, or named and not defined") from error
     return instance
-
-
-def job_shop(file: str, data: bytes) -> JobShop:
-    """Return the instance of a text file. Raises InvalidInput naming the line."""
-    lines = [(number, line.split()) for number, line in enumerate(data.decode(errors="replace").splitlines(), 1)]
-    rows = [(number, words) for number, words in lines if words and not words[0].startswith("#")]
-    numbers: list[tuple[int, list[int]]] = []
-    for number, words in rows:
-        if not all(word.isascii() and word.isdigit() for word in words):
-            raise InvalidInput(file, [Problem(f"line {number}", "holds something that is no whole number")])
-        numbers.append((number, [int(word) for word in words]))
-    if not numbers or len(numbers[0][1]) != 2:
-        raise InvalidInput(file, [Problem("line 1", "must give the number of jobs and of machines")])
-    jobs, machines = numbers[0][1]
-    if len(numbers) - 1 < jobs or jobs < 1:
-        raise InvalidInput(file, [Problem("", f"has {len(numbers) - 1} lines of jobs where {jobs} are announced")])
-    return JobShop(
-        tuple(_job(file, number, words, machines, i) for i, (number, words) in enumerate(islice(numbers, 1, jobs + 1))),
-        None,
-    )
-
-
-def _job(file: str, number: int, words: list[int], machines: int, index: int) -> Job:
-    if len(words) != 2 * machines or any(machine >= machines for machine in words[::2]):
-        message = f"must hold {machines} pairs of a machine (0 to {machines - 1}) and its minutes"
-        raise InvalidInput(file, [Problem(f"line {number}", message)])
-    return Job(
-        f"J{index}",
-        tuple(Operation(f"M{machine}", minutes) for machine, minutes in zip(words[::2], words[1::2], strict=True)),
-    )

@@ -167,9 +167,11 @@ class ReliefFamily(Family[Relief, Shipments]):
         choices = [self._choices(instance, truck) for truck in trucks]
         tops = [max((severity[found.region] for found in options), default=0) for options in choices]
 
+        wanted = sorted((r.severity for r in instance.regions for _ in range(sum(r.needs.values()))), reverse=True)
+
         def load(i: int, value: int, given: tuple[Shipment, ...]) -> None:
             nonlocal best
-            if value + sum(tops[i:]) <= best[0]:
+            if value + min(sum(tops[i:]), sum(wanted[: len(trucks) - i])) <= best[0]:
                 return
             if i == len(trucks):
                 plan = Shipments(given)

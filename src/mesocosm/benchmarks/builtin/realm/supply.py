@@ -112,7 +112,9 @@ class SupplyFamily(Family[Supply, Orders]):
     def _closing(self, rng: Random, posed: Supply, plan: Orders) -> Supply | None:
         since = rng.randint(1, 3)
         later = sorted({order.supplier for order in plan.orders if order.day >= since})
-        return msgspec.structs.replace(posed, closed=rng.choice(later), since=since) if later else None
+        if not later or all(order.day >= since for order in plan.orders):
+            return None
+        return msgspec.structs.replace(posed, closed=rng.choice(later), since=since)
 
     def measure(self, instance: Supply, plan: Orders, first: Orders | None = None) -> float:
         """Return prices and fees."""

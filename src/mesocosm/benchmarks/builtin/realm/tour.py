@@ -68,7 +68,7 @@ class TourFamily(Family[Tour, Route]):
         for name in names:
             minute += travel[at][name] + rng.randint(0, 5)
             stay = rng.randrange(10, 35, 5)
-            places.append(Place(name, minute - rng.randint(5, 40), minute + rng.randint(5, 40), stay))
+            places.append(Place(name, minute - rng.randint(10, 150), minute + rng.randint(5, 110), stay))
             minute, at = minute + stay, name
         back_by = minute + travel[at]["Home"] + rng.randint(5, 30)
         rng.shuffle(places)
@@ -127,9 +127,12 @@ class TourFamily(Family[Tour, Route]):
         return float(sum(min(instance.travel[name].values()) for name in starts))
 
     def free_of_content(self, instance: Tour) -> Sequence[Route]:
-        """The places as they are listed, and backwards."""
+        """No place, one, all as they are listed, backwards, and sorted by the clock."""
         names = [place.name for place in instance.places]
-        return [Route((instance.home, *order, instance.goal)) for order in (names, names[::-1], names[:1], [])]
+        closing = [place.name for place in sorted(instance.places, key=lambda place: place.closes)]
+        opening = [place.name for place in sorted(instance.places, key=lambda place: place.opens)]
+        orders: tuple[list[str], ...] = ([], names[:1], names, names[::-1], closing, opening)
+        return [Route((instance.home, *order, instance.goal)) for order in orders]
 
 
 def _leg(instance: Tour, at: str) -> int:
