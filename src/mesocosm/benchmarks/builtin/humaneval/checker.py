@@ -201,4 +201,5 @@ def be_untrusted(requests: int, replies: int) -> None:
     os._exit(0)
 
 
-main()
+if __name__ == "__main__":
+    main()
