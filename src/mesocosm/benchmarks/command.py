@@ -122,7 +122,7 @@ class CommandBenchmark:
         """
         item = task.metadata.get(RECORD)
         if isinstance(item, Item):
-            return [item.reading.score(self.plan.score), *item.further]
+            return item.scores(task, self.plan.score, self.info.metrics)
         facts = episode.terminal_info
         names = [self.plan.primary, *self.plan.part.metrics]
         result = str(facts.get("result", ""))

@@ -1,7 +1,7 @@
 """Results of single items that a foreign program wrote, one JSON object in each line."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from mesocosm.benchmarks.question import kept
 from mesocosm.benchmarks.result import Bounds, Reading, number
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.score import Score
+from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 
 MOST_LINE = 4 * 1024 * 1024
@@ -52,6 +52,16 @@ class Item:
             cluster=self.cluster or None,
             metadata={**self.tags, ITEM: True, PART: ITEMS, RECORD: self},
         )
+
+    def scores(self, task: Task, name: str, metrics: Iterable[Metric]) -> list[Score]:
+        """Return its scores: the one called `name`, its further ones, and again under the name of each part's metric.
+
+        Numbers of a run are made of all scores of one name, so that of a part needs a name of its own.
+        """
+        given = [self.reading.score(name), *self.further]
+        known = {score.name for score in given}
+        parts = (metric.score for metric in metrics if metric.where and metric.covers(task))
+        return [*given, *(self.reading.score(part) for part in dict.fromkeys(parts) if part not in known)]
 
 
 @dataclass(slots=True)

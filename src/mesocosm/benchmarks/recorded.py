@@ -51,7 +51,7 @@ class Recorded(Native):
         """Return the scores as they were recorded."""
         del episode
         item: Item = task.metadata[RECORD]
-        return [item.reading.score(self.descriptor.score.field), *item.further]
+        return item.scores(task, self.descriptor.score.field, self.info.metrics)
 
 
 def _content(item: Item) -> Iterable[object]:

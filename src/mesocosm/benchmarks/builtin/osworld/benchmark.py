@@ -1,0 +1,45 @@
+"""Opens osworld: the authors' program in virtual machines, or recorded results."""
+
+from mesocosm.benchmarks.builtin.osworld.results import as_items, read_results
+from mesocosm.benchmarks.builtin.osworld.tasks import Choice, DesktopTask, read_tasks
+from mesocosm.benchmarks.command import CommandBenchmark
+from mesocosm.benchmarks.items import Items
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.recorded import Recorded
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Benchmark
+from mesocosm.core.task import Task
+
+
+class RecordedOsWorld(Recorded):
+    """Scores results that were recorded elsewhere."""
+
+    def read(self) -> Items:
+        """Return the results of the wanted tasks. Raises UsageError, InvalidInput for task files."""
+        path = self.setup.path("results_path")
+        if path is None:
+            raise UsageError("osworld: results_path is not set, so there is nothing recorded to be scored")
+        return as_items(read_results(path), tasks_of(self.setup), choice_of(self.setup))
+
+    def stratum(self, task: Task) -> str:
+        """Return the domain: a draw takes evenly from all."""
+        return str(task.metadata.get("domain", ""))
+
+
+def choice_of(setup: Setup) -> Choice:
+    """Return which tasks the knobs want."""
+    return Choice(str(setup.knobs.get("domain") or ""), str(setup.knobs.get("task_id") or ""))
+
+
+def tasks_of(setup: Setup) -> list[DesktopTask]:
+    """Return the checked tasks of tasks_path; none where it is not set. Raises InvalidInput."""
+    path = setup.path("tasks_path")
+    return [] if path is None else read_tasks(path, choice_of(setup))
+
+
+def open_benchmark(setup: Setup) -> Benchmark:
+    """Return the benchmark for these knobs. Raises InvalidInput for task files that cannot work."""
+    if setup.knobs.get("results_path"):
+        return RecordedOsWorld(setup)
+    tasks_of(setup)
+    return CommandBenchmark(setup)
