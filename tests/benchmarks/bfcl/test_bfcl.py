@@ -19,6 +19,9 @@ from mesocosm.core.task import Task
 from mesocosm.core.turn import Answer, Called
 from mesocosm.engine import session
 from mesocosm.store import open_store
+from mesocosm.testing.dialect import Answer as Answered
+from mesocosm.testing.fault import Fault, FaultKind
+from mesocosm.testing.model_server import ModelServer
 
 COUNT = 6
 MAIL = {
@@ -235,6 +238,26 @@ async def test_recorded_calls_are_replayed(data: Path, tmp_path: Path) -> None:
     found = await played(data, f"replay/{recorded}", categories=["simple_python"])
     (metric,) = [metric for metric in found.metrics if metric.primary]
     assert (metric.value, metric.n_scored, metric.missing) == (0.5, 2, {"model_rejected": 4})
+
+
+async def test_an_endpoint_is_offered_the_tools_and_its_calls_are_judged(data: Path) -> None:
+    def said(body: dict[str, Any]) -> Answered:
+        number = int(body["messages"][-1]["content"].rpartition(" ")[2])
+        name = body["tools"][0]["function"]["name"]
+        return Answered("", tool_calls=((name, {"to": f"Person {number}", "copies": number % 4}),))
+
+    async with ModelServer(said) as server:
+        run = await played(data, f"openai/m@{server.openai_url}", categories=["simple_python"])
+    assert values(run)["score"] == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(("status", "missing"), [(400, {"model_rejected": 2}), (None, {})])
+async def test_an_error_of_the_endpoint_stays_missing(data: Path, status: int | None, missing: dict[str, int]) -> None:
+    faults = [] if status is None else [Fault(FaultKind.STATUS, status=status)] * 2
+    async with ModelServer("no", faults=faults) as server:
+        run = await played(data, f"openai/m@{server.openai_url}", categories=["irrelevance"])
+    (metric,) = [metric for metric in run.metrics if metric.primary]
+    assert (metric.value, metric.n_planned, metric.missing) == (1.0, COUNT, missing)
 
 
 RIGHT = Called("mail_send", {"to": "Person 3", "copies": 3})
