@@ -1,6 +1,7 @@
 """The native worker: threads of both planes, delegation, and how an episode ends."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.orchestrated.capability import Evidence
@@ -24,7 +25,8 @@ class Doubling:
     """A job for tests: double a word."""
 
     prompt = "Double the word ho."
-    briefing = "Use the tool."
+    briefing = directions = "Use the tool."
+    folder = Path()
     finish: Tool = FINISH
     script: Sequence[Called] = (Called("double", {"word": "ho"}),)
     solution = "hoho"

@@ -1,6 +1,7 @@
 """The benchmark swe_bench_orchestrated: its matrix, floor and ceiling, what is unverified, and what is never shown."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,27 @@ def test_equal_seeds_draw_equal_instances_and_another_seed_others() -> None:
     drawn = [{task.cluster for task in opened(seed=seed).tasks(Selection(None, 3))} for seed in (0, 0, 1, 2)]
     assert drawn[0] == drawn[1]
     assert drawn[0] not in drawn[2:]
+
+
+AGENT = """
+import json, pathlib
+pathlib.Path("code_of.py").write_text("def double(number):\\n    return number + number\\n")
+print(json.dumps({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Edit", "input": {}}]}}))
+print(json.dumps({"type": "result", "result": "solved"}))
+"""
+
+
+async def test_what_an_installed_agent_leaves_in_the_checkout_is_its_repair(
+    tmp_path: Path, instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "programs" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{AGENT}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    path = published(tmp_path, instance, await copied(tmp_path, instance))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "test_command": instance.gold.test_command}))
+    given = {"data_path": str(path), "repos_path": str(tmp_path / "repositories"), "providers": ["claude-code"]}
+    run, store = await played(tmp_path, "builtin/empty", None, execution_mode="direct_shell", **given)
+    assert values(run)["resolved"] == 1.0
+    assert store.episodes(run.id).items[0].terminal_info["capabilities"]["observed"] == ["code.edit"]

@@ -1,6 +1,7 @@
 """The work of one instance, apart from who does it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from mesocosm.benchmarks.orchestrated.tool import WorkTool
@@ -19,6 +20,16 @@ class Job(Protocol):
     @property
     def briefing(self) -> str:
         """How the work is to be done with the tools, for the worker."""
+        ...
+
+    @property
+    def directions(self) -> str:
+        """How the work is to be done by a program that starts in `folder` and has tools of its own."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Where such a program works; there after `open`."""
         ...
 
     @property

@@ -12,6 +12,7 @@ from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, Loaded, Native
 from mesocosm.benchmarks.orchestrated.capability import Evidence, check_capabilities, read_evidence
 from mesocosm.benchmarks.orchestrated.conversation import Conversation
+from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
 from mesocosm.benchmarks.orchestrated.job import Job
 from mesocosm.benchmarks.orchestrated.provider import Provider, chosen, find_provider
 from mesocosm.core.episode import Episode
@@ -151,13 +152,10 @@ class Matrix(Native):
 
     def world(self, task: Task, provider: Provider, evidence: Evidence) -> Environment:
         """Return the world of a cell that is played."""
-        del provider
-        return Conversation(
-            self.job(task),
-            evidence,
-            orchestrated=task.metadata[MODE] == MODES[0],
-            max_steps=int(self.knob("max_steps")),
-        )
+        orchestrated, most = task.metadata[MODE] == MODES[0], int(self.knob("max_steps"))
+        if provider.programs:
+            return ForeignCell(self.job(task), provider, evidence, orchestrated=orchestrated, max_steps=most)
+        return Conversation(self.job(task), evidence, orchestrated=orchestrated, max_steps=most)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the verdict, once more for each part of the matrix, with delegation and compliance."""

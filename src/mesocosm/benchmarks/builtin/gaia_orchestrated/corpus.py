@@ -42,6 +42,12 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
         cells = " ".join(str(cell) for row in self.table.rows for cell in row) if self.table is not None else ""
         return words(f"{self.title} {self.title} {self.text} {columns} {cells}")
 
+    def written(self) -> str:
+        """Return all of it as the text of a file."""
+        table = self.table
+        rows = [" | ".join(map(str, row)) for row in (table.columns, *table.rows)] if table is not None else []
+        return "\n".join([self.title, self.url, "", self.text, *rows, ""])
+
 
 def words(text: str) -> list[str]:
     """Return the words of a text as they are searched: lower case, without a plural's s."""

@@ -1,6 +1,9 @@
 """The work on one question: tools over a corpus, a calculator, and programs where they can be confined."""
 
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +22,14 @@ FINISH = tool("finish", "End the task with the answer.", {"answer": "the answer 
 _FORM = (
     "The answer is a number, as few words as possible, or a list of these separated by commas. Write a number in "
     "digits, without a unit and without commas, unless the question asks for them."
+)
+_DIRECTIONS = (
+    "The files in the current folder are the documents that are there. Find out what is asked from them; do not answer "
+    "from memory. End with one line `FINAL ANSWER: ` and the answer behind it, or, if you were told to report "
+    "something, with the report."
+)
+_NO_DOCUMENTS = (
+    "End with one line `FINAL ANSWER: ` and the answer behind it, or with the report that you were asked for."
 )
 _TOOLS = "Find out what the question needs with the tools; do not answer from memory."
 
@@ -41,20 +52,35 @@ class Research:
         self._question = question
         self._solved = solved
         self._corpus = corpus
+        self._folder: Path | None = None
         self.tools: Mapping[str, WorkTool] = {own.tool.name: own for own in work_tools(corpus, programs=programs)}
 
     @property
     def prompt(self) -> str:
         """The question and the form of its answer."""
         return (
-            f"{self._question}\n\n{_FORM}\nGive the answer with the tool {FINISH.name}, or end with one line "
-            "`FINAL ANSWER: ` and the answer behind it."
+            f"{self._question}\n\n{_FORM}\nGive the answer with the tool {FINISH.name} if there is one, or end with "
+            "one line `FINAL ANSWER: ` and the answer behind it."
         )
 
     @property
     def briefing(self) -> str:
         """How to work."""
         return _TOOLS
+
+    @property
+    def directions(self) -> str:
+        """How a program works that starts beside the documents."""
+        return _DIRECTIONS if self._corpus is not None else _NO_DOCUMENTS
+
+    @property
+    def folder(self) -> Path:
+        """A folder with the documents as files, made when it is first asked for."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-gaia-"))
+            for number, document in enumerate(self._corpus.documents if self._corpus is not None else ()):
+                (self._folder / f"{number:03}.txt").write_text(document.written(), encoding="utf-8")
+        return self._folder
 
     @property
     def finish(self) -> Tool:
@@ -91,7 +117,9 @@ class Research:
         return {"answer": answer}
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Remove the folder."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def work_tools(corpus: Corpus | None, *, programs: bool) -> list[WorkTool]:

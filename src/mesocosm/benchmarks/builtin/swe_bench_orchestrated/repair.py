@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Instance
@@ -15,6 +16,10 @@ FINISH = tool("finish", "End the task; the repository as it is now is handed in.
 _BRIEFING = (
     "You work in a checkout of the repository. Change its files with the tools, so that the problem is solved; do not "
     "change the tests, which are replaced afterwards. Only changes of files count."
+)
+_DIRECTIONS = (
+    "The current folder is a checkout of the repository. Change its files so that the problem is solved; do not change "
+    "the tests, which are replaced afterwards. Only changes of files count."
 )
 
 
@@ -40,6 +45,16 @@ class Repair:
     def briefing(self) -> str:
         """How to work."""
         return _BRIEFING
+
+    @property
+    def directions(self) -> str:
+        """How a program works that starts in the checkout."""
+        return _DIRECTIONS
+
+    @property
+    def folder(self) -> Path:
+        """The checkout."""
+        return self.checkout.folder
 
     @property
     def finish(self) -> Tool:

@@ -1,0 +1,130 @@
+"""Coding agents that are installed here: how each is started, and what its output tells."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.core.gateway import Address
+
+MOST_OUTPUT = 16 * 1024 * 1024
+"""Bytes of standard output that are looked at."""
+_CLAUDE = {
+    "sandbox": {"enabled": True, "autoAllowBashIfSandboxed": True, "allowUnsandboxedCommands": False},
+    "disableAutoUpdate": True,
+}
+_CAPABILITIES = {
+    "read": ("code.read", "research.docs_lookup"),
+    "view": ("code.read", "research.docs_lookup"),
+    "ls": ("code.read",),
+    "list": ("code.read",),
+    "glob": ("code.search",),
+    "grep": ("code.search",),
+    "write": ("code.write",),
+    "edit": ("code.edit",),
+    "multiedit": ("code.edit",),
+    "patch": ("code.edit",),
+    "applypatch": ("code.edit",),
+    "filechange": ("code.edit",),
+    "bash": ("code.shell", "research.code_exec"),
+    "shell": ("code.shell", "research.code_exec"),
+    "commandexecution": ("code.shell", "research.code_exec"),
+    "websearch": ("research.web_search",),
+    "webfetch": ("research.web_browse",),
+}
+_CALLS = frozenset({"tool_use", "tool_call", "tool", "function"})
+_ITEMS = frozenset({"command_execution", "file_change", "web_search"})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the output of an agent tells: its last words, and the capabilities of the tools that it called."""
+
+    text: str
+    observed: tuple[str, ...]
+
+
+def command(provider: str, program: str, prompt: str, address: Address) -> list[str]:
+    """Return the words that start an agent on a prompt, with the run's model behind the address."""
+    model = address.model
+    match provider:
+        case "claude-code":
+            words = ["-p", prompt, "--output-format", "stream-json", "--verbose", "--model", model]
+            return [program, *words, "--permission-mode", "acceptEdits", "--settings", json.dumps(_CLAUDE)]
+        case "codex":
+            source = f'{{name="run", base_url="{address.url}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
+            chosen = ["-c", 'model_provider="run"', "-c", f"model_providers.run={source}", "-m", model]
+            return [program, "exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write", *chosen, prompt]
+        case "swe-agent":
+            return [program, "-y", "--exit-immediately", "-m", f"openai/{model}", "-t", prompt]
+    return [program, "run", "--format", "json", "-m", f"run/{model}", prompt]
+
+
+def variables(provider: str, address: Address) -> dict[str, str]:
+    """Return what an agent needs beside the address: settings that it takes from its environment."""
+    if provider != "opencode":
+        return {"DISABLE_AUTOUPDATER": "1", "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}
+    options = {"baseURL": f"{address.url}/v1", "apiKey": "{env:OPENAI_API_KEY}"}
+    known = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {address.model: {}}}
+    return {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"run": known}, "autoupdate": False})}
+
+
+def read_output(output: str) -> Told:
+    """Return what lines of JSON tell; lines that are none are words."""
+    names: dict[str, None] = {}
+    said: list[str] = []
+    plain: list[str] = []
+    for line in output.splitlines():
+        try:
+            record: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            names |= dict.fromkeys(_called(record))
+            said += _words(record)
+        else:
+            plain.append(line)
+    text = said[-1] if said else "\n".join(plain[-200:]).strip()
+    found = (_CAPABILITIES.get(name.lower().replace("_", "").replace("-", ""), ()) for name in names)
+    return Told(text, tuple(dict.fromkeys(capability for several in found for capability in several)))
+
+
+def _called(record: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of tools that a record says were called, wherever in it."""
+    waiting: list[Any] = [record]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        if not isinstance(value, dict):
+            continue
+        kind = value.get("type")
+        if kind in _ITEMS:
+            yield str(kind)
+        if kind in _CALLS:
+            yield from _names((value.get("name"), value.get("tool")))
+        function = value.get("function")
+        if isinstance(function, dict):
+            yield from _names((function.get("name"),))
+        # What a tool was given or returned may say anything.
+        waiting += [
+            inner for name, inner in value.items() if name not in {"input", "arguments", "content_text", "output"}
+        ]
+
+
+def _names(values: Iterable[Any]) -> Iterator[str]:
+    return (value for value in values if isinstance(value, str))
+
+
+def _words(record: dict[str, Any]) -> Sequence[str]:
+    """Return the words of the agent that a record holds."""
+    if record.get("type") == "result" and isinstance(record.get("result"), str):
+        return [record["result"]]
+    for part in (record.get("item"), record.get("part")):
+        if (
+            isinstance(part, dict)
+            and part.get("type") in {"agent_message", "text"}
+            and isinstance(part.get("text"), str)
+        ):
+            return [part["text"]]
+    return []
