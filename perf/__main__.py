@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, listing, page, resume, show_runs
+from perf import api, engine, listing, page, proxy, resume, show_runs
 from perf.machine import machine
 
 ALL = {
@@ -14,6 +14,7 @@ ALL = {
     "listing": listing.listing,
     "api": api.api,
     "page": page.page,
+    "proxy": proxy.proxy,
     "show-runs": show_runs.show_runs,
 }
 

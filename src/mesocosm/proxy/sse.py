@@ -42,6 +42,9 @@ class Splitter:
 
 def data_of(event: bytes) -> bytes:
     """Return the data of an event, empty for comments."""
+    body = event.rstrip(b"\r\n")
+    if body.startswith(b"data: ") and b"\n" not in body and b"\r" not in body:
+        return body[6:]
     lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line.startswith(b"data:")]
     return b"\n".join(lines)
 

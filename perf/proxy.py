@@ -1,0 +1,100 @@
+"""What the recording proxy adds to a model call: direct against passed on, whole and streamed, alone and 50 at once.
+
+The model server runs in a process of its own. Direct and proxied rounds alternate, because a shared machine is noisy.
+"""
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from mesocosm.core.gateway import Call, Forwarded
+from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.http.client import Client
+from mesocosm.models.openai import open_model
+from mesocosm.proxy.gateway import open_gateway
+from perf.machine import started
+
+CALLS = 300
+ROUNDS = 5
+AT_ONCE = 50
+DELAY_S = 0.05
+"""How long the model thinks when 50 are asked at once; alone it answers at once, so that nothing hides the overhead."""
+
+_MESSAGES = b'"messages":[{"role":"user","content":"What is the capital of France? Answer in one word, please."}]'
+WHOLE = b'{"model":"m",%b}' % _MESSAGES
+STREAMED = b'{"model":"m","stream":true,"stream_options":{"include_usage":true},%b}' % _MESSAGES
+
+
+class _Tap:
+    """An episode that admits everything and counts what is recorded."""
+
+    def __init__(self) -> None:
+        self.recorded = 0
+
+    @asynccontextmanager
+    async def admitted(self, tokens: int, *, passing: bool) -> AsyncIterator[str]:
+        yield ""
+
+    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
+        raise NotImplementedError
+
+    def forwarded(self, call: Forwarded) -> None:
+        self.recorded += call.reply is not None
+
+
+def proxy() -> None:
+    """Print p50 of a call in milliseconds: direct, through the proxy, and the difference."""
+    for at_once, delay in ((1, 0.0), (AT_ONCE, DELAY_S)):
+        server = started(1, "mesocosm.testing.model_server", "--delay", str(delay), "--answer", "Paris is. " * 30)
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[-1]
+            asyncio.run(_measure(url, at_once))
+        finally:
+            server.terminate()
+            server.wait()
+
+
+async def _measure(url: str, at_once: int) -> None:
+    settings = ModelSettings(f"vllm/m@{url}/v1")
+    model = open_model(settings)
+    gateway = open_gateway(model, settings)
+    tap = _Tap()
+    address = await gateway.connect(tap)
+    async with Client() as client:
+        for name, body in (("whole", WHOLE), ("streamed", STREAMED)):
+            direct: list[float] = []
+            passed: list[float] = []
+            for _ in range(ROUNDS):
+                direct += await _calls(_call(client, f"{url}/v1", "", body), at_once)
+                passed += await _calls(_call(client, f"{address.url}/v1", address.token, body), at_once)
+            before, after = statistics.median(direct) * 1000, statistics.median(passed) * 1000
+            print(
+                f"  {f'{name} answer, {at_once} at once, p50':<40} {before:>7.2f} ms direct {after:>7.2f} ms passed on "
+                f"{after - before:>+6.2f} ms ({(after - before) / at_once:+.2f} ms a call)"
+            )
+    await gateway.disconnect(address)
+    await gateway.close()
+    await model.close()
+    assert tap.recorded == 2 * ROUNDS * (CALLS // at_once) * at_once
+
+
+def _call(client: Client, base: str, token: str, body: bytes) -> Callable[[], Awaitable[float]]:
+    headers = {"content-type": "application/json", "authorization": f"Bearer {token or 'none'}"}
+
+    async def once() -> float:
+        started = time.perf_counter()
+        async with client.stream("POST", f"{base}/chat/completions", headers=headers, body=body, timeout=30) as answer:
+            await answer.read()
+        return time.perf_counter() - started
+
+    return once
+
+
+async def _calls(once: Callable[[], Awaitable[float]], at_once: int) -> list[float]:
+    taken: list[float] = []
+    for _ in range(CALLS // at_once):
+        taken += await asyncio.gather(*(once() for _ in range(at_once)))
+    return taken

@@ -1,0 +1,178 @@
+"""Responses that are read while they come."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from mesocosm.http.client import Client
+from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, InvalidRequest, ResponseTooLarge, Timeout
+from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+
+HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n%b\r\n"
+Answering = Callable[[Connection, Request], None]
+
+
+class Server(LoopbackServer):
+    """Answers by a function; the last connection can be written to."""
+
+    def __init__(self, answer: Answering) -> None:
+        super().__init__()
+        self._answer = answer
+        self.last: Connection | None = None
+        self.seen = 0
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        self.last = connection
+        self.seen += 1
+        self._answer(connection, request)
+
+    def send(self, data: bytes) -> None:
+        assert self.last is not None
+        self.last.send(data)
+
+
+def chunks(*pieces: bytes, headers: bytes = b"", end: bool = True) -> bytes:
+    body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return HEAD % headers + body + (b"0\r\n\r\n" if end else b"")
+
+
+async def test_pieces_come_before_the_rest_is_sent() -> None:
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
+        async with client.stream("GET", server.url, timeout=5) as answer:
+            pieces = answer.pieces()
+            assert (answer.status, await anext(pieces)) == (200, b"one")
+            server.send(b"3\r\ntwo\r\n0\r\n\r\n")
+            assert [piece async for piece in pieces] == [b"two"]
+
+
+async def test_a_connection_read_to_its_end_is_used_again() -> None:
+    async with Server(lambda to, _: to.send(chunks(b"one", b"two"))) as server, Client() as client:
+        for _ in range(3):
+            async with client.stream("POST", server.url, body=b"x", timeout=5) as answer:
+                assert (await answer.read()).body == b"onetwo"
+        assert (await client.request("GET", server.url, timeout=5)).body == b"onetwo"
+        assert server.connections == 1
+
+
+async def test_leaving_before_the_end_drops_the_connection() -> None:
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
+        async with client.stream("GET", server.url, timeout=5) as answer:
+            assert answer.status == 200
+        async with asyncio.timeout(5):
+            while server._open:  # noqa: ASYNC110  (the server cannot tell)
+                await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "bare"])
+async def test_compressed_pieces_are_unfolded_as_they_come(encoding: str) -> None:
+    packer = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "bare": -15}[encoding])
+    first = packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)
+    rest = packer.compress(b"two") + packer.flush()
+    name = b"content-encoding: %b\r\n" % encoding.replace("bare", "deflate").encode()
+    async with Server(lambda to, _: to.send(chunks(first, headers=name, end=False))) as server, Client() as client:
+        async with client.stream("GET", server.url, timeout=5) as answer:
+            pieces = answer.pieces()
+            assert await anext(pieces) == b"one"
+            server.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
+            assert b"".join([piece async for piece in pieces]) == b"two"
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "words"),
+    [(b"no gzip", "gzip", "broken"), (gzip.compress(b"x" * 99)[:-9], "gzip", "too early"), (b"x", "br", "not known")],
+)
+async def test_content_that_cannot_be_unfolded_is_an_error(body: bytes, name: str, words: str) -> None:
+    answer = chunks(body, headers=f"content-encoding: {name}\r\n".encode())
+    async with Server(lambda to, _: to.send(answer)) as server, Client() as client:
+        with pytest.raises(BadResponse, match=words):
+            async with client.stream("GET", server.url, timeout=5) as got:
+                await got.read()
+
+
+async def test_a_small_body_cannot_unfold_into_all_memory() -> None:
+    packed = gzip.compress(b"\0" * 10_000_000)
+    answer = chunks(packed, headers=b"content-encoding: gzip\r\n")
+    async with Server(lambda to, _: to.send(answer)) as server, Client(max_response=100_000) as client:
+        with pytest.raises(ResponseTooLarge):
+            async with client.stream("GET", server.url, timeout=5) as got:
+                await got.read()
+
+
+async def test_silence_before_the_head_and_between_pieces_ends_it() -> None:
+    async with Server(lambda to, _: None) as server, Client() as client:
+        with pytest.raises(Timeout, match=r"within 0\.1 s"):
+            async with client.stream("GET", server.url, timeout=0.1):
+                pass
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
+        with pytest.raises(Timeout):
+            async with client.stream("GET", server.url, timeout=0.1) as answer:
+                await answer.read()
+
+
+async def test_every_piece_gives_the_server_its_time_again() -> None:
+    async with Server(lambda to, _: to.send(chunks(b"0", end=False))) as server, Client() as client:
+        loop = asyncio.get_running_loop()
+        for n in range(1, 6):
+            loop.call_later(0.2 * n, server.send, b"1\r\n%d\r\n" % n)
+        loop.call_later(1.1, server.send, b"0\r\n\r\n")
+        async with client.stream("GET", server.url, timeout=0.9) as answer:
+            assert (await answer.read()).body == b"012345"
+
+
+async def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
+    async with Server(lambda to, _: to.finish(chunks(b"one", end=False))) as server, Client() as client:
+        async with client.stream("GET", server.url, timeout=5) as answer:
+            pieces = answer.pieces()
+            assert await anext(pieces) == b"one"
+            with pytest.raises(ConnectionLost, match="in the middle"):
+                await anext(pieces)
+
+
+async def test_a_kept_connection_that_died_is_replaced_once() -> None:
+    def answer(to: Connection, _: Request) -> None:
+        if server.seen == 2:
+            to.abort()
+        else:
+            to.send(response(200, b"fine"))
+
+    async with Server(answer) as server, Client() as client:
+        for _ in range(2):
+            async with client.stream("GET", server.url, timeout=5) as got:
+                assert (await got.read()).body == b"fine"
+        assert (server.seen, server.connections) == (3, 2)
+
+
+async def test_a_fresh_connection_that_dies_is_not_tried_again() -> None:
+    async with Server(lambda to, _: to.abort()) as server, Client() as client:
+        with pytest.raises(ConnectionLost):
+            async with client.stream("GET", server.url, timeout=5):
+                pass
+        assert server.seen == 1
+
+
+async def test_errors_inside_the_block_are_the_callers_own_and_free_the_connection() -> None:
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server:
+        async with Client(limit_per_host=1) as client:
+            for _ in range(2):
+                with pytest.raises(KeyError):
+                    async with client.stream("GET", server.url, timeout=1):
+                        raise KeyError
+
+
+async def test_what_cannot_be_sent_is_refused() -> None:
+    async with Client() as client:
+        with pytest.raises(InvalidRequest):
+            async with client.stream("GET", "http://127.0.0.1:1", timeout=0):
+                pass
+        with pytest.raises(ConnectFailed):
+            async with client.stream("GET", "http://127.0.0.1:1", timeout=5):
+                pass
+
+
+async def test_an_answer_without_a_body_ends_at_once() -> None:
+    async with Server(lambda to, _: to.send(b"HTTP/1.1 204 No Content\r\n\r\n")) as server, Client() as client:
+        async with client.stream("GET", server.url, timeout=5) as answer:
+            assert (answer.status, (await answer.read()).body) == (204, b"")
