@@ -1,0 +1,25 @@
+"""Opens solana: the gym itself, or recorded runs of it."""
+
+from mesocosm.benchmarks.builtin.solana.log import read_log
+from mesocosm.benchmarks.command import CommandBenchmark
+from mesocosm.benchmarks.items import Items
+from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.recorded import Recorded
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Benchmark
+
+
+class RecordedSolana(Recorded):
+    """Scores runs that were recorded elsewhere."""
+
+    def read(self) -> Items:
+        """Return the recorded runs. Raises UsageError."""
+        path = self.setup.path("log_path")
+        if path is None:
+            raise UsageError("solana: log_path is not set, so there is nothing recorded to be scored")
+        return read_log(path)
+
+
+def open_benchmark(setup: Setup) -> Benchmark:
+    """Return the benchmark for these knobs."""
+    return RecordedSolana(setup) if setup.knobs.get("log_path") else CommandBenchmark(setup)

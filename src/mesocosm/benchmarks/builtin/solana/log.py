@@ -1,0 +1,107 @@
+"""Recorded runs of the gym: its metrics, or the transactions themselves."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.builtin.solana.reward import CATALOGUE, REACHABLE, Reward, Unusable, rewarded
+from mesocosm.benchmarks.items import Item, Items
+from mesocosm.benchmarks.result import MOST_BYTES, Reading, Unreadable, read_document
+from mesocosm.core.failure import Cause, UsageError
+from mesocosm.core.score import Score
+
+_LISTS = ("transactions", "transaction_log", "txs")
+_DISCOVERED = ("final_programs", "programs_discovered")
+
+
+def read_log(path: Path) -> Items:
+    """Return one item for each recorded run at `path`. Raises UsageError when there is none."""
+    files = (
+        sorted(file for ending in ("json", "jsonl") for file in path.rglob(f"*.{ending}")) if path.is_dir() else [path]
+    )
+    if not files:
+        raise UsageError(f"solana: {path} holds no .json or .jsonl file; name a transaction log or metrics of the gym")
+    return Items([_item(number, file, path) for number, file in enumerate(files, 1)])
+
+
+def _item(number: int, file: Path, root: Path) -> Item:
+    name = file.relative_to(root).as_posix() if file != root else file.name
+    try:
+        document = _document(file)
+    except Unreadable as error:
+        return Item(name, number, Reading(None, Cause.VALUE_UNUSABLE, str(error)))
+    reading, further = judged(document)
+    told = {key: document[key] for key in ("model", "run_id") if isinstance(document, Mapping) and key in document}
+    return Item(name, number, reading, {"file": name, **told}, output=reading.value, further=further)
+
+
+def _document(file: Path) -> Any:
+    """Return the JSON of a file, or the list of its lines. Raises Unreadable."""
+    if file.suffix != ".jsonl":
+        return read_document(file)
+    if file.stat().st_size > MOST_BYTES:
+        raise Unreadable(f"it is larger than {MOST_BYTES >> 20} MiB")
+    try:
+        return [json.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"a line of it is no JSON: {error}") from error
+
+
+def judged(document: Any) -> tuple[Reading, tuple[Score, ...]]:
+    """Return the score of a recorded run, and its points by origin. Whatever cannot be trusted is missing."""
+    transactions = document
+    if isinstance(document, Mapping):
+        transactions = next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
+        if transactions is None:
+            return _claimed(document)
+    if not isinstance(transactions, list) or not transactions:
+        return Reading(None, Cause.VALUE_MISSING, "there are neither transactions nor a final reward in it"), ()
+    try:
+        found = rewarded(transactions)
+    except Unusable as error:
+        return Reading(None, Cause.VALUE_UNUSABLE, str(error)), ()
+    claimed = document.get("final_reward") if isinstance(document, Mapping) else None
+    if claimed is not None and claimed != found.total:
+        return _unverified(f"it claims a reward of {claimed!r:.40}, but its transactions earn {found.total}")
+    return Reading(found.score), scores(found)
+
+
+def scores(found: Reward) -> tuple[Score, ...]:
+    """Return the points of a run, all and by origin."""
+    parts = {"reward": found.total, "template_reward": found.template, "model_reward": found.model}
+    return tuple(Score(name, float(value)) for name, value in parts.items())
+
+
+def _claimed(document: Mapping[str, Any]) -> tuple[Reading, tuple[Score, ...]]:
+    """Judge metrics of the gym: the reward must agree with everything that they say beside it."""
+    reward = document.get("final_reward")
+    if reward is None:
+        return Reading(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or reward != reward // 1 or reward < 0:
+        return Reading(None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is no number of points"), ()
+    if reward > CATALOGUE:
+        return _unverified(f"it claims {reward:g} points, and there are {CATALOGUE}")
+    discovered = _discovered(document)
+    if discovered is not None and discovered != reward:
+        return _unverified(f"it claims {reward:g} points, but lists {discovered} pairs")
+    course = document.get("cumulative_rewards")
+    if isinstance(course, list) and course and course[-1] != reward:
+        return _unverified(f"it claims {reward:g} points, but its rewards end at {course[-1]!r:.40}")
+    further = [Score("reward", float(reward))]
+    origin = {name: document.get(name) for name in ("template_reward", "model_reward")}
+    further += [Score(name, float(value)) for name, value in origin.items() if isinstance(value, int | float)]
+    return Reading(min(reward / REACHABLE, 1.0)), tuple(further)
+
+
+def _discovered(document: Mapping[str, Any]) -> int | None:
+    """Return how many pairs the metrics list; None where they list none by byte."""
+    for name in _DISCOVERED:
+        programs = document.get(name)
+        if isinstance(programs, Mapping) and programs and all(isinstance(found, list) for found in programs.values()):
+            return sum(len(set(map(str, found))) for found in programs.values())
+    return None
+
+
+def _unverified(why: str) -> tuple[Reading, tuple[Score, ...]]:
+    return Reading(None, Cause.UNVERIFIED, why), ()
