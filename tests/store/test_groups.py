@@ -175,3 +175,33 @@ def test_the_newest_run_of_an_experiment_is_found_whatever_its_status(store: Sql
     assert (succeeded.attempt, succeeded.status) == (1, RunStatus.FINISHED)
     assert store.succeeded("b") is None
     assert store.latest("c") is None
+
+
+def test_a_group_from_elsewhere_comes_with_its_outcomes(store: SqlStore, samples: "Samples") -> None:
+    run = store.add_run(samples.run(group_id="rg_1", created_at=5.0))
+    group = RunGroup("rg_1", 10.0, 30.0, request={"all": True}, benchmarks=("words", "golf"))
+    found = (outcome("rg_1", 0, status=OutcomeStatus.SUCCEEDED, run_id=run.id), outcome("rg_1", 1, run_id="elsewhere"))
+
+    store.insert_group(group, found)
+    store.insert_group(group, found)
+
+    assert store.group("rg_1") == group
+    assert store.outcomes("rg_1") == (found[0], outcome("rg_1", 1))
+
+
+def test_a_group_from_elsewhere_changes_nothing_that_is_here(store: SqlStore) -> None:
+    here = RunGroup("rg_1", 10.0, request={"all": True})
+    store.add_group(here)
+    store.save_outcome(outcome("rg_1", reason="here"))
+
+    store.insert_group(RunGroup("rg_1", 11.0, 12.0), [outcome("rg_1", reason="there"), outcome("rg_1", 1)])
+
+    assert store.group("rg_1") == here
+    assert store.outcomes("rg_1") == (outcome("rg_1", reason="here"), outcome("rg_1", 1))
+
+
+def test_what_was_going_on_elsewhere_is_stopped_here(store: SqlStore) -> None:
+    store.insert_group(RunGroup("rg_1", 10.0), [outcome("rg_1", status=OutcomeStatus.RUNNING, at=25.0)])
+
+    assert store.outcomes("rg_1")[0].status is OutcomeStatus.STOPPED
+    assert store.group("rg_1").finished_at == 25.0

@@ -119,4 +119,6 @@ def _take_bundle(path: Path) -> list[tuple[str, int]]:
             ]
             new = store.insert_bundle(bundle.run(run_id), bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
+        for grouped in bundle.groups():
+            store.insert_group(grouped.group, grouped.outcomes)
     return taken

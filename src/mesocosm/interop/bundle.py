@@ -7,6 +7,10 @@ A bundle is a zip file::
     runs/<id>/entries.jsonl      core.ports.Entry per line: an episode with its scores, and pieces of its trace
     runs/<id>/blobs.jsonl        core.ports.Blob per line
     runs/<id>/artifacts.jsonl    files of the run, by digest
+    groups.jsonl                 Grouped per line: the commands that made the runs, and what came of their benchmarks
+
+Of a group only those outcomes go along whose run is in the bundle, or that never had one. Bundles of earlier versions
+have no groups.
 
 It is written and read as a stream; no run is ever in memory as a whole.
 """
@@ -26,6 +30,7 @@ import mesocosm
 from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.event import Event
 from mesocosm.core.failure import UsageError
+from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 
@@ -33,6 +38,10 @@ FORMAT = "mesocosm-bundle"
 VERSION = 1
 LONGEST_LINE = 256 * 1024 * 1024
 """Bytes of one line that are still read; a line holds at most some chunks of 64 KiB, or one blob."""
+
+GROUPS = "groups.jsonl"
+
+_WITHOUT_RUN = (OutcomeStatus.SKIPPED, OutcomeStatus.INCOMPATIBLE)
 
 T = TypeVar("T")
 
@@ -46,6 +55,13 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str
     created_at: float
     episode_id: str = ""
+
+
+class Grouped(msgspec.Struct, frozen=True):
+    """A group of runs with what came of its benchmarks."""
+
+    group: RunGroup
+    outcomes: tuple[Outcome, ...]
 
 
 class Source(Protocol):
@@ -65,6 +81,14 @@ class Source(Protocol):
 
     def artifacts(self, run_id: str) -> Iterable[Any]:
         """Return its files; they have the fields of Artifact."""
+        ...
+
+    def group(self, group_id: str) -> RunGroup:
+        """Return the group of a run."""
+        ...
+
+    def outcomes(self, group_id: str) -> Iterable[Outcome]:
+        """Return the outcomes of a group."""
         ...
 
 
@@ -90,6 +114,14 @@ def write_bundle(file: BinaryIO, source: Source, run_ids: Iterable[str]) -> None
             _write_lines(bundle, f"{place}/entries.jsonl", source.entries(run.id))
             _write_lines(bundle, f"{place}/blobs.jsonl", source.blobs(run.id))
             _write_lines(bundle, f"{place}/artifacts.jsonl", source.artifacts(run.id))
+        _write_lines(bundle, GROUPS, _groups(source, found))
+
+
+def _groups(source: Source, found: Iterable[Run]) -> Iterator[Grouped]:
+    ids = {run.id for run in found}
+    for group_id in dict.fromkeys(run.group_id for run in found if run.group_id):
+        outcomes = (one for one in source.outcomes(group_id) if one.run_id in ids or one.status in _WITHOUT_RUN)
+        yield Grouped(source.group(group_id), tuple(outcomes))
 
 
 def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) -> None:
@@ -134,6 +166,8 @@ class Bundle:
             for artifact in self.artifacts(run_id):
                 if not {artifact.digest, artifact.episode_id} <= known:
                     raise UsageError(f"{self.path}: the content or the episode of file {artifact.name!r} is missing")
+        for _ in self.groups():
+            pass
 
     def run(self, run_id: str) -> Run:
         """Return the row of a run."""
@@ -164,6 +198,15 @@ class Bundle:
                 raise UsageError(f"{self.path}: {place}: the file belongs to run {artifact.run_id!r}")
             found.append(artifact)
         return found
+
+    def groups(self) -> Iterator[Grouped]:
+        """Yield the groups of the runs; none of a bundle of an earlier version."""
+        if GROUPS not in self._zip.namelist():
+            return
+        for place, grouped in self._lines(GROUPS, Grouped):
+            if any(outcome.group_id != grouped.group.id for outcome in grouped.outcomes):
+                raise UsageError(f"{self.path}: {place}: an outcome belongs to another group")
+            yield grouped
 
     def _head(self) -> Head:
         head = self._document("bundle.json", Head)

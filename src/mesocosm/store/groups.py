@@ -1,5 +1,6 @@
 """Groups: what one command was asked to run, and what came of each benchmark."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -61,6 +62,29 @@ class Groups(Part):
 
         if not self._database.write(work):
             raise UnknownName(f"there is no group {outcome.group_id!r}; add the group before its outcomes")
+
+    def insert_group(self, group: RunGroup, found: Sequence[Outcome]) -> None:
+        """Insert a group from elsewhere with its outcomes; what is here already stays as it is.
+
+        Nobody carries it out here, so what was going on when it was exported counts as stopped. Its runs come first.
+        """
+        last = max([group.created_at, *(outcome.at for outcome in found)])
+        values = group_values(msgspec.structs.replace(group, finished_at=group.finished_at or last))
+        statement = self._database.insert(invocations).values(values)
+        # A run that names its group leaves a row that says nothing but when.
+        bare = (invocations.c.created_by == "") & invocations.c.holder.is_(None)
+        new = {name: value for name, value in values.items() if name != "id"}
+        statement = statement.on_conflict_do_update(index_elements=["id"], set_=new, where=bare)
+
+        def work(connection: Connection) -> None:
+            connection.execute(statement)
+            for outcome in found:
+                if outcome.status is OutcomeStatus.RUNNING:
+                    outcome = msgspec.structs.replace(outcome, status=OutcomeStatus.STOPPED)  # noqa: PLW2901
+                insert = self._database.insert(outcomes).values(outcome_values(outcome))
+                connection.execute(insert.on_conflict_do_nothing())
+
+        self._database.write(work)
 
     def outcomes(self, group_id: str) -> tuple[Outcome, ...]:
         """Return what came of the benchmarks of a group so far, in the order of their positions."""
