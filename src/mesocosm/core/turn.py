@@ -47,7 +47,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     def data(self) -> dict[str, Any]:
         """Return the answer as an action."""
-        return {"text": "", "tool_calls": [], **msgspec.to_builtins(self)}
+        return {"text": self.text, "tool_calls": [msgspec.to_builtins(call) for call in self.tool_calls]}
 
 
 def read_turn(data: Any) -> Turn:
@@ -76,4 +76,4 @@ def _text(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):  # no JSON value, or one with text that UTF-8 cannot hold
-        return f"{value!r:.2000}"
+        return f"(a {type(value).__name__} without a JSON form)"
