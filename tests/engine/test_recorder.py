@@ -57,6 +57,15 @@ def test_a_short_episode_is_one_entry(kept: Kept) -> None:
     assert kept.entries[0].episode.events == 5
 
 
+def test_an_episode_that_is_over_counts_as_running_until_its_last_entry(kept: Kept) -> None:
+    recorder = recorder_of(kept)
+    recorder.episode.status = EpisodeStatus.COMPLETED
+    recorder.record(Kind.ACTION, {"action": 1}, 1)
+    recorder.flush()
+    recorder.finish()
+    assert [entry.episode.status for entry in kept.entries] == [EpisodeStatus.RUNNING, EpisodeStatus.COMPLETED]
+
+
 def test_chunks_are_bounded_in_events_and_in_bytes(kept: Kept) -> None:
     recorder = recorder_of(kept)
     for step in range(CHUNK_EVENTS * 3):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.entry import Blob, Chunk, Entry
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
@@ -119,9 +119,15 @@ class Recorder:
         return value if len(text) < BLOB_BYTES else self.reference(text, "application/json")
 
     def flush(self) -> None:
-        """Hand over what has been recorded so far, with the episode as it is now."""
+        """Hand over what has been recorded so far, with the episode as it is now.
+
+        It counts as running even when it is over: as long as it is being graded it has no scores, and a row that says
+        finished would be taken for done.
+        """
         if self._lines:
-            self._journal.write(Entry(self._row(), self._take(), self._take_blobs()))
+            row = self._row()
+            row.status = EpisodeStatus.RUNNING
+            self._journal.write(Entry(row, self._take(), self._take_blobs()))
             self.written = True
 
     def finish(self) -> None:
