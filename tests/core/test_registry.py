@@ -1,8 +1,11 @@
 """Names of extensions: decorators, entry points, references, and what is said when there is nothing."""
 
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,3 +169,15 @@ def test_a_file_that_does_not_import_says_why_and_can_be_mended(tmp_path: Path, 
         import_reference(f"{file}:thing")
     file.write_text("thing = 'a longer text than before'\n")
     assert import_reference(f"{file}:thing") == "a longer text than before"
+
+
+def test_threads_that_ask_first_at_once_all_get_an_answer() -> None:
+    registry = Registry("agents")
+    start = threading.Barrier(8)
+
+    def ask(_: int) -> Any:
+        start.wait()
+        return registry.get("program")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, range(8)))) == 1

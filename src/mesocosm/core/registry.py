@@ -80,11 +80,13 @@ class Registry:
         if self._installed is None:
             from importlib.metadata import entry_points
 
-            self._installed = {}
+            found: dict[str, Registered] = {}
             for point in entry_points(group=f"mesocosm.{self.kind}"):
                 origin = point.dist.name if point.dist else "unknown"
                 origin = "built-in" if origin == "mesocosm" else origin
-                self._installed[fold(point.name)] = Registered(point.name, origin, point.value, point.load)
+                found[fold(point.name)] = Registered(point.name, origin, point.value, point.load)
+            # Only when it is complete: another thread may be asking as well.
+            self._installed = found
         return self._installed
 
 
