@@ -42,7 +42,7 @@ async def played(tmp_path: Any, model: str, **knobs: Any) -> tuple[Run, SqlStore
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("tokens", [256, 1024, 8192])
+@pytest.mark.parametrize("tokens", [512, 1024, 8192])
 def test_a_text_has_the_length_that_was_asked_for(family: str, tokens: int) -> None:
     text = Recipe(family, tokens, "middle", 0, 1).context()
     assert tokens * 0.9 <= len(text) / 4 <= tokens * 1.02
@@ -61,7 +61,7 @@ def test_every_text_holds_the_facts_and_several_other_codes(family: str) -> None
     text, puzzle = recipe.context(), recipe.puzzle()
     assert all(text.count(fact) == 1 for fact in (*puzzle.facts, *puzzle.distractors))
     assert text.count(puzzle.answer) == 1
-    assert len(set(CODE.findall(text))) >= 4
+    assert len(set(CODE.findall(text))) >= 8
 
 
 def test_hardly_a_sentence_of_a_long_text_occurs_twice() -> None:
@@ -102,7 +102,7 @@ def test_equal_seeds_give_equal_texts_and_another_seed_others() -> None:
 
 def test_the_generator_is_what_version_1_has_been() -> None:
     texts = [prompt(Recipe(family, 512, "late", 1, 9)) for family in FAMILIES]
-    assert digest(texts) == "98852935a77a9b1bbc5ad3d0659665a1", (
+    assert digest(texts) == "a31164336d95678cbd710e5d8fde01ca", (
         "another generator is another benchmark: raise the version in benchmark.toml"
     )
 
@@ -164,6 +164,14 @@ def test_repeating_the_text_and_naming_every_code_earn_nothing(family: str) -> N
         assert not right(reply, answer)[0]
 
 
+@pytest.mark.parametrize("pick", [0, -1, 3])
+def test_the_place_of_a_code_does_not_tell_whether_it_is_right(pick: int) -> None:
+    tasks = opened(context_lengths=[512], tasks_per_position=10).loaded.tasks
+    texts = [opened().shown(task) for task in tasks]
+    hits = sum(CODE.findall(text)[pick] == task.target for task, text in zip(tasks, texts, strict=True))
+    assert hits / len(tasks) < 0.25
+
+
 def test_huge_replies_are_refused_at_once() -> None:
     assert not right("QRST-1234\n" * 2_000_000, "QRST-1234")[0]
 
@@ -174,7 +182,7 @@ def test_codes_have_no_repeats_among_thousands() -> None:
 
 
 async def test_the_oracle_reaches_the_ceiling_in_every_slice(tmp_path: Any) -> None:
-    run, store = await played(tmp_path, "builtin/oracle", context_lengths=[256, 512], tasks_per_position=1)
+    run, store = await played(tmp_path, "builtin/oracle", context_lengths=[512, 600], tasks_per_position=1)
     store.close()
     metrics = {metric.name: metric for metric in run.metrics}
     assert metrics["accuracy"].value == 1.0
@@ -192,7 +200,7 @@ async def test_saying_nothing_and_saying_anything_earn_nothing(tmp_path: Any, mo
 
 
 async def test_what_is_lost_in_the_middle_is_the_difference_of_edges_and_middle() -> None:
-    benchmark = opened(context_lengths=[256], families=["needle"])
+    benchmark = opened(context_lengths=[512], families=["needle"])
     values = []
     for task in benchmark.loaded.tasks:
         reply = "" if task.metadata["position"] == "middle" else task.target

@@ -20,7 +20,7 @@ from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import read_answer
 
-SHORTEST, LONGEST = 256, 1_000_000
+SHORTEST, LONGEST = 512, 1_000_000
 ACCURACY = "accuracy"
 LOST = "lost_in_the_middle"
 EDGES = ("start", "end")

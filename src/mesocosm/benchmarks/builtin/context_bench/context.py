@@ -12,6 +12,10 @@ POSITIONS = {"start": 0.0, "early": 0.25, "middle": 0.5, "late": 0.75, "end": 1.
 """Share of the context that stands before the fact; at any other name a random share does."""
 
 
+NEAR = 4
+"""How many misleading facts stand beside the one that is asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """What one task is made from; `tokens` is the wanted length of the context."""
@@ -32,20 +36,20 @@ class Recipe:
     def context(self) -> str:
         """Return the text: within one sentence of the wanted length, facts included."""
         puzzle, rng = self.puzzle(), self._rng("context")
-        facts = [*puzzle.facts, *puzzle.distractors]
+        facts = [*puzzle.facts, *rng.sample(puzzle.distractors, len(puzzle.distractors))]
         room = self.tokens * CHARACTERS_PER_TOKEN - sum(len(fact) + 1 for fact in facts)
         filler = _filler(room, rng)
         placed = self._places(len(filler), len(puzzle.facts), len(puzzle.distractors), rng)
-        return _paragraphs(_woven(filler, facts, placed), rng)
+        return _paragraphs(_woven(filler, facts, placed, rng), rng)
 
     def _places(self, size: int, facts: int, distractors: int, rng: Random) -> list[int]:
         """Return before which sentence of the filler each fact stands, those that lead to the answer first."""
         depth = POSITIONS.get(self.position)
         asked = rng.randint(0, size) if depth is None else round(depth * size)
-        # At the very edges nothing else may come between the fact and the edge.
-        inner = (min(1, size), max(size - 1, 0))
-        others = [rng.randint(*inner) if inner[0] <= inner[1] else 0 for _ in range(facts - 1 + distractors)]
-        return [*others[: facts - 1], asked, *others[facts - 1 :]]
+        # Some stand beside the fact, on either side: else the first code of a text would be right at `start`.
+        near = [min(max(asked + rng.randint(-1, 1), 0), size) for _ in range(min(NEAR, distractors))]
+        far = [rng.randint(0, size) for _ in range(facts - 1 + distractors - len(near))]
+        return [*far[: facts - 1], asked, *near, *far[facts - 1 :]]
 
 
 def _filler(room: int, rng: Random) -> list[str]:
@@ -58,13 +62,14 @@ def _filler(room: int, rng: Random) -> list[str]:
     return found
 
 
-def _woven(filler: list[str], facts: list[str], places: list[int]) -> list[str]:
+def _woven(filler: list[str], facts: list[str], places: list[int], rng: Random) -> list[str]:
     before: dict[int, list[str]] = {}
     for fact, place in zip(facts, places, strict=True):
         before.setdefault(place, []).append(fact)
     woven: list[str] = []
     for place in range(len(filler) + 1):
-        woven += before.get(place, [])
+        here = before.get(place, [])
+        woven += rng.sample(here, len(here))
         woven += filler[place : place + 1]
     return woven
 

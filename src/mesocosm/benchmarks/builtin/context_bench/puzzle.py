@@ -124,10 +124,10 @@ def _people(rng: Random, count: int) -> list[str]:
 
 def needle(rng: Random) -> Puzzle:
     """Return a literal question; half of the other facts share the town or the place with the one that is meant."""
-    places, towns = rng.sample(_PLACES, 5), rng.sample(_TOWNS, 5)
+    places, towns = rng.sample(_PLACES, 8), rng.sample(_TOWNS, 8)
     spots = [(places[0], towns[0])]
-    spots += [(place, towns[0]) for place in places[1:3]] + [(places[0], town) for town in towns[1:3]]
-    spots += list(zip(places[3:], towns[3:], strict=True))
+    spots += [(place, towns[0]) for place in places[1:4]] + [(places[0], town) for town in towns[1:4]]
+    spots += list(zip(places[4:], towns[4:], strict=True))
     codes = _codes(rng, len(spots))
     facts = [
         f"The access code of the {place} in {town} is {word}." for (place, town), word in zip(spots, codes, strict=True)
@@ -138,20 +138,20 @@ def needle(rng: Random) -> Puzzle:
 
 def semantic(rng: Random) -> Puzzle:
     """Return a question in other words than the fact's; others do the same for a living, or own the same thing."""
-    trades, people = rng.sample(TRADES, 5), _people(rng, 5)
+    trades, people = rng.sample(TRADES, 7), _people(rng, 7)
     (held, asked), (other, _) = rng.sample(HOLDINGS, 2)
-    codes = _codes(rng, 7)
+    codes = _codes(rng, 10)
     facts = [
         f"{name}, who {trade[0]}, {held.format(code=word)}."
-        for name, trade, word in zip(people, trades, codes[:5], strict=True)
+        for name, trade, word in zip(people, trades, codes[:7], strict=True)
     ]
-    facts += [f"{people[i]}, who {trades[i][0]}, {other.format(code=codes[5 + i])}." for i in range(2)]
+    facts += [f"{people[i]}, who {trades[i][0]}, {other.format(code=codes[7 + i])}." for i in range(3)]
     return Puzzle(asked.format(who=trades[0][1]), codes[0], (facts[0],), tuple(facts[1:]))
 
 
 def two_hops(rng: Random) -> Puzzle:
     """Return a question over a thing, its keeper, and the keeper's code."""
-    items, people, codes = rng.sample(_ITEMS, 4), _people(rng, 4), _codes(rng, 4)
+    items, people, codes = rng.sample(_ITEMS, 8), _people(rng, 8), _codes(rng, 8)
     chains = [
         (f"The {item} was handed over to {name}.", f"The locker of {name} opens with the code {word}.")
         for item, name, word in zip(items, people, codes, strict=True)
@@ -161,14 +161,14 @@ def two_hops(rng: Random) -> Puzzle:
 
 def three_hops(rng: Random) -> Puzzle:
     """Return a question over a thing, its keeper, the house where the keeper lives, and the code of the house."""
-    items, people, codes = rng.sample(_ITEMS, 4), _people(rng, 4), _codes(rng, 4)
+    items, people, codes = rng.sample(_ITEMS, 8), _people(rng, 8), _codes(rng, 8)
     chains = [
         (
             f"The {item} was handed over to {name}.",
             f"Since last year {name} has been living at {house}.",
             f"The door of {house} opens with the code {word}.",
         )
-        for item, name, house, word in zip(items, people, rng.sample(_HOUSES, 4), codes, strict=True)
+        for item, name, house, word in zip(items, people, rng.sample(_HOUSES, 8), codes, strict=True)
     ]
     question = f"Which code opens the door of the house where the keeper of the {items[0]} lives?"
     return _chained(question, codes[0], chains)
