@@ -138,7 +138,7 @@ def test_an_unknown_category_gets_a_suggestion(data: Path) -> None:
 
 
 def test_a_category_without_a_file_is_named(data: Path) -> None:
-    with pytest.raises(UsageError, match="no category multiple; expected BFCL_v4_multiple"):
+    with pytest.raises(UsageError, match="no category multiple of bfcl; expected BFCL_v4_multiple"):
         _ = opened(data, categories=["multiple"]).loaded
 
 

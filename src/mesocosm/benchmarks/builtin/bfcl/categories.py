@@ -74,6 +74,6 @@ def _find(name: str) -> Category:
             return category
     for beginning, reason in UNSUPPORTED.items():
         if name.startswith(beginning):
-            raise UsageError(f"bfcl: category {name!r} is not evaluated here, because {reason}")
+            raise UsageError(f"category {name!r} of bfcl is not evaluated here, because {reason}")
     known = [category.name for category in CATEGORIES]
     raise UsageError(f"bfcl has no category {name!r}{suggestion(name, known)}")

@@ -38,7 +38,7 @@ def available(folder: Path | None) -> tuple[Category, ...]:
         return CATEGORIES
     found = tuple(category for category in CATEGORIES if _file(category, folder) is not None)
     if not found:
-        raise UsageError(f"bfcl: {folder} holds no data; expected files such as {CATEGORIES[0].files[0]}")
+        raise UsageError(f"{folder} holds no data of bfcl; expected files such as {CATEGORIES[0].files[0]}")
     return found
 
 
@@ -49,13 +49,13 @@ def read_items(category: Category, folder: Path | None, revision: str) -> tuple[
     """
     file = None if folder is None else _file(category, folder)
     if folder is not None and file is None:
-        raise UsageError(f"bfcl: {folder} has no category {category.name}; expected {' or '.join(category.files)}")
+        raise UsageError(f"{folder} has no category {category.name} of bfcl; expected {' or '.join(category.files)}")
     asked = _rows(file, category.files[-1], revision)
     if category.expects != "calls":
         return [_item(row, (), category) for row in asked.rows], asked.content
     key_file = None if file is None else file.parent / KEYS / file.name
     if key_file is not None and not key_file.is_file():
-        raise UsageError(f"bfcl: the answer key {key_file} is missing")
+        raise UsageError(f"the answer key {key_file} of bfcl is missing")
     answers = _rows(key_file, f"{KEYS}/{category.files[-1]}", revision)
     keys = {row.get("id"): row.get("ground_truth") for row in answers.rows}
     return [_item(row, keys.get(row.get("id")), category) for row in asked.rows], digest(
