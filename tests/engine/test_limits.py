@@ -103,3 +103,16 @@ def test_unknown_prices_matter_only_where_money_is_limited() -> None:
 def test_money_spent_before_at_an_unknown_price_is_no_licence() -> None:
     with pytest.raises(RunAborted, match="no price is known"):
         Budget(Limits(run_usd=2.0), Usage(10, 10, cost_usd=None)).charge(Usage(1, 1, cost_usd=0.1), "m-1")
+
+
+def test_what_calls_under_way_may_use_fits_or_does_not() -> None:
+    spent = Usage(80, 20, cost_usd=1.0, calls=1)
+    tokens, money = Budget(Limits(run_tokens=150), spent), Budget(Limits(run_usd=1.5), spent)
+    for budget in (tokens, money):
+        assert budget.fits(50)
+        assert not budget.fits(51)
+    assert Budget(Limits()).fits(10**9)
+
+
+def test_before_anything_was_spent_nobody_knows_what_fits_into_money() -> None:
+    assert not Budget(Limits(run_usd=1.5)).fits(1)

@@ -40,12 +40,15 @@ def chunks(*pieces: bytes, headers: bytes = b"", end: bool = True) -> bytes:
 
 
 async def test_pieces_come_before_the_rest_is_sent() -> None:
-    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
-        async with client.stream("GET", server.url, timeout=5) as answer:
-            pieces = answer.pieces()
-            assert (answer.status, await anext(pieces)) == (200, b"one")
-            server.send(b"3\r\ntwo\r\n0\r\n\r\n")
-            assert [piece async for piece in pieces] == [b"two"]
+    async with (
+        Server(lambda to, _: to.send(chunks(b"one", end=False))) as server,
+        Client() as client,
+        client.stream("GET", server.url, timeout=5) as answer,
+    ):
+        pieces = answer.pieces()
+        assert (answer.status, await anext(pieces)) == (200, b"one")
+        server.send(b"3\r\ntwo\r\n0\r\n\r\n")
+        assert [piece async for piece in pieces] == [b"two"]
 
 
 async def test_a_connection_read_to_its_end_is_used_again() -> None:
@@ -72,12 +75,15 @@ async def test_compressed_pieces_are_unfolded_as_they_come(encoding: str) -> Non
     first = packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)
     rest = packer.compress(b"two") + packer.flush()
     name = b"content-encoding: %b\r\n" % encoding.replace("bare", "deflate").encode()
-    async with Server(lambda to, _: to.send(chunks(first, headers=name, end=False))) as server, Client() as client:
-        async with client.stream("GET", server.url, timeout=5) as answer:
-            pieces = answer.pieces()
-            assert await anext(pieces) == b"one"
-            server.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
-            assert b"".join([piece async for piece in pieces]) == b"two"
+    async with (
+        Server(lambda to, _: to.send(chunks(first, headers=name, end=False))) as server,
+        Client() as client,
+        client.stream("GET", server.url, timeout=5) as answer,
+    ):
+        pieces = answer.pieces()
+        assert await anext(pieces) == b"one"
+        server.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
+        assert b"".join([piece async for piece in pieces]) == b"two"
 
 
 @pytest.mark.parametrize(
@@ -123,12 +129,15 @@ async def test_every_piece_gives_the_server_its_time_again() -> None:
 
 
 async def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
-    async with Server(lambda to, _: to.finish(chunks(b"one", end=False))) as server, Client() as client:
-        async with client.stream("GET", server.url, timeout=5) as answer:
-            pieces = answer.pieces()
-            assert await anext(pieces) == b"one"
-            with pytest.raises(ConnectionLost, match="in the middle"):
-                await anext(pieces)
+    async with (
+        Server(lambda to, _: to.finish(chunks(b"one", end=False))) as server,
+        Client() as client,
+        client.stream("GET", server.url, timeout=5) as answer,
+    ):
+        pieces = answer.pieces()
+        assert await anext(pieces) == b"one"
+        with pytest.raises(ConnectionLost, match="in the middle"):
+            await anext(pieces)
 
 
 async def test_a_kept_connection_that_died_is_replaced_once() -> None:
@@ -154,12 +163,14 @@ async def test_a_fresh_connection_that_dies_is_not_tried_again() -> None:
 
 
 async def test_errors_inside_the_block_are_the_callers_own_and_free_the_connection() -> None:
-    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server:
-        async with Client(limit_per_host=1) as client:
-            for _ in range(2):
-                with pytest.raises(KeyError):
-                    async with client.stream("GET", server.url, timeout=1):
-                        raise KeyError
+    async with (
+        Server(lambda to, _: to.send(chunks(b"one", end=False))) as server,
+        Client(limit_per_host=1) as client,
+    ):
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                async with client.stream("GET", server.url, timeout=1):
+                    raise KeyError
 
 
 async def test_what_cannot_be_sent_is_refused() -> None:
@@ -173,6 +184,9 @@ async def test_what_cannot_be_sent_is_refused() -> None:
 
 
 async def test_an_answer_without_a_body_ends_at_once() -> None:
-    async with Server(lambda to, _: to.send(b"HTTP/1.1 204 No Content\r\n\r\n")) as server, Client() as client:
-        async with client.stream("GET", server.url, timeout=5) as answer:
-            assert (answer.status, (await answer.read()).body) == (204, b"")
+    async with (
+        Server(lambda to, _: to.send(b"HTTP/1.1 204 No Content\r\n\r\n")) as server,
+        Client() as client,
+        client.stream("GET", server.url, timeout=5) as answer,
+    ):
+        assert (answer.status, (await answer.read()).body) == (204, b"")

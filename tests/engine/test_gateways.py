@@ -1,0 +1,234 @@
+"""Taps: calls of programs within the budgets of their episode and run."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.gateway import Call, Forwarded
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.registry import GATEWAYS
+from mesocosm.core.usage import Usage
+from mesocosm.engine.gateways import EpisodeTap, Gateways, Reserved
+
+CALL = Call("/chat/completions", "m")
+REQUEST = ModelRequest(())
+
+
+class Episode:
+    """What a tap needs of an episode: a budget of 100 tokens, and what is said to it."""
+
+    def __init__(self) -> None:
+        self.over = False
+        self.spent = 0
+        self.turns = 0
+        self.recorded: list[Forwarded] = []
+        self.failing: Exception | None = None
+
+    @property
+    def unaffordable(self) -> str:
+        return "100 tokens are used up" if self.spent >= 100 else ""
+
+    def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
+        return not reserved or self.spent + reserved + tokens <= 100
+
+    async def turn(self) -> None:
+        self.turns += 1
+
+    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
+        if self.failing is not None:
+            raise self.failing
+        return reply(10)
+
+    def forwarded(self, call: Forwarded) -> None:
+        self.recorded.append(call)
+        if self.failing is not None:
+            raise self.failing
+        assert call.reply is not None
+        self.spent += call.reply.usage.total
+
+
+def reply(tokens: int) -> ModelReply:
+    return ModelReply("ok", usage=Usage(tokens, 0, calls=1))
+
+
+def passed_on(tokens: int) -> Forwarded:
+    return Forwarded(CALL, (), reply(tokens), 200)
+
+
+@pytest.fixture
+def episode() -> Episode:
+    return Episode()
+
+
+@pytest.fixture
+def tap(episode: Episode) -> EpisodeTap:
+    return EpisodeTap(episode, Reserved())
+
+
+async def admit(tap: EpisodeTap, tokens: int = 10) -> str:
+    async with tap.admitted(tokens, passing=True) as refusal:
+        return refusal
+
+
+async def settled() -> None:
+    """Let every task go as far as it can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_calls_are_admitted_until_the_budget_is_used_up(tap: EpisodeTap, episode: Episode) -> None:
+    assert await admit(tap) == ""
+    tap.settle()
+    tap.forwarded(passed_on(100))
+    assert await admit(tap) == "100 tokens are used up"
+    with pytest.raises(EpisodeError, match="refused further model calls: 100 tokens") as error:
+        tap.settle()
+    assert error.value.cause is Cause.BUDGET
+
+
+async def test_a_budget_that_nobody_asked_beyond_is_no_failure(tap: EpisodeTap) -> None:
+    tap.forwarded(passed_on(100))
+    tap.settle()
+
+
+async def test_nothing_is_admitted_after_the_end(tap: EpisodeTap, episode: Episode) -> None:
+    episode.over = True
+    assert await admit(tap) == "the episode is over"
+    tap.settle()
+
+
+async def test_what_does_not_fit_beside_calls_under_way_waits_for_their_end(tap: EpisodeTap, episode: Episode) -> None:
+    async with AsyncExitStack() as under_way:
+        for _ in range(2):
+            await under_way.enter_async_context(tap.admitted(40, passing=True))
+        waiting = asyncio.create_task(admit(tap, 40))
+        await settled()
+        assert not waiting.done()
+        await under_way.aclose()
+    assert await waiting == ""
+
+
+async def test_a_call_larger_than_the_budget_is_made_alone(tap: EpisodeTap) -> None:
+    assert await admit(tap, 1000) == ""
+
+
+async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: EpisodeTap) -> None:
+    tap.forwarded(passed_on(45))
+    async with tap.admitted(1, passing=True):
+        waiting = asyncio.create_task(admit(tap, 1))
+        await settled()
+        assert not waiting.done()
+    assert await waiting == ""
+
+
+async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeTap) -> None:
+    async with tap.admitted(90, passing=True):
+        waiting = asyncio.create_task(admit(tap, 90))
+        await settled()
+        tap.forwarded(passed_on(120))
+    assert await waiting == "100 tokens are used up"
+
+
+async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeTap) -> None:
+    async def hold() -> None:
+        async with tap.admitted(90, passing=True):
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    await settled()
+    waiting = asyncio.create_task(admit(tap, 90))
+    await settled()
+    holding.cancel()
+    assert await waiting == ""
+
+
+async def test_the_rates_are_waited_for_where_the_engine_does_not_ask(tap: EpisodeTap, episode: Episode) -> None:
+    async with tap.admitted(1, passing=False):
+        assert episode.turns == 0
+    async with tap.admitted(1, passing=True):
+        assert episode.turns == 1
+
+
+async def test_a_failure_of_one_call_is_the_programs_to_deal_with(tap: EpisodeTap, episode: Episode) -> None:
+    episode.failing = EpisodeError(Cause.MODEL_UNAVAILABLE, "gone")
+    with pytest.raises(EpisodeError, match="gone"):
+        await tap.ask(REQUEST, CALL)
+    assert await admit(tap) == ""
+    tap.settle()
+
+
+@pytest.mark.parametrize(
+    ("failure", "raised"),
+    [
+        (EpisodeError(Cause.BUDGET, "used up"), EpisodeError),
+        (EpisodeError(Cause.MODEL_FORBIDDEN, "bad key"), EpisodeError),
+        (RunAborted("no price is known"), RunAborted),
+    ],
+)
+async def test_what_every_further_call_would_meet_ends_the_episode(
+    tap: EpisodeTap, episode: Episode, failure: Exception, raised: type[Exception]
+) -> None:
+    episode.failing = failure
+    with pytest.raises(EpisodeError, match=str(failure)):
+        await tap.ask(REQUEST, CALL)
+    assert str(failure) in await admit(tap)
+    with pytest.raises(raised, match=str(failure)):
+        tap.settle()
+
+
+async def test_what_recording_raises_is_raised_when_the_program_is_over(tap: EpisodeTap, episode: Episode) -> None:
+    episode.failing = RunAborted("no price is known")
+    tap.forwarded(passed_on(1))
+    assert await admit(tap) == "no price is known"
+    with pytest.raises(RunAborted):
+        tap.settle()
+
+
+class Door:
+    """A gateway that knows whether it was closed."""
+
+    closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Mute:
+    """A model that nobody asks."""
+
+    capabilities = Capabilities()
+
+    async def check(self) -> None:
+        raise NotImplementedError
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def doors(monkeypatch: pytest.MonkeyPatch) -> list[Door]:
+    opened: list[Door] = []
+
+    def open_door(model: Any, settings: Any) -> Door:
+        opened.append(Door())
+        return opened[-1]
+
+    monkeypatch.setattr(GATEWAYS, "_own", {})
+    GATEWAYS.register("proxy")(open_door)
+    return opened
+
+
+async def test_a_gateway_is_opened_once_and_only_when_it_is_needed(doors: list[Door]) -> None:
+    gateways = Gateways(Mute(), ModelSettings("fake/m"))
+    await gateways.close()
+    assert doors == []
+    assert gateways.open() is gateways.open()
+    (door,) = doors
+    await gateways.close()
+    assert door.closed
