@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, text
 
 from mesocosm.store.part import Part
-from mesocosm.store.views import ordered_rows, shown_rows
+from mesocosm.store.views import NEWEST_ROWS, TOTALS, ordered_rows, shown_rows
 
 _BLOCK = 500
 _STREAMED = 1_000
@@ -59,26 +59,25 @@ class Ledger(Part):
             yield LedgerLine(*row)
 
     def newest_ledger_runs(self, limit: int) -> Iterator[dict[str, Any]]:
-        """Yield the newest rows of `benchmark_runs` with all columns, streamed from the database."""
-        yield from self._newest_rows("benchmark_runs", "run_id", limit)
+        """Yield the newest rows of `benchmark_runs` with all columns, a few hundred at a time."""
+        yield from self._rows_in_order("benchmark_runs", "run_id", NEWEST_ROWS, limit)
 
     def newest_ledger_groups(self, limit: int) -> Iterator[dict[str, Any]]:
-        """Yield the newest rows of `run_groups` with all columns."""
-        yield from self._newest_rows("run_groups", "run_group_id", limit)
+        """Yield the newest rows of `run_groups` with all columns, a few hundred at a time."""
+        newest = "SELECT id FROM invocations ORDER BY created_at DESC, id DESC LIMIT :most"
+        yield from self._rows_in_order("run_groups", "run_group_id", newest, limit)
 
     def ledger_totals(self) -> tuple[int, int]:
         """Return how many rows `benchmark_runs` and `run_groups` have."""
-        return self._database.read(
-            lambda connection: (
-                int(connection.scalar(text("SELECT count(*) FROM benchmark_runs")) or 0),
-                int(connection.scalar(text("SELECT count(*) FROM run_groups")) or 0),
-            )
-        )
 
-    def _newest_rows(self, view: str, key: str, limit: int) -> Iterator[dict[str, Any]]:
-        # Sorting narrow rows first: sorting whole ones would hold them all.
-        newest = f"SELECT {key} FROM {view} ORDER BY created_at DESC, {key} DESC LIMIT {limit:d}"  # noqa: S608
-        ids = [row[0] for row in self._stream(newest)]
+        def work(connection: Connection) -> tuple[int, int]:
+            rows, groups = connection.execute(text(TOTALS)).one()
+            return int(rows), int(groups)
+
+        return self._database.read(work)
+
+    def _rows_in_order(self, view: str, key: str, ordered: str, limit: int) -> Iterator[dict[str, Any]]:
+        ids = self._database.read(lambda connection: list(connection.scalars(text(ordered), {"most": limit})))
         for start in range(0, len(ids), _BLOCK):
             yield from self._whole_rows(view, key, ids[start : start + _BLOCK])
 

@@ -40,6 +40,22 @@ _ORDERED = f"""
     ) AS found ORDER BY agent {{way}}, id {{way}} LIMIT :most
 """  # noqa: S608
 
+NEWEST_ROWS = f"""
+    SELECT id FROM (
+        SELECT * FROM (
+            SELECT created_at AS at, run_id AS id FROM run_lines ORDER BY created_at DESC, run_id DESC LIMIT :most
+        ) AS r UNION ALL
+        SELECT o.at, {OUTCOME_ID} AS id FROM outcomes AS o WHERE {OWN_ROW}
+    ) AS found ORDER BY at DESC, id DESC LIMIT :most
+"""  # noqa: S608
+"""The ids of the `:most` newest rows of `benchmark_runs`."""
+
+TOTALS = f"""
+    SELECT (SELECT count(*) FROM run_lines) + (SELECT count(*) FROM outcomes AS o WHERE {OWN_ROW}),
+    (SELECT count(*) FROM invocations)
+"""  # noqa: S608
+"""How many rows `benchmark_runs` and `run_groups` have."""
+
 
 def ordered_rows(*, desc: bool) -> str:
     """Return the query for the ids of the first `:most` rows of `benchmark_runs` by agent and run id."""
