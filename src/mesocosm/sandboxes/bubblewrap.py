@@ -7,6 +7,7 @@ account that nobody has, and only then gets its user namespace, in which its pro
 for each namespace on its own). As another user the namespace alone does it.
 """
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from mesocosm.sandboxes.allowance import Allowance
 from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+from mesocosm.sandboxes.relay import Relay
 
 ACCOUNT = 691_533
 """The account of confined programs where we are root. It has no name, no home and no file."""
@@ -159,7 +161,8 @@ class BubblewrapSandbox:
     They see the system's programs, our interpreter, `readable` and `writable` paths, the directory that they start in
     (read-only unless it is in `writable`), `environment` and what is declared for each start: no other variable. With
     `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream. `heard`
-    is told the stream (`stdout`, `stderr`) and what came, as it comes.
+    is told the stream (`stdout`, `stderr`) and what came, as it comes. Of all networks they have only the `reachable`
+    ports of 127.0.0.1 (a proxy for their model calls, say), at the same address.
     """
 
     allowance: Allowance = field(default_factory=Allowance)
@@ -169,7 +172,9 @@ class BubblewrapSandbox:
     logs: Path | None = None
     log_bytes: int = FILE_BYTES
     heard: Callable[[str, bytes], None] | None = None
+    reachable: tuple[int, ...] = ()
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
+    _serving: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> ForeignProcess:
         """Start `command` (never a shell) in `cwd` with the declared variables `env`.
@@ -181,13 +186,28 @@ class BubblewrapSandbox:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
         for folder in self.writable:
             hand_over(folder)
+        if not self.reachable:
+            return await self._start(command, View(self.readable, self.writable, cwd), env)
+        relay = Relay(self.reachable)
+        view = View((*self.readable, Path(sys.base_prefix), relay.socket), self.writable, cwd)
+        try:
+            process = await self._start(relay.through_gate(command), view, env)
+        except BaseException:
+            relay.close()
+            raise
+        task = asyncio.create_task(relay.serve(process))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        return process
+
+    async def _start(self, command: Sequence[str], view: View, env: Mapping[str, str] | None) -> ForeignProcess:
         number = next(self._numbers)
-        view = View(self.readable, self.writable, cwd)
         # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
         heard = ["env", "--default-signal=TERM,INT,HUP", *command]
+        assert view.cwd is not None
         return await start_process(
             ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, self.allowance)],
-            cwd=cwd,
+            cwd=view.cwd,
             env={"PATH": _path(), "HOME": "/tmp", **PYTHON, **self.environment, **(env or {})},  # noqa: S108
             stdout=self._log(number, "stdout"),
             stderr=self._log(number, "stderr"),

@@ -1,0 +1,100 @@
+"""Some loopback ports of ours for a program that has no network: what it connects to there is carried to us."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from mesocosm.sandboxes.process import ForeignProcess
+
+_GATE = Path(__file__).with_name("gate.py")
+_CHUNK = 64 * 1024
+_SECONDS = 10.0
+MOST_CONNECTIONS = 256
+"""Connections that one program may hold at once; more are closed at once."""
+
+
+class Relay:
+    """Carries connections to `ports` of a confined program's own loopback on to the same ports of ours."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self._ports = tuple(dict.fromkeys(ports))
+        self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-"))
+        self.socket = self._folder / "gate"
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(self.socket))
+        # The program's account must be able to connect; nobody else can pass the folder.
+        self.socket.chmod(0o666)
+        self._listener.listen(1)
+        self._listener.settimeout(0)
+        self._servers: list[asyncio.Server] = []
+        self._carrying: set[asyncio.Task[None]] = set()
+
+    def through_gate(self, command: Sequence[str]) -> list[str]:
+        """Return the command that opens the ports inside and then becomes `command`."""
+        python = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", _GATE.read_text(encoding="utf-8")]
+        return [*python, str(self.socket), *map(str, self._ports), "--", *command]
+
+    async def serve(self, process: ForeignProcess) -> None:
+        """Carry connections until the program is over."""
+        opening = asyncio.ensure_future(self._open())
+        try:
+            await process.wait()
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+            self.close()
+
+    def close(self) -> None:
+        """End every connection and forget the ports."""
+        for server in self._servers:
+            server.close()
+        for task in self._carrying:
+            task.cancel()
+        self._listener.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _open(self) -> None:
+        loop = asyncio.get_running_loop()
+        connection, _ = await loop.sock_accept(self._listener)
+        # Only the gate may speak here, which is the first that runs; the program comes after it.
+        self._listener.close()
+        with connection:
+            connection.settimeout(_SECONDS)
+            _, numbers, _, _ = await asyncio.to_thread(socket.recv_fds, connection, 16, len(self._ports))
+        for number, port in zip(numbers, self._ports, strict=False):
+            server = await asyncio.start_server(partial(self._take, port), sock=socket.socket(fileno=number))
+            self._servers.append(server)
+
+    def _take(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._carrying) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        task = asyncio.ensure_future(_carry(port, reader, writer))
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+
+
+async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Carry one connection, both ways, until both sides have ended it."""
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(_SECONDS):
+            there, here = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            await asyncio.gather(_pour(reader, here), _pour(there, writer))
+        finally:
+            here.close()
+    writer.close()
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_CHUNK):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
