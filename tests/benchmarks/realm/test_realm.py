@@ -285,6 +285,12 @@ def test_knobs_choose_the_instances() -> None:
     assert benchmark.info.max_seconds == 60
 
 
+def test_the_settings_of_the_older_tool_are_accepted() -> None:
+    benchmark = opened(categories=["P11"], max_tasks=1, max_steps=3, timeout=60_000)
+    assert {task.metadata["problem"] for task in benchmark.loaded.tasks} == {"P11"}
+    assert benchmark.info.max_steps == 3
+
+
 def test_a_draw_takes_every_problem() -> None:
     drawn = list(opened().tasks(Selection(None, 11)))
     assert sorted(task.metadata["problem"] for task in drawn) == sorted(EVERY)

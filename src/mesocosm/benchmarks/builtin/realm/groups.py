@@ -8,7 +8,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.realm.family import Case, Family, need, once_each
 
-MOST_GROUPS = 8
+MOST_GROUPS = 7
 LANGUAGES = ("English", "French", "German", "Spanish")
 GUIDES = ("Ana", "Bruno", "Clara", "David", "Elif", "Farid")
 
@@ -132,7 +132,7 @@ class GroupFamily(Family[Groups, Assignments]):
         return Assignments(best[whole][1]) if whole in best else None
 
     def exact(self, instance: Groups) -> bool:
-        """Up to eight groups."""
+        """Up to seven groups."""
         return len(instance.groups) <= MOST_GROUPS
 
     def bound(self, instance: Groups) -> float | None:

@@ -9,7 +9,7 @@ import msgspec
 from mesocosm.benchmarks.builtin.realm.family import Case, Family, Infeasible, need
 
 MOST_COMPONENTS = 5
-MOST_LOTS = 8
+MOST_LOTS = 6
 COMPONENTS = ("frames", "motors", "sensors", "cables", "panels")
 SUPPLIERS = ("Axion", "Borealis", "Cobalt", "Dynamo")
 
@@ -187,7 +187,7 @@ class SupplyFamily(Family[Supply, Orders]):
         return Orders(best[1]) if best[1] is not None else None
 
     def exact(self, instance: Supply) -> bool:
-        """Up to five components of eight lots from four suppliers."""
+        """Up to five components of six lots from four suppliers."""
         small = all(component.lots <= MOST_LOTS for component in instance.components)
         return small and len(instance.components) <= MOST_COMPONENTS and len(instance.suppliers) <= len(SUPPLIERS)
 

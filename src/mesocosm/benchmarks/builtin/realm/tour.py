@@ -8,7 +8,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.realm.family import Case, Family, need, once_each, travel_times
 
-MOST_PLACES = 9
+MOST_PLACES = 8
 NAMES = ("Museum", "Harbour", "Castle", "Market", "Garden", "Tower", "Abbey", "Theatre")
 
 
@@ -118,7 +118,7 @@ class TourFamily(Family[Tour, Route]):
         return Route((*best[1], instance.goal)) if best[1] else None
 
     def exact(self, instance: Tour) -> bool:
-        """Up to nine places."""
+        """Up to eight places."""
         return len(instance.places) <= MOST_PLACES
 
     def bound(self, instance: Tour) -> float | None:
