@@ -134,6 +134,11 @@ async def test_without_strictness_it_is_played_and_the_violation_is_told(
     assert "research.web_search" in evidence["observed"]
 
 
+def test_without_documents_only_what_the_calculator_shows_is_required() -> None:
+    benchmark = opened(dataset="gaia", providers=["mesocosm"])
+    assert benchmark.required == benchmark.offered() == ("research.code_exec",)
+
+
 def test_when_no_asked_provider_is_installed_it_cannot_run(nothing_installed: None) -> None:
     benchmark = opened(providers=["claude-code", "swe-agent", "codex"])
     with pytest.raises(Incompatible, match="'mesocosm', which is always there") as found:
@@ -236,3 +241,15 @@ async def test_random_calls_are_the_floor(tmp_path: Path, nothing_installed: Non
     run, _ = await played(tmp_path, "builtin/random", 8, matrix=True, max_steps=6)
     assert run.status is RunStatus.FINISHED
     assert values(run)["overall_accuracy"] == 0.0
+
+
+async def test_a_corpus_of_ones_own_is_searched(tmp_path: Path, nothing_installed: None) -> None:
+    questions, corpus = tmp_path / "questions.jsonl", tmp_path / "corpus.jsonl"
+    row = {"question": "How tall is the tower?", "answer": "9", "sources": ["https://a.example/tower"]}
+    questions.write_text(json.dumps(row))
+    corpus.write_text(json.dumps({"url": "https://a.example/tower", "title": "Tower", "text": "It is 9 metres tall."}))
+    given: dict[str, Any] = {"dataset_path": str(questions), "corpus_path": str(corpus)}
+    run, store = await played(tmp_path, "builtin/oracle", dataset="jsonl", **given)
+    assert values(run)["overall_accuracy"] == 1.0
+    observed = store.episodes(run.id).items[0].terminal_info["capabilities"]["observed"]
+    assert observed == ["research.web_search", "research.web_browse"]

@@ -10,7 +10,7 @@ import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.knobs import settle
-from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.opening import open_benchmark, reference
 from mesocosm.benchmarks.orchestrated.agent_program import command, read_output
 from mesocosm.benchmarks.orchestrated.provider import PROVIDERS
 from mesocosm.core.event import Kind
@@ -144,9 +144,17 @@ async def test_without_a_tool_of_its_own_a_strict_agent_is_not_started(
     tmp_path: Path, programs: Path, model: str
 ) -> None:
     install(programs, "codex", f"open({str(tmp_path / 'started')!r}, 'w')")
-    run, _ = await played(tmp_path, model, providers=["codex"])
+    run, _ = await played(tmp_path, model, providers=["codex"], required_capabilities="research.web_search")
     assert run.metrics[0].value == 0.0
     assert not (tmp_path / "started").exists()
+
+
+async def test_programs_without_a_sandbox_are_named_before_anything_runs(tmp_path: Path, programs: Path) -> None:
+    for name in ("claude", "opencode"):
+        install(programs, name, "")
+    notices: list[str] = []
+    await open_benchmark(reference(read_catalogue().find("gaia_orchestrated"), {})).open(notices.append)
+    assert notices == ["opencode runs commands of the model on this machine, without a sandbox"]
 
 
 @pytest.mark.parametrize("provider", [known for known in PROVIDERS if known.programs])

@@ -1,6 +1,6 @@
 """The matrix: every instance is played in each execution mode by each provider, and every cell is an episode."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -12,7 +12,6 @@ from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, Loaded, Native
 from mesocosm.benchmarks.orchestrated.capability import Evidence, check_capabilities, read_evidence
 from mesocosm.benchmarks.orchestrated.conversation import Conversation
-from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
 from mesocosm.benchmarks.orchestrated.job import Job
 from mesocosm.benchmarks.orchestrated.provider import Provider, chosen, find_provider
 from mesocosm.core.episode import Episode
@@ -53,9 +52,6 @@ class Matrix(Native):
     An instance is a task whose input is an object without gold data; its id names it among all.
     """
 
-    capabilities: tuple[str, ...] = ()
-    """What an instance requires when the knobs do not say."""
-
     # To be defined
 
     def instances(self) -> Loaded:
@@ -74,6 +70,10 @@ class Matrix(Native):
         """Return the capabilities of the tools that the native worker is offered."""
         raise NotImplementedError
 
+    def usual(self) -> tuple[str, ...]:
+        """Return the capabilities that every instance requires when no knob says it: those that are offered."""
+        return self.offered()
+
     # What follows from it
 
     def knob(self, name: str) -> Any:
@@ -91,7 +91,7 @@ class Matrix(Native):
     @cached_property
     def required(self) -> tuple[str, ...]:
         """The capabilities that every instance requires. Raises UsageError."""
-        return check_capabilities(self.descriptor.id, self.knob("required_capabilities") or self.capabilities)
+        return check_capabilities(self.descriptor.id, self.knob("required_capabilities") or self.usual())
 
     @cached_property
     def _instances(self) -> Loaded:
@@ -112,6 +112,14 @@ class Matrix(Native):
         columns = [[cell.mode, cell.provider.name] for cell in cells]
         tasks = [cell.of(instance) for instance in found.tasks for cell in cells]
         return Loaded(tasks, digest([found.content, columns, self.required]))
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Load the tasks, and name the programs that run what a model says without a sandbox."""
+        await super().open(notice)
+        open_ones = {cell.provider.name: cell.provider for cell in self.cells if not cell.provider.confined}
+        for name, provider in open_ones.items():
+            if not provider.absent:
+                notice(f"{name} runs commands of the model on this machine, without a sandbox")
 
     def count(self, selection: Selection) -> int:
         """Return how many tasks `selection` picks: its count is one of instances, each with all its cells."""
@@ -154,6 +162,8 @@ class Matrix(Native):
         """Return the world of a cell that is played."""
         orchestrated, most = task.metadata[MODE] == MODES[0], int(self.knob("max_steps"))
         if provider.programs:
+            from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
+
             return ForeignCell(self.job(task), provider, evidence, orchestrated=orchestrated, max_steps=most)
         return Conversation(self.job(task), evidence, orchestrated=orchestrated, max_steps=most)
 

@@ -16,12 +16,14 @@ _OFFLINE = tuple(name for name in CAPABILITIES if name not in {"research.web_sea
 class Provider:
     """A provider. An external one has `programs`, of which the first that is found on PATH is started.
 
-    `declared` is what it can do by itself; the native one declares the tools that it is offered.
+    `declared` is what it can do by itself; the native one declares the tools that it is offered. One that is not
+    `confined` runs commands of the model as the user.
     """
 
     name: str
     programs: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
+    confined: bool = True
 
     @property
     def program(self) -> str | None:
@@ -40,8 +42,8 @@ PROVIDERS = (
     Provider(NATIVE),
     Provider("claude-code", ("claude",), CAPABILITIES),
     Provider("codex", ("codex",), _OFFLINE),
-    Provider("swe-agent", ("mini",), _OFFLINE),
-    Provider("opencode", ("opencode",), _OFFLINE),
+    Provider("swe-agent", ("mini",), _OFFLINE, confined=False),
+    Provider("opencode", ("opencode",), _OFFLINE, confined=False),
 )
 
 

@@ -39,8 +39,6 @@ def open_benchmark(setup: Setup) -> Benchmark:
 class Gaia(Matrix):
     """Questions with one short answer."""
 
-    capabilities = ("research.web_search", "research.web_browse", "research.docs_lookup", "research.code_exec")
-
     def instances(self) -> Loaded:
         """Return the questions of the wanted level. Raises UsageError, InvalidInput, Incompatible."""
         rows = self._rows

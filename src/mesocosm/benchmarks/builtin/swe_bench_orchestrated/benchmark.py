@@ -54,8 +54,6 @@ def open_benchmark(setup: Setup) -> Benchmark:
 class SweBench(Matrix):
     """Repairs whose result is a diff."""
 
-    capabilities = ("code.read", "code.write", "code.edit", "code.search", "code.shell")
-
     def instances(self) -> Loaded:
         """Return the instances. Raises UsageError, InvalidInput, Incompatible."""
         self._refuse()
@@ -75,6 +73,10 @@ class SweBench(Matrix):
         """Return the capabilities of the tools that there are."""
         tools = work_tools(Workspace(Path()), shell=bool(available()))
         return tuple(dict.fromkeys(own.capability for own in tools))
+
+    def usual(self) -> tuple[str, ...]:
+        """Return all that a repair may need; a machine without a sandbox offers no shell."""
+        return ("code.read", "code.write", "code.edit", "code.search", "code.shell")
 
     async def verdict(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return whether the diff resolves the instance, and whether it applies to a clean checkout."""
