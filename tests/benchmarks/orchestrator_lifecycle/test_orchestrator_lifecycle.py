@@ -302,6 +302,16 @@ async def test_a_refused_try_of_the_right_kind_costs_nothing_and_of_another_kind
     assert (await verdict(scenario, [call(action="share", taskId="T-1"), *end])).score == 0.0
 
 
+async def test_a_refusal_that_tells_how_a_task_goes_on_costs_nothing() -> None:
+    scenario = SCENARIOS["failure_recovery_and_replan-due"]
+    (target,) = [item for item in scenario.items if item.status == "failed"]
+    resume = call(action="control", controlAction="resume", taskId=target.id)
+    reopen = call(action="reopen", taskId=target.id, instruction="on the copy of the data from Sunday")
+    told = say(f"It failed: {target.note}")
+    assert (await verdict(scenario, [told, resume, reopen, say(target.title)])).score == 1.0
+    assert (await verdict(scenario, [resume, told, reopen, say(target.title)])).score == 0.0
+
+
 async def test_the_order_that_was_asked_for_matters() -> None:
     scenario = SCENARIOS["pause_then_resume_with_updates-licence"]
     pause, resume = key(scenario), key(scenario, 1)

@@ -197,15 +197,14 @@ def _models(file: Found) -> tuple[str, ...]:
 
 def _scores(capture: Capture) -> Iterator[Score]:
     counts = capture.counts
-    yield Score("malformed", float(counts is None))
     if counts is None:
         reason = "; ".join(str(problem) for problem in capture.problems)
-        yield Score("without_outcome", 0.0)
         yield from (Score(name, missing=Cause.VALUE_UNUSABLE, explanation=reason) for name in READ)
-        return
-    yield Score("without_outcome", float(capture.success is None))
-    yield _score("score", capture.success, "the capture has no outcome.success")
-    yield from _counted(counts)
+    else:
+        yield _score("score", capture.success, "the capture has no outcome.success")
+        yield from _counted(counts)
+    yield Score("malformed", float(counts is None))
+    yield Score("without_outcome", float(counts is not None and capture.success is None))
 
 
 def _counted(counts: Counts) -> Iterator[Score]:

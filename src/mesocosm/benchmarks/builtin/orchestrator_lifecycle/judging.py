@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import KEPT, Happened
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import STARTS
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import REOPENS, RESUMES, SENDS, STARTS
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Expected, Reply, Scenario, Turn
 
 MOST_NUMBERS = 30
 """Different numbers in one reply; whoever lists more of them guesses."""
+_LIKE = {RESUMES: SENDS, REOPENS: SENDS}
+"""Ways of having work go on: which of them a task takes depends on its state, which a refusal tells."""
 _COMMAS = re.compile(r"(?<=\d)[,\u202f\u00a0'](?=\d{3}\b)")
 _APART = re.compile(r"[\s_\u2010-\u2015\-]+")
 
@@ -110,15 +112,16 @@ def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
 
 
 def _violations(turn: Turn, happened: Happened) -> list[str]:
-    """Return what was done that nobody asked for. A refused call is one too unless its kind was asked for."""
+    """Return what was done that nobody asked for. A refused call is one too unless its like was asked for."""
     wanted = (*turn.effects, *turn.allowed)
     found = [
         f"{effect.kind} {effect.task} was not asked for"
         for effect in happened.effects
         if not any(_meant(one, effect) for one in wanted)
     ]
-    kinds = {kind for one in wanted for kind in one.do}
-    found += [f"{kind} was tried and not asked for" for kind in happened.refused if kind and kind not in kinds]
+    kinds = {_LIKE.get(kind, kind) for one in wanted for kind in one.do}
+    tried = [kind for kind in happened.refused if kind and _LIKE.get(kind, kind) not in kinds]
+    found += [f"{kind} was tried and not asked for" for kind in tried]
     starts = sum(effect.kind == STARTS for effect in happened.effects)
     if starts > 1:
         found.append(f"{starts} tasks were started")
