@@ -1,5 +1,6 @@
 """The benchmark `realm`."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -76,7 +77,8 @@ class Realm(Native):
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of one problem."""
         del episode_id
-        referee = self._referee(task)
+        # Making an instance takes up to some tenths of a second of searching; other episodes go on meanwhile.
+        referee = await asyncio.to_thread(self._referee, task)
         replies = self.max_steps or 2
         spare = bool(self.knobs.get("max_steps")) or referee.case.changed is not None
         return Planning(referee, replies if spare else 1)
@@ -86,7 +88,8 @@ class Realm(Native):
         names = [self.descriptor.score.field, f"score_{task.metadata['problem']}"]
         first, revised = (episode.terminal_info.get(stage) for stage in (FIRST, REVISED))
         try:
-            value = self._referee(task).score(str(first or ""), str(revised or ""))
+            referee = await asyncio.to_thread(self._referee, task)
+            value = await asyncio.to_thread(referee.score, str(first or ""), str(revised or ""))
         except Infeasible as error:
             return [Score(name, 0.0, explanation=str(error)) for name in (*names, FEASIBLE)]
         except Unmeasured as error:

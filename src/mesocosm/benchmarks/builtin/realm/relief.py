@@ -165,13 +165,19 @@ class ReliefFamily(Family[Relief, Shipments]):
         best: tuple[float, Shipments | None] = (-1.0, None)
         severity = {region.name: region.severity for region in instance.regions}
         choices = [self._choices(instance, truck) for truck in trucks]
+        reached = {found.region for options in (kept, *choices) for found in options}
+        if any(region.urgent and region.name not in reached for region in instance.regions):
+            return None
         tops = [max((severity[found.region] for found in options), default=0) for options in choices]
 
+        urgent = {region.name for region in instance.regions if region.urgent}
         wanted = sorted((r.severity for r in instance.regions for _ in range(sum(r.needs.values()))), reverse=True)
 
         def load(i: int, value: int, given: tuple[Shipment, ...]) -> None:
             nonlocal best
             if value + min(sum(tops[i:]), sum(wanted[: len(trucks) - i])) <= best[0]:
+                return
+            if len(urgent.difference(found.region for found in given)) > len(trucks) - i:
                 return
             if i == len(trucks):
                 plan = Shipments(given)
