@@ -236,3 +236,16 @@ async def test_where_bubblewrap_does_not_work_the_error_says_why(work: Path, mon
 def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert available.__wrapped__().reason.startswith("bwrap, prlimit, setpriv, env not found")
+
+
+@confinable
+async def test_a_hidden_folder_looks_empty_and_cannot_be_filled(work: Path, tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    (shown / "hidden").mkdir(parents=True)
+    (shown / "hidden/answers.txt").write_text("42")
+    (shown / "other.txt").write_text("7")
+    folders = (*python_folders(), shown)
+    sandbox = BubblewrapSandbox(readable=folders, hidden=(shown / "hidden", tmp_path / "elsewhere"))
+    script = f"import os; print(sorted(os.listdir({str(shown)!r})), os.listdir({str(shown / 'hidden')!r}))"
+    assert "['hidden', 'other.txt'] []" in await said(sandbox, work, script)
+    assert "Error" in await said(sandbox, work, f"open({str(shown / 'hidden/new')!r}, 'w')")

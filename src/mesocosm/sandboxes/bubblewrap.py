@@ -48,12 +48,13 @@ class View:
     """What a confined program sees beside the system: `readable` and `writable` files and folders, at their own paths.
 
     It starts in `cwd`, by default a private folder of its own. A `writable` folder should hold nothing else: as root
-    we give all of it to the program's account.
+    we give all of it to the program's account. Folders that are `hidden` look empty wherever they would be seen.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     cwd: Path | None = None
+    hidden: tuple[Path, ...] = ()
 
 
 def python_folders() -> tuple[Path, ...]:
@@ -133,6 +134,9 @@ def _mounts(view: View, allowance: Allowance) -> Iterator[str]:
         yield from ("--perms", "0755", "--dir", str(parent))
     for path in sorted(readable | writable):
         yield from ("--bind" if path in writable else "--ro-bind", str(path), str(path))
+    for path in sorted(folder.absolute() for folder in view.hidden):
+        if _inside(path, (*readable, *writable, *map(Path, _SYSTEM))):
+            yield from ("--perms", "0555", "--tmpfs", str(path), "--remount-ro", str(path))
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd or "/tmp"))  # noqa: S108
 
 
@@ -162,7 +166,7 @@ class BubblewrapSandbox:
     (read-only unless it is in `writable`), `environment` and what is declared for each start: no other variable. With
     `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream. `heard`
     is told the stream (`stdout`, `stderr`) and what came, as it comes. Of all networks they have only the `reachable`
-    ports of 127.0.0.1 (a proxy for their model calls, say), at the same address.
+    ports of 127.0.0.1 (a proxy for their model calls, say), at the same address. Folders that are `hidden` look empty.
     """
 
     allowance: Allowance = field(default_factory=Allowance)
@@ -173,6 +177,7 @@ class BubblewrapSandbox:
     log_bytes: int = FILE_BYTES
     heard: Callable[[str, bytes], None] | None = None
     reachable: tuple[int, ...] = ()
+    hidden: tuple[Path, ...] = ()
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
     _serving: "set[asyncio.Task[None]]" = field(default_factory=set)
 
@@ -187,9 +192,9 @@ class BubblewrapSandbox:
         for folder in self.writable:
             hand_over(folder)
         if not self.reachable:
-            return await self._start(command, View(self.readable, self.writable, cwd), env)
+            return await self._start(command, View(self.readable, self.writable, cwd, self.hidden), env)
         relay = Relay(self.reachable)
-        view = View((*self.readable, Path(sys.base_prefix), relay.socket), self.writable, cwd)
+        view = View((*self.readable, Path(sys.base_prefix), relay.socket), self.writable, cwd, self.hidden)
         try:
             process = await self._start(relay.through_gate(command), view, env)
         except BaseException:
