@@ -268,21 +268,25 @@ class _Search:
             if end < self.end:
                 self.end, self.best = end, placed
             return
+        options = sorted(self.options(placed), key=lambda option: (option[0].start, -option[1], option[0].name))
+        # What cannot begin early enough now never will: more activities only take more room.
+        if all(spell.start + tail < self.end for spell, tail in options):
+            for spell, _ in options:
+                self.branch([*placed, spell])
+
+    def options(self, placed: list[Spell]) -> Iterator[tuple[Spell, int]]:
+        """Yield what can be added, as early as it can be, with the minutes until all that needs it is finished."""
         ends = {spell.name: spell.end for spell in placed}
         for dish in self.instance.dishes:
-            if dish.name in ends or any(other not in ends for other in dish.after):
-                continue
-            ready = max([self.floor, *(ends[other] for other in dish.after)])
-            start = self.earliest(placed, ready, dish.minutes, dish.oven)
-            if start + self.tails[dish.name] < self.end:
-                self.branch([*placed, Spell(dish.name, start, start + dish.minutes, None, dish.oven)])
+            if dish.name not in ends and all(other in ends for other in dish.after):
+                ready = max([self.floor, *(ends[other] for other in dish.after)])
+                start = self.earliest(placed, ready, dish.minutes, dish.oven)
+                yield Spell(dish.name, start, start + dish.minutes, None, dish.oven), self.tails[dish.name]
         for flight in self.instance.flights:
             if flight.guest not in ends:
-                start = self.earliest(
-                    placed, max(self.floor, flight.lands - flight.drive), 2 * flight.drive, oven=False
-                )
-                if start + 2 * flight.drive < self.end:
-                    self.branch([*placed, Spell(flight.guest, start, start + 2 * flight.drive, None, oven=False)])
+                ready, minutes = max(self.floor, flight.lands - flight.drive), 2 * flight.drive
+                start = self.earliest(placed, ready, minutes, oven=False)
+                yield Spell(flight.guest, start, start + minutes, None, oven=False), minutes
 
     def earliest(self, placed: list[Spell], ready: int, minutes: int, oven: bool) -> int:
         """Return the first minute from `ready` on at which an oven or a person is free for so long."""
