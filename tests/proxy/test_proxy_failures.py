@@ -175,6 +175,7 @@ async def test_silence_in_the_middle_of_a_stream_is_ended(lab: Any, openai_clien
 
 
 async def test_a_program_that_goes_away_ends_the_call_at_the_server(lab: Any, openai_client: OpenAI) -> None:
+    pause = threading.Event()
     async with Dripping() as server:
 
         def program(variables: Any) -> Any:
@@ -183,9 +184,8 @@ async def test_a_program_that_goes_away_ends_the_call_at_the_server(lab: Any, op
             first = next(stream).choices[0].delta.content
             stream.close()
             client.close()
-            done = threading.Event()
-            while server._open and not done.wait(0.005):
-                pass
+            while server.connection in server._open:
+                pause.wait(0.005)
             return first
 
         (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1")
@@ -265,3 +265,21 @@ async def test_failures_of_a_translated_call_come_with_their_status(lab: Any, op
     assert status == 400
     assert "too hot" in body["error"]["message"]
     assert headers["x-should-retry"] == "false"
+    (failed,) = lab.failures(episode)
+    assert failed["status"] == 400
+
+
+async def test_a_translated_call_that_its_program_gives_up_is_recorded(lab: Any, openai_client: OpenAI) -> None:
+    def program(variables: Any) -> Any:
+        client = openai_client(variables).with_options(timeout=0.2)
+        try:
+            client.chat.completions.create(model="m", messages=QUESTION)
+        except openai.APITimeoutError:
+            return "gave up"
+        return "answered"
+
+    async with ModelServer("ok", models=["llama3.2"], faults=[HANG]) as server:
+        (episode,) = await lab.play(program, f"ollama/llama3.2@{server.url}")
+    assert episode.terminal_info["output"] == "gave up"
+    (failed,) = lab.failures(episode)
+    assert (failed["status"], failed["path"]) == (499, "/chat/completions")

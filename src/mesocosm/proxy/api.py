@@ -17,6 +17,9 @@ Fields = dict[str, Any]
 PASSED_ON = ("stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "top_k")
 """Settings of a program that go to a model as they are, in the words of chat completions."""
 
+GONE = 499
+"""The status recorded when the program went away before its answer was complete."""
+
 
 class Malformed(Exception):
     """A request that cannot be read; the text says why."""

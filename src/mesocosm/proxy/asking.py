@@ -1,12 +1,15 @@
 """Calls that are asked through the engine, because the run's model is not behind the same API."""
 
+import asyncio
+import time
+
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import Tap
+from mesocosm.core.gateway import Forwarded, Tap
 from mesocosm.core.model import ModelSettings
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import Api, Asked, Malformed
+from mesocosm.proxy.api import GONE, Api, Asked, Malformed
 from mesocosm.proxy.server import JSON, Reply
 
 _encode = msgspec.json.Encoder().encode
@@ -38,13 +41,23 @@ async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, repl
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
         )
     request = api.ask(asked, settings)
+    started = time.perf_counter()
+
+    def failed(status: int, error: str) -> None:
+        tap.forwarded(Forwarded(asked.call, asked.messages, None, status, error, time.perf_counter() - started))
+
     try:
         said = await tap.ask(request, asked.call)
     except EpisodeError as error:
-        # The engine has repeated what can be repeated.
+        # The engine has repeated what can be repeated, and has recorded the call that passed a budget.
         status = _STATUS.get(error.cause, 502)
+        if error.cause is not Cause.BUDGET:
+            failed(status, str(error))
         await reply.send(status, _encode(api.error(status, str(error), _CODES.get(error.cause, ""))), FINAL)
         return
+    except asyncio.CancelledError:
+        failed(GONE, "the program closed the connection")
+        raise
     if not asked.call.streamed:
         await reply.send(200, _encode(api.answer(said, asked)))
         return

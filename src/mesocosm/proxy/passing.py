@@ -15,7 +15,7 @@ from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import Api, Asked, Assembler, part
+from mesocosm.proxy.api import GONE, Api, Asked, Assembler, part
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
@@ -24,8 +24,6 @@ _RETURNED = re.compile(
     r"content-type|cache-control|retry-after(-ms)?|(x-)?request-id|x-should-retry|openai-(model|version|processing-ms)"
     r"|(x|anthropic)-ratelimit-.*"
 )
-GONE = 499
-"""The status recorded when the program went away before its answer was complete."""
 
 
 @dataclass(slots=True)

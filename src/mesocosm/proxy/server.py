@@ -200,7 +200,9 @@ class Connection(asyncio.Protocol):
         except ValueError:
             path = ""
         request = Request(method, path, target, self._fields, b"".join(self._pieces))
-        keep, chunked = self._parser.should_keep_alive(), self._parser.get_http_version() != "1.0"
+        # The answer to HEAD would need to have no body; a body and the end of the connection do no harm.
+        keep = self._parser.should_keep_alive() and method != "HEAD"
+        chunked = self._parser.get_http_version() != "1.0"
         self._clear()
         self._waiting.append((request, keep, chunked))
         if len(self._waiting) > _MOST_WAITING:
