@@ -16,6 +16,11 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 FOLDER = Path(__file__).with_name("scenarios")
 NEW = "new"
 """The key of the task that the agent starts."""
+FURTHER = 4
+"""Tasks beyond the first that can be started, so that needless ones can be."""
+_NUMBERS = range(100, 1000)
+_PROGRESS = [number for number in range(11, 98) if number % 10]
+"""None is that of a task just begun or ended, and no two of a scenario are equal: each shows what was looked up."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\.(\w+)\}")
 _NAMES = ("ada", "bram", "cleo", "dara", "edda", "finn", "gus", "hale", "iris", "jory", "kit", "lune")
 
@@ -100,9 +105,8 @@ def _facts(intent: Intent, rng: Random) -> dict[str, dict[str, Any]]:
     drawn = pools()
     keys = [*(seat.key for seat in intent.tasks), NEW]
     topics = rng.sample(drawn.topics, len(keys))
-    numbers = rng.sample(range(100, 1000), len(keys))
-    # No progress is that of a task just begun or ended, and no two are equal: each shows what was looked up.
-    progress = rng.sample([number for number in range(11, 98) if number % 10], len(keys))
+    numbers = rng.sample(_NUMBERS, len(keys))
+    progress = rng.sample(_PROGRESS, len(keys))
     names = rng.sample(_NAMES, len(keys))
     doing = rng.sample(drawn.doing, len(keys))
     reasons = rng.sample(drawn.reasons, len(drawn.reasons))
@@ -139,10 +143,11 @@ def _item(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fresh(rng: Random, facts: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return ids for tasks beyond the first that is started; they exist so that needless ones can be started."""
+    """Return ids and sessions for tasks beyond the first that is started."""
     used = {one["id"] for one in facts.values()}
-    free = [f"T-{number}" for number in range(100, 1000) if f"T-{number}" not in used]
-    return [(identifier, f"{rng.choice(_NAMES)}-{place}") for place, identifier in enumerate(rng.sample(free, 4), 11)]
+    drawn = (f"T-{number}" for number in rng.sample(_NUMBERS, len(used) + FURTHER))
+    free = [identifier for identifier in drawn if identifier not in used][:FURTHER]
+    return [(identifier, f"{rng.choice(_NAMES)}-{place}") for place, identifier in enumerate(free, 11)]
 
 
 def _worded(turn: Mapping[str, Any], variant: Variant) -> dict[str, Any]:
