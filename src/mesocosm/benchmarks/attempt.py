@@ -19,7 +19,10 @@ _NAME = re.compile(r"attempt-(\d+)")
 
 
 class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of an attempt that ended. Paths are relative to the directory that holds all attempts."""
+    """What is known of an attempt that ended. Paths are relative to the directory that holds all attempts.
+
+    It is `accepted` once its episode is graded: a program that ended well may still have been refused model calls.
+    """
 
     attempt: int
     trial: int
@@ -28,6 +31,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
     result: str = ""
     items: str = ""
     failed: bool = False
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,14 @@ def begin(root: Path) -> Attempt:
             return attempt
     except OSError as error:
         raise InfrastructureError(f"{root}: no directory for the program's output can be made: {error}") from error
+
+
+def accept(root: Path, number: int) -> None:
+    """Note that the episode of an attempt came to a good end; nothing happens where that is known."""
+    attempt = Attempt(root.resolve(), number)
+    ended = _read(attempt.folder / RECORD)
+    if ended is not None and not ended.accepted:
+        attempt.conclude(msgspec.structs.replace(ended, accepted=True))
 
 
 def latest(root: Path, trial: int) -> Ended | None:

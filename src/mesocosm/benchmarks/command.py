@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.attempt import Ended, latest
+from mesocosm.benchmarks.attempt import Ended, accept, latest
 from mesocosm.benchmarks.findings import REPORTED, Findings, Plan, kept_scores
 from mesocosm.benchmarks.identity import faults, identity, shown_knobs
 from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, Item, Items, Taken
@@ -124,6 +124,7 @@ class CommandBenchmark:
         if isinstance(item, Item):
             return item.scores(task, self.plan.score, self.info.metrics)
         facts = episode.terminal_info
+        accept(self._output(), int(facts["attempt"]))
         names = [self.plan.primary, *self.plan.part.metrics]
         result = str(facts.get("result", ""))
         if not result:
@@ -157,19 +158,25 @@ class CommandBenchmark:
 
     def _knobs(self, selection: Selection) -> dict[str, Any]:
         """Return what the program is started with: a number of tasks that is chosen goes over the knob for it."""
+        knobs = dict(self._settled)
+        if self.setup.descriptor.sampling and selection.count is not None:
+            knobs[self.setup.descriptor.sampling] = selection.count
+        return knobs
+
+    @cached_property
+    def _settled(self) -> dict[str, Any]:
+        """All knobs, defaults and whole paths included. Raises UsageError for a path that leads to nothing."""
         knobs = dict(self.setup.knobs)
         for name, knob in self.setup.descriptor.knobs.items():
             knobs.setdefault(name, knob.default)
             if knob.type == "path" and knobs[name]:
                 path = self.setup.path(name)
                 knobs[name] = str(path) if path is not None else None
-        if self.setup.descriptor.sampling and selection.count is not None:
-            knobs[self.setup.descriptor.sampling] = selection.count
         return knobs
 
     def _items(self, trial: int) -> Iterator[Task]:
         ended = latest(self._output(), trial)
-        if ended is None:
+        if ended is None or not ended.accepted:
             return
         if self._read is None or self._read[0] != ended:
             self._read = (ended, Findings(self.plan, self._output(), ended).items)

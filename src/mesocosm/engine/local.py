@@ -50,7 +50,8 @@ class LocalExecutor:
             else min(spec.parallel, parts.benchmark.info.parallel)
         )
         budget = Budget(spec.limits, run.usage)
-        caller = Caller(parts.model, spec.limits, parallel, budget, self._backoff)
+        # One program may well make several calls at once.
+        caller = Caller(parts.model, spec.limits, spec.parallel, budget, self._backoff)
         gateways = Gateways(parts.model, spec.model)
         player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)
 

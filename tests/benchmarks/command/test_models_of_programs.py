@@ -69,3 +69,19 @@ async def test_a_program_that_used_up_its_budget_failed_by_its_own_doing(shop: A
     run = await shop.run(spec(shop, server, Limits(episode_tokens=1)))
     (own,) = shop.episodes(run)
     assert own.failure.cause is Cause.BUDGET
+
+
+async def test_items_found_without_all_calls_of_the_model_do_not_count(shop: Any, server: ModelServer) -> None:
+    refused = """
+try:
+    client.chat.completions.create(model="m", messages=ask("more?"))
+except Exception as error:
+    print(error)
+"""
+    shop.describe(PROGRAM.replace("items = [", refused + "items = ["), COMMAND)
+    calls = (await shop.run(spec(shop, server))).usage
+    one = calls.total // calls.calls
+    run = await shop.run(spec(shop, server, Limits(episode_tokens=2 * one)))
+    (own,) = shop.episodes(run)
+    assert own.failure.cause is Cause.BUDGET
+    assert (shop.output / "attempt-2/output/items.jsonl").exists()
