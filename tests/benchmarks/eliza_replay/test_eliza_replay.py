@@ -14,7 +14,7 @@ from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark, Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
@@ -154,7 +154,7 @@ def test_every_problem_of_a_file_is_named_but_not_without_end() -> None:
 def test_the_knob_capture_path_is_required() -> None:
     descriptor = read_descriptor(BUILTIN / "eliza_replay")
     (settings,) = settle([descriptor], {}, [descriptor])
-    with pytest.raises(UsageError, match="capture_path"):
+    with pytest.raises(Incompatible, match="capture_path"):
         _ = open_benchmark(BenchmarkRef("benchmark", "eliza_replay", {"knobs": dict(settings.knobs)})).info
 
 

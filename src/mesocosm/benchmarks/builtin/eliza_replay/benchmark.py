@@ -11,7 +11,7 @@ from mesocosm.benchmarks.builtin.eliza_replay.capture import MOST_BYTES, Capture
 from mesocosm.benchmarks.native import Loaded, Native
 from mesocosm.benchmarks.opening import Setup
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import Cause, EpisodeError, Problem, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, Incompatible, Problem, UsageError
 from mesocosm.core.ids import digest, digest_bytes
 from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.score import Score
@@ -61,7 +61,7 @@ class ElizaReplay(Native):
     """Implements core.ports.Benchmark over captures."""
 
     def load(self) -> Loaded:
-        """Return one task for each file. Raises UsageError when there is none."""
+        """Return one task for each file. Raises Incompatible when none is named, UsageError when there is none."""
         found = self.found
         tasks = [Task(id=file.name, input={"capture": file.content}, metadata={"item": True}) for file in found]
         return Loaded(tasks, digest(sorted(file.content for file in found)))
@@ -71,8 +71,9 @@ class ElizaReplay(Native):
         """All files, in the order of their names; each is read once, and its events again when they are shown."""
         path = self.setup.path("capture_path")
         if path is None:
-            raise UsageError(
-                "eliza_replay needs to be told what to score: set the knob capture_path to a file or folder of captures"
+            raise Incompatible(
+                self.descriptor.id,
+                ["nothing says what to score; set the knob capture_path to a file or folder of captures"],
             )
         pattern = str(self.knobs.get("capture_glob") or "*.replay.json")
         return tuple(_read(name, file) for name, file in _files(path, pattern))
