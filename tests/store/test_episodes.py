@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import update
 
 from mesocosm.core.episode import EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, UnknownName
@@ -12,6 +13,7 @@ from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore
+from mesocosm.store.schema import episodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -217,3 +219,20 @@ async def test_means_cover_episodes_that_ended_in_the_ordinary_way(store: SqlSto
     )
 
     assert store.episode_means(run.id) == (0.5, 3.5)
+
+
+async def test_means_of_a_run_that_ended_are_kept_while_its_episodes_stay(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id, 0, total_reward=1.0, steps=4)])
+    run.ended_at = 5.0
+    store.save_run(run)
+    tampered = update(episodes).values(total_reward=9.0)
+    store._database.write(lambda connection: connection.execute(tampered))
+    assert store.episode_means(run.id) == (1.0, 4.0)
+
+    await samples.write(store, run.id, [samples.entry(run.id, 1, total_reward=1.0, steps=6)])
+
+    assert store.episode_means(run.id) == (5.0, 5.0)
+    store.save_run(run)
+    store._database.write(lambda connection: connection.execute(tampered))
+    assert store.episode_means(run.id) == (5.0, 5.0)

@@ -11,7 +11,7 @@ from mesocosm.core.run import Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
 from mesocosm.store.episode_lists import EpisodeLists
-from mesocosm.store.episodes import primary_of, recount
+from mesocosm.store.episodes import keep_means, primary_of, recount
 from mesocosm.store.hold import check_free, drop_unfinished
 from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
@@ -71,6 +71,7 @@ class Bundles(EpisodeLists, Traces):
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
             refresh_line(connection, run.id)
+        keep_means(self._database, run.id)
         return new
 
 

@@ -5,12 +5,13 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, case, delete, func, or_, select, update
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import RULES, UnknownName
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Score
+from mesocosm.store.database import Database
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import episode_from, primary_score, read_metrics, score_from, score_outcome, score_rows
 from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
@@ -20,6 +21,9 @@ _BATCH = 500
 """Ids per statement; older SQLite libraries take at most 999 parameters."""
 
 _PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
+
+_ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
+"""How many episodes of a run ended in the ordinary way."""
 
 _SUMS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "model_calls")
 COUNTERS = (*_FINISHED, *_SUMS, "cost_usd", "cost_unknown")
@@ -79,12 +83,13 @@ class Episodes(Part):
 
     def episode_means(self, run_id: str) -> tuple[float | None, float | None]:
         """Return mean reward and mean steps over the episodes that ended in the ordinary way; None without any."""
-        scoreable = [status.value for status in SCOREABLE]
-        wanted = select(func.avg(episodes.c.total_reward), func.avg(episodes.c.steps)).where(
-            episodes.c.run_id == run_id, episodes.c.status.in_(scoreable)
-        )
-        reward, steps = self._database.read(lambda connection: connection.execute(wanted).one())
-        return None if reward is None else float(reward), None if steps is None else float(steps)
+        kept = select(runs.c.mean_reward, runs.c.mean_steps).where(runs.c.id == run_id, runs.c.mean_of == _ORDINARY)
+
+        def work(connection: Connection) -> tuple[float | None, float | None]:
+            found = connection.execute(kept).one_or_none() or connection.execute(_means(run_id)).one()
+            return (None if found[0] is None else float(found[0]), None if found[1] is None else float(found[1]))
+
+        return self._database.read(work)
 
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
@@ -130,6 +135,28 @@ class Episodes(Part):
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
+
+
+def keep_means(database: Database, run_id: str) -> None:
+    """Write the means of a run's episodes beside it, unless they are there; no lock is held while they are computed."""
+    stale = select(runs.c.id).where(runs.c.id == run_id, runs.c.mean_of.is_distinct_from(_ORDINARY))
+
+    def compute(connection: Connection) -> dict[str, Any]:
+        if connection.scalar(stale) is None:
+            return {}
+        reward, steps, number = connection.execute(_means(run_id)).one()
+        return {"mean_reward": reward, "mean_steps": steps, "mean_of": number}
+
+    found = database.read(compute)
+    if found:
+        database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(found)))
+
+
+def _means(run_id: str) -> Select[Any]:
+    scoreable = [status.value for status in SCOREABLE]
+    return select(func.avg(episodes.c.total_reward), func.avg(episodes.c.steps), func.count()).where(
+        episodes.c.run_id == run_id, episodes.c.status.in_(scoreable)
+    )
 
 
 def primary_of(connection: Connection, run_id: str) -> str:

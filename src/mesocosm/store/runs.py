@@ -9,6 +9,7 @@ from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.store.database import Database
+from mesocosm.store.episodes import keep_means
 from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
@@ -55,6 +56,8 @@ class Runs(Part):
 
         if not self._database.write(work):
             raise UnknownName(_gone(run.id))
+        if run.ended_at is not None:
+            keep_means(self._database, run.id)
 
     def request_stop(self, run_id: str) -> None:
         """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""

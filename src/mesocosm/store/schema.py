@@ -78,8 +78,9 @@ benchmarks = Table(
 
 # `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one: only the two
 # together can be counted up and stay honest. `score` and `higher_is_better` repeat the primary metric. `search` holds
-# the words that a text filter looks through. The wide columns stand last, so that SQLite finds the others on the first
-# page.
+# the words that a text filter looks through. `mean_reward` and `mean_steps` are of `mean_of` episodes that ended in the
+# ordinary way, and hold while there are as many. The wide columns stand last, so that SQLite finds the others on the
+# first page.
 runs = Table(
     "runs",
     metadata,
@@ -120,6 +121,9 @@ runs = Table(
     Column("provenance", Text, nullable=False),
     Column("info", Text, nullable=False),
     Column("higher_is_better", Boolean),
+    Column("mean_reward", Double),
+    Column("mean_steps", Double),
+    Column("mean_of", BigInteger),
     Index(None, "signature", "attempt"),
     Index(None, "group_id"),
 )

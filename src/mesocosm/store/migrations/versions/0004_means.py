@@ -1,0 +1,14 @@
+"""Means of a run's episodes beside it, so that opening a large run reads none. Older runs are still averaged."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    op.add_column("runs", sa.Column("mean_reward", sa.Double))
+    op.add_column("runs", sa.Column("mean_steps", sa.Double))
+    op.add_column("runs", sa.Column("mean_of", sa.BigInteger))
