@@ -149,12 +149,13 @@ async def test_without_a_tool_of_its_own_a_strict_agent_is_not_started(
     assert not (tmp_path / "started").exists()
 
 
-async def test_programs_without_a_sandbox_are_named_before_anything_runs(tmp_path: Path, programs: Path) -> None:
+async def test_what_programs_may_do_here_is_told_before_anything_runs(tmp_path: Path, programs: Path) -> None:
     for name in ("claude", "opencode"):
         install(programs, name, "")
     notices: list[str] = []
     await open_benchmark(reference(read_catalogue().find("gaia_orchestrated"), {})).open(notices.append)
-    assert notices == ["opencode runs commands of the model on this machine, without a sandbox"]
+    told = "is not in our sandbox: it can read what is on this machine, the answers of benchmarks too"
+    assert notices == [f"claude-code {told}", f"opencode {told}, and runs commands of the model as this user"]
 
 
 @pytest.mark.parametrize("provider", [known for known in PROVIDERS if known.programs])

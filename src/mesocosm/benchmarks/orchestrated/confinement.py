@@ -69,11 +69,19 @@ async def run_python(code: str) -> str:
     """Run a Python program in an empty folder and return what it wrote. Raises ToolError."""
     if len(code) > MOST_CODE:
         raise ToolError(f"the program is longer than {MOST_CODE} characters")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as private:
+        folder = passable(Path(private) / "work")
         try:
             ran = await run_confined(
-                [sys.executable, "-I", "-c", code], cwd=Path(folder), seconds=PYTHON_SECONDS, writable=[Path(folder)]
+                [sys.executable, "-I", "-c", code], cwd=folder, seconds=PYTHON_SECONDS, writable=[folder]
             )
         except (EpisodeError, ValueError) as error:
             raise ToolError(f"the program could not be started: {error}") from error
     return ran.text
+
+
+def passable(folder: Path) -> Path:
+    """Make a folder and return it. Confined programs run under an account of their own, which must get in."""
+    folder.mkdir()
+    folder.chmod(0o755)
+    return folder

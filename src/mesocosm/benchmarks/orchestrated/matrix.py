@@ -114,12 +114,15 @@ class Matrix(Native):
         return Loaded(tasks, digest([found.content, columns, self.required]))
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the tasks, and name the programs that run what a model says without a sandbox."""
+        """Load the tasks, and say what installed agents may do here."""
         await super().open(notice)
-        open_ones = {cell.provider.name: cell.provider for cell in self.cells if not cell.provider.confined}
-        for name, provider in open_ones.items():
-            if not provider.absent:
-                notice(f"{name} runs commands of the model on this machine, without a sandbox")
+        for provider in dict.fromkeys(cell.provider for cell in self.cells):
+            if provider.programs and not provider.absent:
+                runs = "" if provider.confined else ", and runs commands of the model as this user"
+                notice(
+                    f"{provider.name} is not in our sandbox: it can read what is on this machine, the answers of "
+                    f"benchmarks too{runs}"
+                )
 
     def count(self, selection: Selection) -> int:
         """Return how many tasks `selection` picks: its count is one of instances, each with all its cells."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Instance
+from mesocosm.benchmarks.orchestrated.confinement import passable
 from mesocosm.core.failure import Cause, EpisodeError
 
 MOST_PATCH = 400_000
@@ -135,9 +136,7 @@ class Repositories:
         """Return the files of an instance's commit in a new folder. Raises EpisodeError."""
         store = await self._objects(instance)
         place = Path(tempfile.mkdtemp(dir=self.root))
-        # Whoever is confined in here must be able to pass; the folders above are private.
-        folder, private = place / "workspace", place / "git"
-        folder.mkdir()
+        folder, private = passable(place / "workspace"), place / "git"
         done = await git(["init", "-q", "--bare", str(private)], place)
         if not done.code:
             (private / "objects/info/alternates").write_text(f"{store / 'objects'}\n")
