@@ -20,6 +20,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.task import Task
 from mesocosm.engine import session
+from mesocosm.sandboxes.bubblewrap import Available
 from mesocosm.store import SqlStore, open_store
 
 EVERYTHING = Selection(None, None)
@@ -254,3 +255,19 @@ async def test_what_an_installed_agent_leaves_in_the_checkout_is_its_repair(
     run, store = await played(tmp_path, "builtin/empty", None, execution_mode="direct_shell", **given)
     assert values(run)["resolved"] == 1.0
     assert store.episodes(run.id).items[0].terminal_info["capabilities"]["observed"] == ["code.edit"]
+
+
+async def test_without_a_sandbox_there_is_no_shell_and_nothing_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "mesocosm.benchmarks.builtin.swe_bench_orchestrated.benchmark"
+    monkeypatch.setattr(f"{module}.available", lambda: Available("bubblewrap is not here"))
+    notices: list[str] = []
+    await opened(strict_capabilities=False).open(notices.append)
+    assert notices == ["resolved will be missing (unverified): bubblewrap is not here"]
+    run, store = await played(tmp_path, "builtin/oracle", 1, strict_capabilities=False)
+    found = {metric.name: metric for metric in run.metrics}
+    assert found["resolved"].missing == {"unverified": 1}
+    assert found["patch_applies"].value == 1.0
+    evidence = store.episodes(run.id).items[0].terminal_info["capabilities"]
+    assert "code.shell is required and not declared" in evidence["violations"]
