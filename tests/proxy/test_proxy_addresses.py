@@ -207,12 +207,15 @@ async def test_secrets_reach_neither_the_program_nor_the_record(
     monkeypatch.setenv("MESOCOSM_API_KEY", key)
     fault = Fault(status=401, text=f"Incorrect API key provided: {key}")
     program = """
-import os, openai
+import os
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 print(sorted(os.environ.items()))
+key = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
 try:
-    openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
-except openai.AuthenticationError as error:
-    print(error)
+    urlopen(Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", b'{"model":"m","messages":[]}', key))
+except HTTPError as error:
+    print(error.code, error.read().decode())
 """
     async with ModelServer("ok", faults=[fault]) as server:
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
