@@ -57,6 +57,31 @@ def proxy() -> None:
             server.wait()
 
 
+class _Taken:
+    """What calls took: seconds of each, and processor seconds of this process for all."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.cpu_s = 0.0
+
+    async def add(self, once: Callable[[], Awaitable[float]], at_once: int) -> None:
+        """Make one round of calls."""
+        before = time.process_time()
+        for _ in range(CALLS // at_once):
+            self.seconds += await asyncio.gather(*(once() for _ in range(at_once)))
+        self.cpu_s += time.process_time() - before
+
+    @property
+    def p50_ms(self) -> float:
+        """The median call in milliseconds."""
+        return statistics.median(self.seconds) * 1000
+
+    @property
+    def cpu_ms(self) -> float:
+        """Processor milliseconds of one call."""
+        return self.cpu_s / len(self.seconds) * 1000
+
+
 async def _measure(url: str, at_once: int) -> None:
     settings = ModelSettings(f"vllm/m@{url}/v1")
     model = open_model(settings)
@@ -65,15 +90,14 @@ async def _measure(url: str, at_once: int) -> None:
     address = await gateway.connect(tap)
     async with Client() as client:
         for name, body in (("whole", WHOLE), ("streamed", STREAMED)):
-            direct: list[float] = []
-            passed: list[float] = []
+            direct, passed = _Taken(), _Taken()
             for _ in range(ROUNDS):
-                direct += await _calls(_call(client, f"{url}/v1", "", body), at_once)
-                passed += await _calls(_call(client, f"{address.url}/v1", address.token, body), at_once)
-            before, after = statistics.median(direct) * 1000, statistics.median(passed) * 1000
+                await direct.add(_call(client, f"{url}/v1", "", body), at_once)
+                await passed.add(_call(client, f"{address.url}/v1", address.token, body), at_once)
+            before, after = direct.p50_ms, passed.p50_ms
             print(
                 f"  {f'{name} answer, {at_once} at once, p50':<40} {before:>7.2f} ms direct {after:>7.2f} ms passed on "
-                f"{after - before:>+6.2f} ms ({(after - before) / at_once:+.2f} ms a call)"
+                f"{after - before:>+7.2f} ms; CPU {passed.cpu_ms - direct.cpu_ms:+.2f} ms a call"
             )
     await gateway.disconnect(address)
     await gateway.close()
@@ -91,10 +115,3 @@ def _call(client: Client, base: str, token: str, body: bytes) -> Callable[[], Aw
         return time.perf_counter() - started
 
     return once
-
-
-async def _calls(once: Callable[[], Awaitable[float]], at_once: int) -> list[float]:
-    taken: list[float] = []
-    for _ in range(CALLS // at_once):
-        taken += await asyncio.gather(*(once() for _ in range(at_once)))
-    return taken
