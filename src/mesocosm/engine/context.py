@@ -165,13 +165,13 @@ class EpisodeContext:
         try:
             with boundary(Cause.PROGRAM_FAILED, "the program"):
                 step: Step = await world.play(address, self._said, self._limits.episode_seconds)
-        except EpisodeError:
+        except EpisodeError as error:
             # A program that was refused its model may well fail of it.
-            tap.settle()
+            tap.settle(error.facts)
             raise
         finally:
             await gateway.disconnect(address)
-        tap.settle()
+        tap.settle(step.info)
         self._take(step, self._episode.steps + 1, "")
         return step
 

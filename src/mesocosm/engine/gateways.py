@@ -1,9 +1,9 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Call, Forwarded, Gateway
@@ -166,12 +166,14 @@ class EpisodeTap:
         except (EpisodeError, RunAborted) as error:
             self._broken = self._broken or error
 
-    def settle(self) -> None:
+    def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
 
+        `facts` about the program are kept with a used up budget.
         Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
         """
         if self._broken is not None:
             raise self._broken
         if self._refused:
-            raise EpisodeError(Cause.BUDGET, f"the program was refused further model calls: {self._refused}")
+            message = f"the program was refused further model calls: {self._refused}"
+            raise EpisodeError(Cause.BUDGET, message, facts=facts)

@@ -85,3 +85,4 @@ except Exception as error:
     (own,) = shop.episodes(run)
     assert own.failure.cause is Cause.BUDGET
     assert (shop.output / "attempt-2/output/items.jsonl").exists()
+    assert own.terminal_info["stdout"] == "attempt-2/stdout.log"
