@@ -173,8 +173,17 @@ def _finite(value: float) -> float | None:
 
 def page(run_ids: Sequence[str], store: "SqlStore", chosen: Options) -> str:
     """Return the address of the page that compares runs where a viewer runs, else the command that starts one."""
+    return address(f"/compare?{urlencode([('run', run_id) for run_id in run_ids])}", store, chosen)
+
+
+def comparison_page(comparison_id: str, store: "SqlStore", chosen: Options) -> str:
+    """Return the same for the page of a stored comparison of two models."""
+    return address(f"/compare?{urlencode({'comparison': comparison_id})}", store, chosen)
+
+
+def address(path: str, store: "SqlStore", chosen: Options) -> str:
+    """Return the address of a page of the viewer where one runs, else the command that starts one."""
     from mesocosm.cli import link
 
     viewer = link.running(chosen.results(), link.place_name(store))
-    path = f"/compare?{urlencode([('run', run_id) for run_id in run_ids])}"
     return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    and there {path}"

@@ -12,7 +12,8 @@ from mesocosm.cli.main import Command, Finite, Options, options
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
-    from mesocosm.cli.bench.contest import Contest
+    from mesocosm.platform.contest import Contest
+    from mesocosm.store import SqlStore
 
 COMPARISONS = "comparisons"
 
@@ -37,6 +38,7 @@ def compare(**given: Any) -> int:
         --b vllm:other/model@http://127.0.0.1:8002/v1 --benchmarks bfcl,realm,context-bench
     """
     from mesocosm.cli.bench.catalogue import catalogue
+    from mesocosm.cli.bench.contest import document
     from mesocosm.core.group import stamped_id
 
     chosen = options()
@@ -46,9 +48,9 @@ def compare(**given: Any) -> int:
     sides = ("a", model_of(given["first"])), ("b", model_of(given["second"]))
     for side, name in sides:
         interrupted = interrupted or _run(side, name, comparison_id, known, given)
-    found = _contest(comparison_id, chosen)
-    path = _write(found.document(time.time()), given["out"] or chosen.results() / COMPARISONS)
-    _show(found, chosen)
+    store, found = _contest(comparison_id, chosen)
+    path = _write(document(found, time.time()), given["out"] or chosen.results() / COMPARISONS)
+    _show(found, store, chosen)
     if not chosen.json:
         click.echo(f"Wrote {path}")
     if interrupted:
@@ -63,14 +65,14 @@ def view_comparison(comparison_id: str) -> int:
     from mesocosm.core.failure import UnknownName
 
     try:
-        found = _contest(comparison_id, options())
+        store, found = _contest(comparison_id, options())
     except UnknownName as error:
         click.echo(f"error: {error}", err=True)
         return 1
     if not found.complete:
         click.echo(f"error: comparison {comparison_id} has only one side; run it again", err=True)
         return 1
-    _show(found, options())
+    _show(found, store, options())
     return 0
 
 
@@ -103,13 +105,13 @@ def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue
         return interrupted
 
 
-def _contest(comparison_id: str, chosen: Options) -> "Contest":
-    from mesocosm.cli.bench.contest import read_contest
+def _contest(comparison_id: str, chosen: Options) -> "tuple[SqlStore, Contest]":
     from mesocosm.cli.session import open_results
+    from mesocosm.platform.contest import read_contest
 
     store = open_results(chosen, create=False)
     click.get_current_context().call_on_close(store.close)
-    return read_contest(store, comparison_id)
+    return store, read_contest(store, comparison_id)
 
 
 def _write(document: dict[str, Any], folder: Path) -> Path:
@@ -123,14 +125,14 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _show(found: "Contest", chosen: Options) -> None:
+def _show(found: "Contest", store: "SqlStore", chosen: Options) -> None:
+    from mesocosm.cli.bench.contest import document, lines
+    from mesocosm.cli.comparing import comparison_page
     from mesocosm.cli.render import emit
 
     if chosen.json:
-        emit(found.document(time.time()))
+        emit(document(found, time.time()))
         return
-    for line in found.lines():
+    for line in lines(found):
         click.echo(line)
-    address = found.address(chosen)
-    if address:
-        click.echo(f"\n  {address}")
+    click.echo(f"\n  {comparison_page(found.comparison_id, store, chosen)}")

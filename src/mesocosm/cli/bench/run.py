@@ -13,6 +13,7 @@ from mesocosm.cli.main import Command, Options, options
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
     from mesocosm.cli.bench.request import Request
+    from mesocosm.cli.bench.work import Work
     from mesocosm.engine.group import Result
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
@@ -77,6 +78,7 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
             _emit(group.id, path, results)
         else:
             _tell(group.id, path, results, chosen, hide=given["skip_incompatible"])
+            _point(group.id, work, results)
     return _code(results, interrupted=interrupted)
 
 
@@ -152,6 +154,14 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
         click.echo("\nNothing was run: all of it was done before. --force runs it again.")
     summary = " ".join(f"{name}={count}" for name, count in counted(results).items())
     click.echo(f"\nSummary: {summary}")
+
+
+def _point(group_id: str, work: "Work", results: "Sequence[Result]") -> None:
+    """Say where the browser shows the runs that belong to this group."""
+    from mesocosm.cli.comparing import address
+
+    if any(result.run is not None and result.run.group_id == group_id for result in results):
+        click.echo(f"\n  {address(f'/?group={group_id}', work.store, options())}")
 
 
 def _row(result: "Result") -> list[str]:

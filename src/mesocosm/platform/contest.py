@@ -1,0 +1,157 @@
+"""Two models on the same benchmarks: the groups of runs that belong to one comparison, benchmark by benchmark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
+from mesocosm.core.run import Run
+from mesocosm.engine.comparison import Group, Pair, compare
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+NONE = "n/a"
+"""What stands where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One model: what was asked of it, and what came of each benchmark, in the order of asking."""
+
+    group: RunGroup
+    outcomes: tuple[Outcome, ...]
+    runs: dict[str, Run]
+
+    @property
+    def spec(self) -> str:
+        """The model as `provider:model`."""
+        return f"{self.group.request.get('provider', '')}:{self.group.request.get('model', '')}"
+
+    @property
+    def base_url(self) -> str:
+        """Where it is served; empty where nobody said."""
+        return str(self.group.request.get("base_url") or "")
+
+    @property
+    def line(self) -> str:
+        """The model for the head of the table."""
+        return f"{self.spec} @ {self.base_url}" if self.base_url else self.spec
+
+    def outcome(self, benchmark: str) -> Outcome | None:
+        """Return what came of a benchmark."""
+        return next((outcome for outcome in self.outcomes if outcome.benchmark == benchmark), None)
+
+    def run(self, benchmark: str) -> Run | None:
+        """Return the run of a benchmark, None where there is none."""
+        outcome = self.outcome(benchmark)
+        return None if outcome is None else self.runs.get(outcome.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One benchmark: the runs of both sides, and the group where they can be compared."""
+
+    benchmark: str
+    a: Run | None
+    b: Run | None
+    group: Group | None
+    status: tuple[str, str]
+
+    @property
+    def pair(self) -> Pair | None:
+        """The comparison, None where there is none."""
+        return self.group.pairs[0] if self.group is not None and self.group.pairs else None
+
+    @property
+    def scores(self) -> tuple[float | None, float | None]:
+        """The score of each side."""
+        return _score(self.a), _score(self.b)
+
+    @property
+    def delta(self) -> float | None:
+        """B minus A of the scores as each run states them."""
+        a, b = self.scores
+        return None if a is None or b is None else b - a
+
+    @property
+    def winner(self) -> str:
+        """`A`, `B`, `tie` unless the interval of the difference excludes 0, `n/a` where a side is missing."""
+        if None in self.scores or self.pair is None:
+            return NONE
+        return {"a": "A", "b": "B"}.get(self.pair.winner, "tie")
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the scores, None where nobody said."""
+        return unit_of(self.a) or unit_of(self.b)
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """The direction of the scores, None where there is no score."""
+        primary = next((run.primary for run in (self.a, self.b) if run is not None and run.primary), None)
+        return None if primary is None else primary.higher_is_better
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A comparison of two models."""
+
+    comparison_id: str
+    sides: tuple[Side, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides are there."""
+        return len(self.sides) == 2
+
+    @property
+    def failed(self) -> bool:
+        """Whether a benchmark failed on one side."""
+        return any(outcome.status is OutcomeStatus.FAILED for side in self.sides for outcome in side.outcomes)
+
+
+def read_contest(store: "SqlStore", comparison_id: str) -> Contest:
+    """Return a stored comparison, computed anew from its runs. Raises UnknownName when there is none."""
+    outcomes = store.outcomes_of_comparison(comparison_id)
+    if not outcomes:
+        raise UnknownName(f"no comparison {comparison_id!r} is stored in {store.place}")
+    groups = [store.group(group_id) for group_id in dict.fromkeys(outcome.group_id for outcome in outcomes)]
+    groups.sort(key=lambda group: (str(group.request.get("side", "")), group.created_at))
+    sides = tuple(_side(store, group, outcomes) for group in groups[:2])
+    benchmarks = dict.fromkeys(outcome.benchmark for side in sides for outcome in side.outcomes)
+    return Contest(comparison_id, sides, tuple(_row(store, sides, benchmark) for benchmark in benchmarks))
+
+
+def unit_of(run: Run | None) -> str | None:
+    """Return the unit of a run's score, None where nobody said."""
+    card = {} if run is None else run.info.get("card", {})
+    unit = card.get("unit") if isinstance(card, dict) else None
+    return unit if isinstance(unit, str) else None
+
+
+def _side(store: "SqlStore", group: RunGroup, outcomes: Sequence[Outcome]) -> Side:
+    own = tuple(outcome for outcome in outcomes if outcome.group_id == group.id)
+    runs: dict[str, Run] = {}
+    for outcome in own:
+        if outcome.run_id:
+            runs[outcome.run_id] = store.get_run(outcome.run_id)
+    return Side(group, own, runs)
+
+
+def _row(store: "SqlStore", sides: Sequence[Side], benchmark: str) -> Row:
+    both = [side.run(benchmark) for side in sides]
+    a, b = (*both, None, None)[:2]
+    group = None
+    if a is not None and b is not None and a.id != b.id:
+        group = compare(store, [a.id, b.id]).groups[0]
+    outcomes = [side.outcome(benchmark) for side in sides]
+    statuses = [NONE if outcome is None else str(outcome.status) for outcome in outcomes]
+    first, second = (*statuses, NONE, NONE)[:2]
+    return Row(benchmark, a, b, group, (first, second))
+
+
+def _score(run: Run | None) -> float | None:
+    return None if run is None or run.primary is None else run.primary.value
