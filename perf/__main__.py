@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, listing, page, proxy, resume, show_runs
+from perf import api, engine, listing, orchestration, page, proxy, resume, show_runs
 from perf.machine import machine
 
 ALL = {
@@ -15,6 +15,7 @@ ALL = {
     "api": api.api,
     "page": page.page,
     "proxy": proxy.proxy,
+    "orchestration": orchestration.orchestration,
     "show-runs": show_runs.show_runs,
 }
 
