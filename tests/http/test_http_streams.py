@@ -89,6 +89,7 @@ async def test_compressed_pieces_are_unfolded_as_they_come(encoding: str) -> Non
 @pytest.mark.parametrize(
     ("body", "name", "words"),
     [(b"no gzip", "gzip", "broken"), (gzip.compress(b"x" * 99)[:-9], "gzip", "too early"), (b"x", "br", "not known")],
+    ids=["broken", "short", "unknown"],
 )
 async def test_content_that_cannot_be_unfolded_is_an_error(body: bytes, name: str, words: str) -> None:
     answer = chunks(body, headers=f"content-encoding: {name}\r\n".encode())
