@@ -30,8 +30,9 @@ def show_runs(limit: int, desc: bool) -> None:
     from mesocosm.cli.render import emit, number
     from mesocosm.platform.orchestrator import shown_runs
 
-    rows = shown_runs(results(), limit=limit, desc=desc)
-    if options().json:
+    chosen = options()
+    rows = shown_runs(chosen.database() or chosen.results(), limit=limit, desc=desc)
+    if chosen.json:
         emit({"runs": rows})
         return
     for row in rows:
