@@ -70,4 +70,8 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     if latest.counts.owed:
         done = f"{latest.counts.done:,} of {latest.counts.planned:,} episodes are finished"
         return Decision(Action.RESUME, f"continues run {latest.id}: {done}", latest)
+    if latest.info.get("growing") and latest.status is not RunStatus.FAILED:
+        return Decision(
+            Action.RESUME, f"continues run {latest.id}: it was cut off before all it found was taken in", latest
+        )
     return Decision(Action.RUN, f"run {latest.id} failed: {latest.error or 'nothing scored'}")

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
 from typing import Any, Protocol, TypeVar, cast
@@ -24,6 +24,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ports import Observer, Parts, Store
 from mesocosm.core.redact import Redactor
+from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.decision import Action, Decision, History, Policy, decide
@@ -193,10 +194,10 @@ class Group:
         alarm = clock.call_later(member.seconds, control.stop, _late(member.seconds)) if member.seconds else None
         try:
             if decision.action is Action.RESUME and decision.run is not None:
-                earlier = decision.run
-                return await session.play_on(
-                    earlier, parts, self._store, self._watch(member), control=control, settings=settings
-                )
+                async with _where_begun(decision.run, parts) as own:
+                    return await session.play_on(
+                        decision.run, own, self._store, self._watch(member), control=control, settings=settings
+                    )
             return await session.play(
                 record, parts, self._store, self._watch(member), control=control, settings=settings
             )
@@ -211,6 +212,19 @@ class Group:
         outcome = msgspec.structs.replace(begun, status=status, reason=reason, run_id=known, at=time.time())
         await asyncio.to_thread(self._store.save_outcome, outcome)
         return Result(outcome, run)
+
+
+@asynccontextmanager
+async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
+    """Open the benchmark of an earlier run as it was begun, where what it has found by now lies beside it."""
+    if not parts.benchmark.info.growing:
+        yield parts
+        return
+    benchmark = BENCHMARKS.get(earlier.spec.benchmark.kind)(earlier.spec.benchmark)
+    try:
+        yield replace(parts, benchmark=benchmark)
+    finally:
+        await benchmark.close()
 
 
 @asynccontextmanager
