@@ -69,6 +69,15 @@ async def test_a_fork_bomb_harms_nobody_else() -> None:
     assert "os.fork()" not in command_lines(bomb)
 
 
+@both
+async def test_all_processes_together_have_a_limit_of_memory(unsafe: bool) -> None:
+    greedy = "import os, time\nfor _ in range(3): os.fork()\nheld = b'x' * (24 * 2**20)\ntime.sleep(600)"
+    allowance = Allowance(memory_bytes=256 * MIB, processes=None)
+    ended = await Programs(allowance, unsafe=unsafe, most_memory=150 * MIB).run(greedy)
+    assert ended.how is How.LIMIT
+    assert greedy not in command_lines(greedy)
+
+
 @confinable
 async def test_a_cancelled_program_is_gone() -> None:
     source = "import time\ntime.sleep(601)"

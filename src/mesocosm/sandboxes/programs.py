@@ -3,18 +3,21 @@
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import View, available, confined
+from mesocosm.sandboxes.supervisor import descendants
 
 SMALL = Allowance(
     cpu_seconds=10, memory_bytes=1024 * MIB, processes=16, file_bytes=16 * MIB, open_files=64, scratch_bytes=32 * MIB
@@ -23,6 +26,7 @@ SMALL = Allowance(
 MOST_SOURCE = 120_000
 """Bytes of a program; Linux takes no longer argument. More goes in by stdin."""
 _CHUNK = 64 * 1024
+_LOOK_SECONDS = 0.1
 _LIMITS = frozenset((signal.SIGXCPU, signal.SIGKILL, signal.SIGXFSZ))
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}  # noqa: S108
 
@@ -50,12 +54,21 @@ class Ended:
 class Programs:
     """Runs programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
 
-    An unsafe program has the limits of its allowance, an empty environment and a temporary folder, and apart from that
-    all our rights: that is no isolation.
+    The allowance bounds the memory of each process; all processes of a program together are ended (`limit`) when ten
+    looks a second find more than `most_memory` bytes in use. An unsafe program has the limits of its allowance, an
+    empty environment and a temporary folder, and apart from that all our rights: that is no isolation.
     """
 
-    def __init__(self, allowance: Allowance = SMALL, *, parallel: int | None = None, unsafe: bool = False) -> None:
+    def __init__(
+        self,
+        allowance: Allowance = SMALL,
+        *,
+        parallel: int | None = None,
+        unsafe: bool = False,
+        most_memory: int = 2048 * MIB,
+    ) -> None:
         self._unsafe = unsafe
+        self._most_memory = most_memory
         self._allowance = allowance
         self._turn = asyncio.Semaphore(parallel or len(os.sched_getaffinity(0)))
         installed = Path(sys.base_prefix)
@@ -83,7 +96,7 @@ class Programs:
         started = time.monotonic()
         pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(
+            starting = asyncio.create_subprocess_exec(
                 *self._command,
                 source,
                 stdin=pipe,
@@ -93,6 +106,7 @@ class Programs:
                 env=_ENVIRONMENT,
                 start_new_session=True,
             )
+            process = await _started(starting)
         except OSError as error:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"a program cannot be started: {error}") from error
         assert process.stdin is not None
@@ -100,10 +114,11 @@ class Programs:
         assert process.stderr is not None
         reading = [asyncio.ensure_future(_read(stream, most_output)) for stream in (process.stdout, process.stderr)]
         writing = asyncio.ensure_future(_write(process.stdin, stdin))
+        watching = asyncio.ensure_future(self._watch(process.pid))
         how: How | None = None
         try:
             async with asyncio.timeout(seconds):
-                await _both(reading)
+                await _all(reading, watching)
                 await process.wait()
         except TimeoutError:
             how = How.TIMEOUT
@@ -112,6 +127,7 @@ class Programs:
         finally:
             _kill(process)
             writing.cancel()
+            watching.cancel()
             # A process that left the group of an unsafe program may hold the pipes for ever.
             await asyncio.wait(reading, timeout=5)
             code = await process.wait()
@@ -120,15 +136,43 @@ class Programs:
         ended = how or (How.OK if code == 0 else How.LIMIT if code - 128 in _LIMITS else How.FAILED)
         return Ended(ended, code, said[0], said[1][-4000:].decode("utf-8", "replace"), time.monotonic() - started)
 
+    async def _watch(self, pid: int) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if sum(map(_resident, descendants(pid))) > self._most_memory:
+                raise _TooMuchError
+
 
 class _TooMuchError(Exception):
-    """A stream is longer than anybody wants to read."""
+    """A stream is longer than anybody wants to read, or the memory of all processes larger than it may be."""
 
 
-async def _both(reading: Sequence["asyncio.Future[bytes]"]) -> None:
-    done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_EXCEPTION)
-    for task in done:
-        task.result()
+async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Return the started process; who is cancelled meanwhile waits for the start, so that nothing is left running."""
+    start = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(start)
+    except asyncio.CancelledError:
+        process = await start
+        _kill(process)
+        await process.wait()
+        raise
+
+
+async def _all(reading: Sequence["asyncio.Future[bytes]"], watching: "asyncio.Future[None]") -> None:
+    """Wait until everything is read, or one of them or the watch raises."""
+    pending: set[asyncio.Future[Any]] = {*reading, watching}
+    while not all(task.done() for task in reading):
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0
 
 
 async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
