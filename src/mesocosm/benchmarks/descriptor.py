@@ -106,7 +106,7 @@ class CommandPart(_Part):
     `environment` sets variables (placeholders too), `pass_environment` names ours that the program may see. `result`
     are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
     is a JSONL file with one record for each item, `item` says where in it things stand. In the sandbox `bubblewrap` the
-    program has no network, and so no model.
+    program reaches its model and nothing else of any network.
     """
 
     argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)

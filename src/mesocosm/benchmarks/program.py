@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mesocosm.benchmarks.attempt import Attempt, Ended, begin
 from mesocosm.benchmarks.findings import Findings, Plan
@@ -118,6 +119,7 @@ class _Play:
             readable=(*python_folders(), self._command.folder, *self._command.readable),
             writable=(self._attempt.output,),
             heard=output.hear,
+            reachable=(urlsplit(self._address.url).port or 80,),
         )
         seen = {name: value for name, value in self._environment.items() if name not in _HOMES}
         return await confined.start(argv, cwd=cwd, env=seen)

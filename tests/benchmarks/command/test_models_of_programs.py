@@ -10,6 +10,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Limits, RunSpec
+from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.testing.model_server import ModelServer
 
 PROGRAM = """
@@ -57,6 +58,28 @@ async def test_calls_streamed_and_not_are_in_the_trace_with_their_answers(shop: 
     assert own.usage.total > 0
     assert run.primary.value == 1.0
     assert [item.usage.total for item in items] == [0, 0]
+
+
+@pytest.mark.skipif(not available(), reason="bubblewrap does not work on this machine")
+async def test_a_confined_program_reaches_its_model_and_nothing_else(shop: Any, server: ModelServer) -> None:
+    other = server.openai_url.partition("//")[2].partition("/")[0].rpartition(":")[2]
+    tried = f"""
+import socket
+reached = 0
+try:
+    socket.create_connection(("127.0.0.1", {other}), 2)
+    reached = 1
+except OSError:
+    pass
+from openai import OpenAI
+said = OpenAI().chat.completions.create(model="m", messages=[dict(role="user", content="here?")])
+write("result.json", dict(score=float(said.choices[0].message.content == "forty-two") - reached))
+"""
+    shop.describe(tried, '[command]\nargv = ["{python}", "program.py"]\nsandbox = "bubblewrap"\n')
+    run = await shop.run(spec(shop, server))
+    (episode,) = shop.episodes(run)
+    assert run.primary.value == 1.0, episode.failure
+    assert [event.payload["text"] for event in shop.events(episode, Kind.MODEL_CALL)] == ["forty-two"]
 
 
 async def test_a_program_that_used_up_its_budget_failed_by_its_own_doing(shop: Any, server: ModelServer) -> None:
