@@ -15,6 +15,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.platform.documents.benchmark import BenchmarkDetail, BenchmarkPage
+from mesocosm.platform.shelf import Bare
 from mesocosm.platform.standings import READINGS, overview_of
 from mesocosm.stats import wilson
 from mesocosm.store import SqlStore, open_store
@@ -48,8 +49,8 @@ def shelf(blank: Path, tmp_path: Path) -> Iterator[SqlStore]:
 
 @pytest.fixture
 def api(shelf: SqlStore, open_client: "OpenClient") -> "ApiClient":
-    """A client of the API over the empty store."""
-    return open_client(shelf)
+    """A client of the API over the empty store, which knows no benchmarks but those of runs."""
+    return open_client(shelf, shelf=Bare())
 
 
 def measured(passed: int | None, *, higher_is_better: bool = True) -> MetricResult:
@@ -214,7 +215,7 @@ def test_any_id_can_be_asked_for(api: "ApiClient", add: Add, name: str) -> None:
 
 
 def test_an_unknown_benchmark_is_told_with_a_suggestion(api: "ApiClient", add: Add) -> None:
-    assert "runs of 0 benchmarks" in api.get("/v1/benchmarks/chess").json()["detail"]
+    assert "0 benchmarks are known" in api.get("/v1/benchmarks/chess").json()["detail"]
     add("x/a", 50)
     answer = api.get("/v1/benchmarks/word")
     assert answer.status_code == 404

@@ -9,20 +9,40 @@ from fastapi import FastAPI
 
 from mesocosm import __version__
 from mesocosm.platform import pages
-from mesocosm.platform.api import actions, benchmarks, blobs, compare, episodes, export, health, live, runs
+from mesocosm.platform.api import (
+    actions,
+    benchmarks,
+    blobs,
+    compare,
+    comparisons,
+    episodes,
+    export,
+    health,
+    live,
+    older,
+    runs,
+)
 from mesocosm.platform.compress import Compress
 from mesocosm.platform.errors import RESPONSES, add_handlers
 from mesocosm.platform.guard import Guard
+from mesocosm.platform.shelf import Shelf
 from mesocosm.store import SqlStore
 
 THREADS = 12
 """Routes that run at once: fewer than the connections of the store, which are fifteen."""
 
 
-def create_app(store: SqlStore | None = None, *, names: Iterable[str] = (), viewer: Path | None = None) -> FastAPI:
+def create_app(
+    store: SqlStore | None = None,
+    *,
+    names: Iterable[str] = (),
+    viewer: Path | None = None,
+    shelf: Shelf | None = None,
+) -> FastAPI:
     """Return the application over `store`; without one it only describes itself.
 
-    It answers to loopback addresses and to `names`. `viewer` is where the built web app lies.
+    It answers to loopback addresses and to `names`. `viewer` is where the built web app lies, `shelf` the catalogue of
+    benchmarks, by default that of this installation.
     """
     app = FastAPI(
         title="mesocosm",
@@ -36,7 +56,9 @@ def create_app(store: SqlStore | None = None, *, names: Iterable[str] = (), view
     )
     app.state.store = store
     app.state.viewer = viewer or pages.built_viewer()
-    for resource in (runs, actions, live, export, episodes, blobs, compare, benchmarks, health, pages):
+    app.state.shelf = shelf or Shelf()
+    routes = (runs, actions, live, export, episodes, blobs, compare, comparisons, benchmarks, health, older, pages)
+    for resource in routes:
         app.include_router(resource.router)
     add_handlers(app)
     app.add_middleware(Compress)
@@ -45,6 +67,7 @@ def create_app(store: SqlStore | None = None, *, names: Iterable[str] = (), view
 
 
 @asynccontextmanager
-async def _few_threads(_app: FastAPI) -> AsyncIterator[None]:
+async def _few_threads(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = THREADS
     yield
+    app.state.shelf.close()

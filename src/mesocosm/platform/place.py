@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from mesocosm.platform.shelf import Shelf
 from mesocosm.store import SqlStore
 
 
@@ -16,3 +17,14 @@ async def store_of(request: Request) -> SqlStore:
 
 Results = Annotated[SqlStore, Depends(store_of)]
 """A parameter of a route that needs the store."""
+
+
+async def shelf_of(request: Request) -> Shelf:
+    """Return the catalogue of the server that answers this request."""
+    shelf = request.app.state.shelf
+    assert isinstance(shelf, Shelf)
+    return shelf
+
+
+Shelved = Annotated[Shelf, Depends(shelf_of)]
+"""A parameter of a route that needs the catalogue."""

@@ -24,6 +24,7 @@ from mesocosm.platform.documents.query import RunQuery
 from mesocosm.platform.documents.run import Reproduction, RunDetail
 from mesocosm.platform.outline import step_page
 from mesocosm.platform.run_list import facets, run_page
+from mesocosm.platform.shelf import Bare
 from mesocosm.platform.trace import read_lines
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
@@ -172,10 +173,11 @@ def _pages(store: SqlStore, episode: Episode) -> Iterator[tuple[int, StepPage]]:
 
 
 def _write_benchmarks(store: SqlStore, put: Put) -> None:
-    listed = bytes(list_benchmarks(store, "", None, 1_000).body)
+    shelf = Bare()
+    listed = bytes(list_benchmarks(store, shelf, "", None, 1_000).body)
     put("data/benchmarks.json", listed)
     for number, item in enumerate(msgspec.json.decode(listed)["items"]):
-        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(store, item["id"]).body))
+        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(store, shelf, item["id"]).body))
 
 
 def _write_comparisons(store: SqlStore, ids: Sequence[str], put: Put) -> None:

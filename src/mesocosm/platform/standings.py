@@ -2,7 +2,7 @@
 
 import heapq
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -16,6 +16,8 @@ from mesocosm.store.standings import Census, Content, Measured, RunLine, Standin
 
 READINGS = 1_000
 """Runs of a history."""
+LOOKED = 300
+"""Latest runs of a benchmark's newest content in which those that hold most tasks are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """The latest finished and scored run of a model with an agent, and how many of these there are."""
+    """A finished and scored run of a model with an agent, and how many of these there are.
+
+    It is the latest one; of a benchmark that has an end, the latest of those that hold most of its tasks.
+    """
 
     run_id: str
     runs: int
@@ -52,6 +57,26 @@ class Benchmark:
     floor: float | None
     ceiling: float | None
     history: tuple[str, ...]
+    extent: "Extent"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of the newest content was run.
+
+    `most` is the greatest number of tasks that a run has scored, `whole` the number that there are: of a run that was
+    limited to none. It is None where no such run is known, and where tasks have no end (`endless`: seeds).
+    """
+
+    most: int
+    whole: int | None
+    endless: bool
+
+    def sampled(self, count: int | None, tasks: int) -> bool:
+        """Return whether a run, limited to `count` tasks, took only some of all."""
+        if self.endless:
+            return False
+        return tasks < self.whole if self.whole is not None else count is not None
 
 
 class Overview:
@@ -114,27 +139,35 @@ class Overview:
             return None
         digest = key(versions[0].content.digest)
         current = [line for line in lines if line.digest == digest]
-        contestants = _contestants(current)
+        latest = self._standings.runs([max(current, key=_age).run_id], whole=True)
+        if not latest:
+            return None
+        newest = next(iter(latest.values()))
+        scored = [line for line in current if line.status == RunStatus.FINISHED and line.score is not None]
+        endless = not newest.info.get("card")
+        sizes = {} if endless else self._sizes(scored)
+        contestants = _contestants(scored, {run_id: measured.tasks for run_id, measured in sizes.items()})
         runs = self._standings.runs(contestant.run_id for contestant in contestants)
         board = leaderboard(tuple(runs.values()))
         first = next((standing for standing in board if not standing.reference), None)
         numbers = {contestant.run_id: contestant.runs for contestant in contestants}
         finished = heapq.nlargest(READINGS, (line for line in lines if line.status == RunStatus.FINISHED), key=_age)
-        latest = self._standings.runs([max(current, key=_age).run_id], whole=True)
-        if not latest:
-            return None
         return Benchmark(
             versions=versions,
             runs=len(lines),
             models=len({line.model for line in lines}),
             last_run_at=max(line.created_at for line in lines),
-            latest=next(iter(latest.values())),
+            latest=newest,
             contestants=contestants,
             best=None if first is None else (first, numbers[first.run.id]),
             floor=_value(board, "floor"),
             ceiling=_value(board, "ceiling"),
             history=tuple(line.run_id for line in reversed(finished)),
+            extent=_extent(sizes.values(), runs.values(), endless=endless),
         )
+
+    def _sizes(self, scored: Sequence[RunLine]) -> dict[str, Measured]:
+        return self._standings.measured(line.run_id for line in heapq.nlargest(LOOKED, scored, key=_age))
 
 
 def place(content: Content) -> tuple[str, str]:
@@ -163,17 +196,26 @@ def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Ve
     return tuple(Version(content, number) for content, number in counted if number)
 
 
-def _contestants(lines: Iterable[RunLine]) -> tuple[Contestant, ...]:
-    latest: dict[tuple[str, str], RunLine] = {}
+def _contestants(scored: Iterable[RunLine], tasks: Mapping[str, int]) -> tuple[Contestant, ...]:
+    first: dict[tuple[str, str], RunLine] = {}
     numbers: dict[tuple[str, str], int] = {}
-    for line in lines:
-        if line.status != RunStatus.FINISHED or line.score is None:
-            continue
+
+    def worth(line: RunLine) -> tuple[int, float, str]:
+        return (tasks.get(line.run_id, 0), *_age(line))
+
+    for line in scored:
         who = (line.model, line.agent)
         numbers[who] = numbers.get(who, 0) + 1
-        if who not in latest or _age(line) > _age(latest[who]):
-            latest[who] = line
-    return tuple(Contestant(line.run_id, numbers[who]) for who, line in latest.items())
+        if who not in first or worth(line) > worth(first[who]):
+            first[who] = line
+    return tuple(Contestant(line.run_id, numbers[who]) for who, line in first.items())
+
+
+def _extent(sizes: Collection[Measured], shown: Collection[Run], *, endless: bool) -> Extent:
+    shown_tasks = [run.primary.n_tasks for run in shown if run.primary is not None]
+    sized_tasks = [measured.metric.n_tasks for measured in sizes if measured.metric is not None]
+    whole = max((measured.tasks for measured in sizes if measured.count is None), default=None)
+    return Extent(max([*shown_tasks, *sized_tasks], default=0), whole, endless)
 
 
 def _age(line: RunLine) -> tuple[float, str]:

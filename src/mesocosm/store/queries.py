@@ -38,7 +38,7 @@ _ORDERS: dict[str, Columns] = {
         *("created_at", "name", "benchmark", "model", "agent", "status", "score", "high_score", "delta"),
         *("cost", "tokens", "duration", "attempt"),
     )
-}
+} | {"id": (run_lines.c.run_id,)}
 SORTS = tuple(_ORDERS)
 """What runs can be sorted by; a leading `-` turns the order around."""
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.store.part import Part
 from mesocosm.store.rows import SUMMARY, plain, run_from
@@ -64,7 +64,10 @@ class RunLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run with its primary metric, as a history shows it; `planned` are its episodes."""
+    """A run with its primary metric, as a history shows it; `planned` are its episodes.
+
+    `count` is the number of tasks that it was limited to, None for all; `trials` how often it plays each.
+    """
 
     run_id: str
     model: str
@@ -73,7 +76,22 @@ class Measured:
     digest: str
     planned: int
     metric: MetricResult | None
+    count: int | None
+    trials: int
 
+    @property
+    def tasks(self) -> int:
+        """The number of tasks that it is made of."""
+        return self.planned // max(self.trials, 1)
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    """What of a run's specification says how much of a benchmark it takes."""
+
+    selection: Selection = Selection()
+
+
+_specs = msgspec.json.Decoder(_Spec)
 
 # Their _make checks lengths in Python, which counts for a hundred thousand of them.
 _score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
@@ -198,16 +216,18 @@ class Standings(Part):
     def measured(self, ids: Iterable[str]) -> dict[str, Measured]:
         """Return the measured scores of runs by id; those that are gone are left out. 1,000 take some 15 ms."""
         listed = list(ids)
-        columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics")
+        columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics", "spec")
 
         def work(connection: Connection) -> dict[str, Measured]:
             found: dict[str, Measured] = {}
             for start in range(0, len(listed), _BATCH):
                 some = runs.c.id.in_(listed[start : start + _BATCH])
                 for row in connection.execute(select(*(runs.c[name] for name in columns)).where(some)):
-                    run_id, model, agent, created_at, digest, planned, text = row
-                    primary = next((metric for metric in _metrics.decode(text) if metric.primary), None)
-                    found[run_id] = Measured(run_id, model, agent, created_at, digest, planned, primary)
+                    run_id, model, agent, created_at, digest, planned, metrics, spec = row
+                    primary = next((metric for metric in _metrics.decode(metrics) if metric.primary), None)
+                    chosen = _specs.decode(spec).selection
+                    facts = (run_id, model, agent, created_at, digest, planned)
+                    found[run_id] = Measured(*facts, primary, chosen.count, chosen.trials)
             return found
 
         return self._database.read(work)

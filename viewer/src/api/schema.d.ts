@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Benchmarks
-         * @description Return a page of the benchmarks that runs were made of, by title.
+         * @description Return a page of the benchmarks of the catalogue and of those that runs were made of, by title.
          */
         get: operations["list_benchmarks"];
         put?: never;
@@ -76,6 +76,26 @@ export interface paths {
          * @description Compare two or more runs, paired by task where they share tasks.
          */
         get: operations["compare"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/comparisons/{comparison_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Comparison
+         * @description Return a comparison: both sides, and benchmark by benchmark what the difference is worth.
+         */
+        get: operations["get_comparison"];
         put?: never;
         post?: never;
         delete?: never;
@@ -554,11 +574,24 @@ export interface components {
          * @description Everything known of a benchmark.
          */
         BenchmarkDetail: {
+            /**
+             * Agent
+             * @description what drives the model where nobody says otherwise; empty outside of the catalogue
+             */
+            agent: string;
+            /** Aliases */
+            aliases: string[];
             /** All Versions */
             all_versions: components["schemas"]["BenchmarkVersion"][];
             best: components["schemas"]["Entry"] | null;
             /** Ceiling */
             ceiling: number | null;
+            /**
+             * Command
+             * @description what runs it; null outside of the catalogue
+             */
+            command: string | null;
+            coverage: components["schemas"]["Coverage"];
             /** Description */
             description: string;
             /** Digest */
@@ -583,10 +616,19 @@ export interface components {
             };
             /** Kind */
             kind: string;
+            /** Knobs */
+            knobs: components["schemas"]["KnobDocument"][];
+            /**
+             * Lacking
+             * @description what this machine lacks to run it; null while that is not known
+             */
+            lacking: string[] | null;
             /** Last Run At */
             last_run_at: string | null;
             /** Leaderboard */
             leaderboard: components["schemas"]["Entry"][];
+            /** Licence */
+            licence: string;
             /**
              * Metric
              * @description name of the primary metric
@@ -594,10 +636,25 @@ export interface components {
             metric: string | null;
             /** Models */
             models: number;
+            /**
+             * Origin
+             * @description `built-in`, a distribution or a folder; empty outside of the catalogue
+             */
+            origin: string;
+            /** References */
+            references: components["schemas"]["ReferenceDocument"][];
+            /** Requirements */
+            requirements: components["schemas"]["RequirementDocument"][];
             /** Runs */
             runs: number;
+            /** Source */
+            source: string;
+            /** Split */
+            split: string;
             /** Title */
             title: string;
+            /** Unit */
+            unit: string;
             /** Version */
             version: string;
             /** Versions */
@@ -615,12 +672,18 @@ export interface components {
         };
         /**
          * BenchmarkSummary
-         * @description A benchmark that runs were made of, by its latest content.
+         * @description A benchmark: one that runs were made of, by its latest content, or one of the catalogue, or both.
          */
         BenchmarkSummary: {
             best: components["schemas"]["Entry"] | null;
             /** Ceiling */
             ceiling: number | null;
+            /**
+             * Command
+             * @description what runs it; null outside of the catalogue
+             */
+            command: string | null;
+            coverage: components["schemas"]["Coverage"];
             /** Description */
             description: string;
             /** Digest */
@@ -633,8 +696,15 @@ export interface components {
             id: string;
             /** Kind */
             kind: string;
+            /**
+             * Lacking
+             * @description what this machine lacks to run it; null while that is not known
+             */
+            lacking: string[] | null;
             /** Last Run At */
             last_run_at: string | null;
+            /** Licence */
+            licence: string;
             /**
              * Metric
              * @description name of the primary metric
@@ -642,10 +712,21 @@ export interface components {
             metric: string | null;
             /** Models */
             models: number;
+            /**
+             * Origin
+             * @description `built-in`, a distribution or a folder; empty outside of the catalogue
+             */
+            origin: string;
             /** Runs */
             runs: number;
+            /** Source */
+            source: string;
+            /** Split */
+            split: string;
             /** Title */
             title: string;
+            /** Unit */
+            unit: string;
             /** Version */
             version: string;
             /** Versions */
@@ -708,6 +789,59 @@ export interface components {
             runs: components["schemas"]["RunSummary"][];
         };
         /**
+         * ContestDocument
+         * @description Two models on the same benchmarks.
+         */
+        ContestDocument: {
+            /** Id */
+            id: string;
+            /** Rows */
+            rows: components["schemas"]["ContestRow"][];
+            /**
+             * Sides
+             * @description a, then b; the second one is missing until it has begun
+             */
+            sides: components["schemas"]["SideDocument"][];
+        };
+        /**
+         * ContestRow
+         * @description One benchmark: both results, and what the difference (b − a) is worth.
+         *
+         *     `winner` is `tie` unless the interval excludes 0 and the test agrees; null where the sides cannot be compared.
+         */
+        ContestRow: {
+            a: components["schemas"]["SideResult"];
+            b: components["schemas"]["SideResult"];
+            /** Benchmark */
+            benchmark: string;
+            /** Delta */
+            delta: number | null;
+            /** High */
+            high: number | null;
+            /** Higher Is Better */
+            higher_is_better: boolean | null;
+            /** Level */
+            level: number | null;
+            /** Low */
+            low: number | null;
+            /** N A */
+            n_a: number | null;
+            /** N B */
+            n_b: number | null;
+            /** Note */
+            note: string;
+            /** P Value */
+            p_value: number | null;
+            /** Paired */
+            paired: boolean | null;
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string | null;
+            /** Winner */
+            winner: ("a" | "b" | "tie") | null;
+        };
+        /**
          * CountsDocument
          * @description Episodes of a run by outcome; `owed` ones still have to be played.
          */
@@ -726,6 +860,24 @@ export interface components {
             timeout: number;
             /** Truncated */
             truncated: number;
+        };
+        /**
+         * Coverage
+         * @description How much of a benchmark's newest content was run.
+         *
+         *     `endless` ones make tasks out of seeds, so there is no whole. `tasks` is the greatest number of tasks that a run has
+         *     scored; `total` all that there are, null while nobody has run all.
+         */
+        Coverage: {
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "never" | "partly" | "whole" | "endless";
+            /** Tasks */
+            tasks: number;
+            /** Total */
+            total: number | null;
         };
         /**
          * DensityCell
@@ -785,6 +937,11 @@ export interface components {
              * @description how many finished runs this model has with this agent
              */
             runs: number;
+            /**
+             * Sample
+             * @description whether the run took only some of the benchmark's tasks
+             */
+            sample: boolean;
             /** Tokens */
             tokens: number;
         };
@@ -1066,6 +1223,32 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * KnobDocument
+         * @description A setting of a benchmark, as `--extra` takes it.
+         */
+        KnobDocument: {
+            /** Aliases */
+            aliases: string[];
+            /** Choices */
+            choices: components["schemas"]["JsonValue"][];
+            default: components["schemas"]["JsonValue"];
+            /** Help */
+            help: string;
+            /** Maximum */
+            maximum: number | null;
+            /** Minimum */
+            minimum: number | null;
+            /** Name */
+            name: string;
+            /**
+             * Sampling
+             * @description whether it is what `--max-examples` sets
+             */
+            sampling: boolean;
+            /** Type */
+            type: string;
+        };
+        /**
          * MetricDocument
          * @description One number of a run: `value [low, high] n=n_scored/n_planned`, and the reading with missing counted as worst.
          *
@@ -1126,6 +1309,15 @@ export interface components {
             /** Previous */
             previous: string | null;
         };
+        /**
+         * OutcomeStatus
+         * @description What came of a benchmark in a group.
+         *
+         *     `skipped`: the same experiment had succeeded before. `incompatible`: this machine lacks something. `stopped`: it was
+         *     interrupted and owes episodes.
+         * @enum {string}
+         */
+        OutcomeStatus: "running" | "succeeded" | "failed" | "stopped" | "skipped" | "incompatible";
         /**
          * Pair
          * @description Run `b` against run `a` in one metric: `delta` = b − a with its interval.
@@ -1205,6 +1397,20 @@ export interface components {
             n: number;
         };
         /**
+         * Published
+         * @description The best score that somebody published for the same unit and split; `delta` is the run's score minus it.
+         */
+        Published: {
+            /** Delta */
+            delta: number | null;
+            /** Label */
+            label: string;
+            /** Source */
+            source: string;
+            /** Value */
+            value: number;
+        };
+        /**
          * Reading
          * @description The score of one finished run in the history of a benchmark.
          */
@@ -1230,8 +1436,33 @@ export interface components {
             n_scored: number;
             /** Run Id */
             run_id: string;
+            /**
+             * Sample
+             * @description whether the run took only some of the benchmark's tasks
+             */
+            sample: boolean;
             /** Value */
             value: number | null;
+        };
+        /**
+         * ReferenceDocument
+         * @description A score that somebody published; `comparable` where its unit and split are those of the benchmark.
+         */
+        ReferenceDocument: {
+            /** Comparable */
+            comparable: boolean;
+            /** Label */
+            label: string;
+            /** Published */
+            published: string | null;
+            /** Source */
+            source: string;
+            /** Split */
+            split: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number;
         };
         /**
          * Reproduction
@@ -1244,6 +1475,28 @@ export interface components {
             resume: string | null;
             /** Show */
             show: string;
+        };
+        /**
+         * RequirementDocument
+         * @description Something that a benchmark needs of the machine that runs it.
+         */
+        RequirementDocument: {
+            /** Kind */
+            kind: string;
+            /**
+             * Lacking
+             * @description what is missing here, empty when all is well, null while not known
+             */
+            lacking: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Unless
+             * @description knobs that make it unnecessary
+             */
+            unless: string[];
+            /** Why */
+            why: string;
         };
         /**
          * RunChange
@@ -1331,6 +1584,8 @@ export interface components {
             provenance: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** @description null where unit and split of no published score agree */
+            published: components["schemas"]["Published"] | null;
             /** Signature */
             signature: string;
             /**
@@ -1454,6 +1709,8 @@ export interface components {
             /** Name */
             name: string;
             primary: components["schemas"]["MetricDocument"] | null;
+            /** @description null where unit and split of no published score agree */
+            published: components["schemas"]["Published"] | null;
             /** Signature */
             signature: string;
             /** Started At */
@@ -1485,6 +1742,43 @@ export interface components {
             value: number | null;
             /** Worst */
             worst: boolean;
+        };
+        /**
+         * SideDocument
+         * @description One model: where it is served (empty where nobody said), and the group of its runs.
+         */
+        SideDocument: {
+            /** Base Url */
+            base_url: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Group Id */
+            group_id: string;
+            /** Model */
+            model: string;
+            /**
+             * Name
+             * @enum {string}
+             */
+            name: "a" | "b";
+            /** Provider */
+            provider: string;
+        };
+        /**
+         * SideResult
+         * @description What came of a benchmark on one side; `reason` says why there is no score.
+         */
+        SideResult: {
+            /** Reason */
+            reason: string;
+            /** Run Id */
+            run_id: string | null;
+            score: components["schemas"]["MetricDocument"] | null;
+            /** @description null where this side never came to it */
+            status: components["schemas"]["OutcomeStatus"] | null;
         };
         /**
          * Started
@@ -1641,7 +1935,7 @@ export interface operations {
             query?: {
                 cursor?: string | null;
                 limit?: number;
-                /** @description words that all occur in title, id or kind */
+                /** @description words that all occur in title, id, aliases or kind */
                 q?: string;
             };
             header?: never;
@@ -1821,6 +2115,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
+                };
+            };
+        };
+    };
+    get_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContestDocument"];
                 };
             };
         };
@@ -2207,7 +2541,7 @@ export interface operations {
                 model?: string[];
                 /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
-                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt";
+                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
                 state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
             };

@@ -18,6 +18,7 @@ function entry(given: Partial<Schema<'Entry'>>): Schema<'Entry'> {
     rank: 1,
     rank_last: 1,
     runs: 1,
+    sample: false,
     reference: '',
     ...given,
   }
@@ -47,6 +48,19 @@ function benchmark(
     all_versions: [],
     leaderboard,
     history: [],
+    origin: 'built-in',
+    source: '',
+    licence: '',
+    split: 'test',
+    unit: 'ratio',
+    coverage: { state: 'whole', tasks: 100, total: 100 },
+    lacking: [],
+    command: null,
+    aliases: [],
+    agent: 'chat',
+    knobs: [],
+    requirements: [],
+    references: [],
     ...given,
   }
 }

@@ -13,6 +13,7 @@ function reading(model: string, created_at: string, value: number | null = 0.5):
     high: null,
     n_scored: 1,
     n_planned: 1,
+    sample: false,
   }
 }
 

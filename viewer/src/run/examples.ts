@@ -56,6 +56,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     primary: metric(),
     high_score: null,
     delta: null,
+    published: null,
     usage: usage(),
     created_at: '2026-11-21T12:00:00Z',
     started_at: '2026-11-21T12:00:00Z',

@@ -25,6 +25,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     primary: metricFixture(),
     high_score: null,
     delta: null,
+    published: null,
     usage: { prompt: 900, completion: 100, cached: 0, reasoning: 0, total: 1_000, calls: 10, cost_usd: null },
     created_at: '2026-01-01T00:00:00Z',
     started_at: '2026-01-01T00:00:00Z',

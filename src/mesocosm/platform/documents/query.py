@@ -10,7 +10,7 @@ from mesocosm.platform.documents.run import State
 RunSort = Literal[
     "created_at", "-created_at", "name", "-name", "benchmark", "-benchmark", "model", "-model", "agent", "-agent",
     "state", "-state", "score", "-score", "high_score", "-high_score", "delta", "-delta", "cost", "-cost",
-    "tokens", "-tokens", "duration", "-duration", "attempt", "-attempt",
+    "tokens", "-tokens", "duration", "-duration", "attempt", "-attempt", "id", "-id",
 ]  # fmt: skip
 EpisodeSort = Literal[
     "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",

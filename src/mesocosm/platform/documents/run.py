@@ -41,6 +41,15 @@ class HighScore(Document):
     value: float
 
 
+class Published(Document):
+    """The best score that somebody published for the same unit and split; `delta` is the run's score minus it."""
+
+    label: str
+    value: float
+    source: str
+    delta: float | None
+
+
 class RunSummary(Document):
     """A run as a row of a list. `duration_s` is what was worked on it until now, without pauses."""
 
@@ -63,6 +72,7 @@ class RunSummary(Document):
     primary: MetricDocument | None
     high_score: HighScore | None
     delta: float | None = Field(description="score minus high score")
+    published: Published | None = Field(description="null where unit and split of no published score agree")
     usage: UsageDocument
     created_at: datetime
     started_at: datetime | None
@@ -247,7 +257,7 @@ def run_detail(run: Run, best: HighScore | None, facts: RunFacts, commands: Repr
     summary = _summary(run, best)
     primary = next((metric for metric in metrics if metric.primary), None)
     return RunDetail(
-        **{**summary, "primary": primary, "delta": _delta(primary, best)},
+        **{**summary, "primary": primary, "delta": _delta(primary, best), "published": _published(run, primary)},
         metrics=metrics,
         failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
         mean_reward=facts.means[0],
@@ -319,6 +329,19 @@ def _delta(primary: MetricDocument | None, best: HighScore | None) -> float | No
     return None if primary is None or primary.value is None or best is None else primary.value - best.value
 
 
+def _published(run: Run, primary: MetricDocument | None) -> Published | None:
+    facts = run.provenance.get("bench")
+    found = facts.get("high_score") if isinstance(facts, dict) else None
+    if not isinstance(found, dict):
+        return None
+    label, value, source = found.get("label"), found.get("value"), found.get("source")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    score = None if primary is None else primary.value
+    delta = None if score is None else score - value
+    return Published(label=str(label or ""), value=value, source=str(source or ""), delta=delta)
+
+
 def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
     state = state_of(run)
     primary = None if run.primary is None else metric_document(run.primary)
@@ -342,6 +365,7 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "primary": primary,
         "high_score": best,
         "delta": _delta(primary, best),
+        "published": _published(run, primary),
         "usage": usage_document(run.usage),
         "created_at": instant(run.created_at),
         "started_at": moment(run.started_at),

@@ -1,0 +1,16 @@
+"""`/v1/comparisons`: stored comparisons of two models on the same benchmarks."""
+
+from fastapi import APIRouter, Response
+
+from mesocosm.platform.answer import answer
+from mesocosm.platform.contest import read_contest
+from mesocosm.platform.documents.contest import ContestDocument, contest_document
+from mesocosm.platform.place import Results
+
+router = APIRouter(prefix="/v1/comparisons", tags=["compare"])
+
+
+@router.get("/{comparison_id}", response_model=ContestDocument)
+def get_comparison(comparison_id: str, store: Results) -> Response:
+    """Return a comparison: both sides, and benchmark by benchmark what the difference is worth."""
+    return answer(contest_document(read_contest(store, comparison_id)))

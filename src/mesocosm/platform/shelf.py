@@ -1,0 +1,129 @@
+"""The benchmarks of this installation, and what this machine lacks to run them."""
+
+import os
+import shlex
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesocosm.benchmarks.catalogue import Catalogue, Known, read_catalogue
+from mesocosm.benchmarks.descriptor import Descriptor
+from mesocosm.benchmarks.knobs import settle
+from mesocosm.benchmarks.requirements import missing
+
+KEPT_S = 60.0
+"""How long the catalogue and what a benchmark lacks are believed."""
+
+PATIENCE_S = 0.1
+"""Seconds that an answer waits for what is being looked at: docker may take three seconds to say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A benchmark of the catalogue, and for each of its requirements what is missing (empty: nothing).
+
+    None stands for all of them while that is being found out.
+    """
+
+    known: Known
+    each: tuple[str, ...] | None
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """What it says of itself."""
+        return self.known.descriptor
+
+    @property
+    def lacking(self) -> list[str] | None:
+        """What is missing; None while that is being found out."""
+        return None if self.each is None else [*dict.fromkeys(sentence for sentence in self.each if sentence)]
+
+    @property
+    def command(self) -> str:
+        """The command that runs it."""
+        words = ["mesocosm", "bench", "run", "--benchmarks", self.descriptor.id]
+        if Path(self.known.origin).expanduser() in (self.known.folder, self.known.folder.parent):
+            words += ["--benchmarks-dir", self.known.origin]
+        return f"{shlex.join(words)} --model builtin/random"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was found out of a benchmark, and until when that is believed (in the clock's seconds)."""
+
+    work: "Future[tuple[str, ...]]"
+    until: float
+
+
+class Shelf:
+    """The catalogue of an installation. Its methods may be called from any thread; nothing is read before the first."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path] = (),
+        environ: Mapping[str, str] = os.environ,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folders = tuple(folders)
+        self._environ = environ
+        self._clock = clock
+        self._catalogue: tuple[float, Catalogue] | None = None
+        self._looks: dict[str, _Look] = {}
+        self._former: dict[str, tuple[str, ...]] = {}
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="requirements")
+        self._lock = threading.Lock()
+
+    def known(self) -> tuple[Known, ...]:
+        """Return all benchmarks, by id; reading them takes some 40 ms a minute."""
+        with self._lock:
+            now = self._clock()
+            if self._catalogue is None or now >= self._catalogue[0]:
+                self._catalogue = (now + KEPT_S, read_catalogue(self._folders))
+            return self._catalogue[1].benchmarks
+
+    def found(self, known: Sequence[Known]) -> list[Found]:
+        """Return benchmarks with what they lack, as far as that is known within `PATIENCE_S`."""
+        works = [self._look(one) for one in known]
+        end = self._clock() + PATIENCE_S
+        return [Found(one, self._told(one, work, end)) for one, work in zip(known, works, strict=True)]
+
+    def close(self) -> None:
+        """Look at nothing more, without waiting for what is under way."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, known: Known) -> "Future[tuple[str, ...]]":
+        name = str(known.folder)
+        with self._lock:
+            look = self._looks.get(name)
+            if look is None or (look.work.done() and self._clock() >= look.until):
+                if look is not None and look.work.exception() is None:
+                    self._former[name] = look.work.result()
+                look = _Look(self._pool.submit(_lacking, known, self._environ), self._clock() + KEPT_S)
+                self._looks[name] = look
+            return look.work
+
+    def _told(self, known: Known, work: "Future[tuple[str, ...]]", end: float) -> tuple[str, ...] | None:
+        try:
+            return work.result(max(end - self._clock(), 0))
+        except TimeoutError:
+            return self._former.get(str(known.folder))
+
+
+class Bare(Shelf):
+    """A shelf without benchmarks: where only what was run is shown."""
+
+    def known(self) -> tuple[Known, ...]:
+        """Return none."""
+        return ()
+
+
+def _lacking(known: Known, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return for each requirement of a benchmark with its default knobs what is missing, empty where nothing is."""
+    descriptor = known.descriptor
+    (settings,) = settle([descriptor], {}, [descriptor])
+    alone = (descriptor.model_copy(update={"requirement": (one,)}) for one in descriptor.requirement)
+    told = (missing(Known(one, known.folder, known.origin), settings.knobs, environ) for one in alone)
+    return tuple("; ".join(sentences) for sentences in told)
