@@ -146,12 +146,13 @@ def headline(progress: Progress) -> str:
 
 
 def episode_line(episode: Episode) -> str:
-    """Return the seed's line of an episode."""
+    """Return the line of an episode: by seed and reward in an environment, by task and score in a benchmark."""
     trial = f" trial={episode.trial}" if episode.trial else ""
-    name = f"seed={episode.seed}" if episode.seed is not None else f"task={episode.task_id}"
+    seeded = episode.seed is not None and episode.task_id == f"seed-{episode.seed}"
+    name = f"seed={episode.seed}" if seeded else f"task={episode.task_id}"
     if episode.status in SCOREABLE:
         score = next((score for score in episode.scores if score.value is not None), None)
-        if episode.seed is None and score is not None:
+        if not seeded and score is not None:
             return f"{name}{trial} {score.name}={score.value:.2f}  steps={episode.steps}"
         return f"{name}{trial} reward={episode.total_reward:.2f}  steps={episode.steps}"
     message = episode.failure.message if episode.failure else episode.status

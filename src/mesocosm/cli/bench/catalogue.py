@@ -1,5 +1,6 @@
 """`bench list-benchmarks` and `bench describe`."""
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
     from mesocosm.cli.render import emit
 
     known, chosen = catalogue(folders).find(benchmark), options()
-    lacking = missing(known, {}, os.environ)
+    lacking = missing(known, {name: knob.usual for name, knob in known.descriptor.knobs.items()}, os.environ)
     if chosen.json:
         emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
         return 0
@@ -100,7 +101,7 @@ def _tell(known: "Known", lacking: list[str]) -> None:
 
     descriptor, chosen = known.descriptor, options()
     score = descriptor.score
-    click.echo(f"{descriptor.id}: {descriptor.title}\n\n{descriptor.description.strip()}\n")
+    click.echo(f"{descriptor.id}: {descriptor.title}\n\n{descriptor.description.strip()}")
     bounds = (
         f", {number(score.low)} to {number(score.high)}" if score.low is not None and score.high is not None else ""
     )
@@ -124,7 +125,7 @@ def _tell(known: "Known", lacking: list[str]) -> None:
             [
                 name,
                 knob.type,
-                "–" if knob.default is None else str(knob.default),
+                "–" if knob.default is None else _spelled(knob.default),
                 _meaning(name, descriptor),
             ]
             for name, knob in descriptor.knobs.items()
@@ -138,6 +139,11 @@ def _tell(known: "Known", lacking: list[str]) -> None:
         ]
         table(["model", "value", "unit", "split", "date", "source"], references, chosen, right=(1,))
     click.echo(f"\n  mesocosm bench run --benchmarks {descriptor.id} --model builtin/random")
+
+
+def _spelled(value: Any) -> str:
+    """Return a value as it is written in --extra, texts without their quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _meaning(name: str, descriptor: "Descriptor") -> str:

@@ -12,17 +12,36 @@ from mesocosm.cli.main import Finite
 PARALLEL = 4
 
 _WHAT = (
-    click.option("--all", "everything", is_flag=True, help="Every benchmark; so it is too when none is named."),
+    click.option("--all", "everything", is_flag=True, help="Every benchmark; the same as naming none."),
     click.option("--benchmarks", multiple=True, metavar="ID [ID ...]", help="Benchmarks, apart by spaces or commas."),
     folders_option,
 )
 _HOW = (
-    click.option("--agent", default="", metavar="NAME", help="Agent, or the name under which runs are kept."),
-    click.option("--extra", metavar="JSON", default="", help='Knobs: {…, "per_benchmark": {ID: {…}}}, or @FILE.'),
-    click.option("--max-examples", type=click.IntRange(min=1), help="Tasks of each benchmark, drawn by seed."),
+    click.option(
+        "--agent",
+        default="",
+        metavar="NAME",
+        help="An installed agent, package.module:attr or FILE.py:attr; any other name is a label for the runs.",
+    ),
+    click.option(
+        "--extra",
+        metavar="JSON",
+        default="",
+        help='Knobs, as {"KNOB": VALUE, …, "per_benchmark": {ID: {"KNOB": VALUE}}}; or @FILE, @sample10, '
+        "@orchestrator_subagents.",
+    ),
+    click.option(
+        "--max-examples",
+        type=click.IntRange(min=1),
+        help="At most so many tasks of each benchmark, drawn by seed and evenly over its categories.",
+    ),
     click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
     click.option("--seed", type=int, help="Seed of generated tasks and of the draw."),
-    click.option("--timeout", type=Finite(min=0, min_open=True), help="Seconds for each benchmark."),
+    click.option(
+        "--timeout",
+        type=Finite(min=0, min_open=True),
+        help="Seconds for each benchmark; what is not finished then is owed.",
+    ),
     click.option(
         "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes at the same time."
     ),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.engine.group import Result
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
+DONE_BEFORE = frozenset({"already_succeeded", "latest_status_succeeded"})
 INCOMPLETE, INTERRUPTED = 3, 130
 
 
@@ -27,7 +28,9 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @flags.again
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, as `plan` does.")
 @click.option(
-    "--skip-incompatible/--show-incompatible", default=True, help="Leave out what cannot run here, or list it."
+    "--skip-incompatible/--show-incompatible",
+    default=True,
+    help="With --all: leave out what cannot run here, or list it. What is named is always listed.",
 )
 def run(**given: Any) -> int:
     """Run benchmarks and record every episode.
@@ -77,7 +80,7 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
         if chosen.json:
             _emit(group.id, path, results)
         else:
-            _tell(group.id, path, results, chosen, hide=given["skip_incompatible"])
+            _tell(group.id, path, results, chosen, hide=given["skip_incompatible"] and not request.chosen)
             _point(group.id, work, results)
     return _code(results, interrupted=interrupted)
 
@@ -141,7 +144,7 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
     if rows:
         columns = ["benchmark", "status", "score", "95 % interval", "n", "run"]
         table(columns, rows, chosen, right=(2, 4), whole=(0, 1))
-    told = [result.outcome for result in shown if result.outcome.reason and result.outcome.status != "skipped"]
+    told = [result.outcome for result in shown if result.outcome.reason not in {"", *DONE_BEFORE}]
     if told:
         click.echo()
     for outcome in told:
@@ -150,7 +153,7 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
     if hide and hidden:
         names = ", ".join(outcome.benchmark for outcome in hidden)
         click.echo(f"\ncannot run here: {names}  (--show-incompatible tells why)")
-    if results and all(result.outcome.status == "skipped" for result in results):
+    if results and all(result.outcome.reason in DONE_BEFORE for result in results):
         click.echo("\nNothing was run: all of it was done before. --force runs it again.")
     summary = " ".join(f"{name}={count}" for name, count in counted(results).items())
     click.echo(f"\nSummary: {summary}")
