@@ -1,14 +1,15 @@
 """Runs go in and come out unchanged; names are found or explained."""
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import BenchmarkRef, Counts, Limits, RunSpec, RunStatus, Selection
+from mesocosm.core.run import BenchmarkRef, Counts, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore
@@ -75,6 +76,30 @@ def test_runs_added_at_once_get_different_numbers(store: SqlStore, samples: "Sam
         thread.join()
 
     assert sorted(run.attempt for run in runs) == list(range(1, 9))
+
+
+def test_of_many_that_begin_the_same_experiment_at_once_one_is_added(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.run(signature="same", created_at=time.time()) for _ in range(6)]
+    refused: list[str] = []
+
+    def add(run: Run) -> None:
+        try:
+            store.add_run(run, alone=True)
+        except RunHeld as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=add, args=(run,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (added,) = store.list_runs().items
+    assert refused == [f"run {added.id} of the same experiment is going on"] * 5
+
+
+def test_what_is_over_keeps_nobody_from_the_same_experiment(store: SqlStore, samples: "Samples") -> None:
+    store.add_run(samples.run(signature="same", status=RunStatus.FINISHED))
+    assert store.add_run(samples.run(signature="same"), alone=True).attempt == 2
 
 
 def test_adding_a_stored_run_again_changes_nothing(store: SqlStore, samples: "Samples") -> None:

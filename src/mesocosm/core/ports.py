@@ -349,8 +349,11 @@ class ScoreRow(NamedTuple):
 class Store(Protocol):
     """The record of everything. Methods block (SQL); the journal does not."""
 
-    def add_run(self, run: Run) -> Run:
-        """Insert a run and return it with its attempt number (1 + earlier runs of this signature)."""
+    def add_run(self, run: Run, *, alone: bool = False) -> Run:
+        """Insert a run and return it with its attempt number (1 + earlier runs of this signature).
+
+        With `alone` raises RunHeld while a living process works on the same experiment.
+        """
         ...
 
     def get_run(self, run_id: str) -> Run:

@@ -187,7 +187,11 @@ class Group:
     async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member) -> Run:
         control = session.Control(self._stopped)
         settings = session.Settings(
-            retry_failed=self._policy.rerun_failed, parallel=record.spec.parallel, secrets=self._secrets, checked=True
+            retry_failed=self._policy.rerun_failed,
+            parallel=record.spec.parallel,
+            secrets=self._secrets,
+            checked=True,
+            alone=not self._policy.force,
         )
         self._controls.add(control)
         clock = asyncio.get_running_loop()

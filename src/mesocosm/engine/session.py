@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -76,7 +77,8 @@ class Settings:
     """How this session works, none of it part of the experiment.
 
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
-    `checked` says that the model was asked already whether it can answer.
+    `checked` says that the model was asked already whether it can answer. With `alone` a new run is not begun while
+    another process works on the same experiment: RunHeld.
     """
 
     retry_failed: bool = False
@@ -85,6 +87,7 @@ class Settings:
     backoff: Backoff = field(default_factory=Backoff)
     secrets: Sequence[str] | None = None
     checked: bool = False
+    alone: bool = False
 
 
 async def run(
@@ -260,7 +263,7 @@ class _Session:
         if not self.settings.checked:
             await self._check()
         if new:
-            self.record = await _whole(self.store.add_run, self.record)
+            self.record = await _whole(partial(self.store.add_run, self.record, alone=self.settings.alone))
         try:
             await _whole(self._hold)
             if self.settings.retry_failed:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import keep_means
+from mesocosm.store.holder import abandoned
 from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
@@ -19,8 +20,11 @@ from mesocosm.store.schema import benchmarks, invocations, outcomes, runs
 class Runs(Part):
     """Runs of the store."""
 
-    def add_run(self, run: Run) -> Run:
-        """Insert a run and return it with its attempt number (1 + the highest one of this signature)."""
+    def add_run(self, run: Run, *, alone: bool = False) -> Run:
+        """Insert a run and return it with its attempt number (1 + the highest one of this signature).
+
+        With `alone` nothing is inserted while a living process works on the same experiment, and RunHeld names its run.
+        """
 
         def work(connection: Connection) -> int:
             if self._database.postgres:
@@ -30,6 +34,8 @@ class Runs(Part):
             known = connection.scalar(select(runs.c.attempt).where(runs.c.id == run.id))
             if known is not None:
                 return int(known)
+            if alone:
+                _check_alone(connection, run.signature)
             last = connection.scalar(select(func.max(runs.c.attempt)).where(runs.c.signature == run.signature))
             run.attempt = (last or 0) + 1
             insert_run(self._database, connection, run)
@@ -130,3 +136,13 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
         here = (one.group_id == run.group_id, one.signature == run.signature, one.run_id.is_(None))
         waiting = update(outcomes).where(*here, one.status == OutcomeStatus.RUNNING)
         connection.execute(waiting.values(run_id=run.id, ran=True))
+
+
+def _check_alone(connection: Connection, signature: str) -> None:
+    going = (RunStatus.PENDING.value, RunStatus.RUNNING.value)
+    wanted = select(runs).where(runs.c.signature == signature, runs.c.status.in_(going))
+    for row in connection.execute(wanted).mappings():
+        rival = run_from(row)
+        if not abandoned(rival):
+            who = f" by {rival.holder}" if rival.holder else ""
+            raise RunHeld(f"run {rival.id} of the same experiment is going on{who}")
