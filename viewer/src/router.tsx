@@ -15,6 +15,7 @@ import { documentQuery } from './api/query'
 import { catalogueQuery } from './benchmarks/catalogueQuery'
 import { readBenchmarkSearch, readBenchmarksSearch } from './benchmarks/search'
 import { compareQuery } from './compare/compareQuery'
+import { contestQuery } from './compare/contest/contestQuery'
 import { readCompareEpisodesSearch, readCompareSearch } from './compare/search'
 import { readEpisodeSearch } from './episode/search'
 import { Layout } from './parts/Layout'
@@ -67,6 +68,8 @@ const compare = createRoute({
   validateSearch: readCompareSearch,
   loader: ({ context, location }) => {
     const search = readCompareSearch(location.search)
+    if (search.comparison !== undefined && search.run === undefined)
+      void context.cache.prefetchQuery(contestQuery(search.comparison))
     if ((search.run ?? []).length > 1) void context.cache.prefetchQuery(compareQuery(search))
   },
   component: lazyRouteComponent(() => import('./compare/ComparePage'), 'ComparePage'),

@@ -10,6 +10,7 @@ import { VirtualTable } from '../parts/VirtualTable'
 import { When } from '../parts/When'
 import styles from './BenchmarkList.module.css'
 import { BestScore } from './BestScore'
+import { CoverageView } from './CoverageView'
 import { versionWords } from './contents'
 
 type Benchmark = Schema<'BenchmarkSummary'>
@@ -65,6 +66,14 @@ function Version({ benchmark }: { benchmark: Benchmark }) {
 
 const COLUMNS: Column<Benchmark>[] = [
   { key: 'name', header: 'Benchmark', width: 220, grow: 2, render: (benchmark) => <Name benchmark={benchmark} /> },
+  {
+    key: 'coverage',
+    header: 'Run so far',
+    title: 'The most tasks that a run has scored',
+    width: 168,
+    priority: 2,
+    render: (benchmark) => <CoverageView benchmark={benchmark} />,
+  },
   { key: 'kind', header: 'Kind', width: 110, priority: 5, render: ({ kind }) => kind },
   {
     key: 'version',
@@ -94,7 +103,7 @@ const NARROW: Column<Benchmark>[] = [
     render: (benchmark) => (
       <span className={styles.lines}>
         <Name benchmark={benchmark} />
-        <BestScore benchmark={benchmark} />
+        {benchmark.runs === 0 ? <CoverageView benchmark={benchmark} /> : <BestScore benchmark={benchmark} />}
       </span>
     ),
   },

@@ -1,8 +1,9 @@
 /** One benchmark: who is best, how that came about, and what it asks for. */
 
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
-import { useDocument } from '../api/query'
+import { documentQuery } from '../api/query'
 import { plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { Failure } from '../parts/Failure'
@@ -10,19 +11,27 @@ import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
 import { Panel } from '../parts/Panel'
 import { When } from '../parts/When'
+import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
 import { HistoryPanel } from './HistoryPanel'
+import { KnobList } from './KnobList'
 import { Leaderboard } from './Leaderboard'
 import { MetricList } from './MetricList'
 import { metricWords } from './metrics'
+import { PublishedList } from './PublishedList'
+import { RequirementList } from './RequirementList'
 import { VersionList } from './VersionList'
 import { VowView } from './VowView'
 import { vowWords } from './vow'
 
+/** How soon (ms) it is asked again what this machine has; docker may take seconds to say so. */
+const LOOK_AGAIN_MS = 1_000
+
 export function BenchmarkPage() {
   const { benchmarkId } = useParams({ from: '/benchmarks/$benchmarkId' })
-  const { data, error, refetch } = useDocument('/v1/benchmarks/{benchmark_id}', {
-    params: { benchmark_id: benchmarkId },
+  const { data, error, refetch } = useQuery({
+    ...documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: benchmarkId } }),
+    refetchInterval: ({ state }) => (looking(state.data) ? LOOK_AGAIN_MS : false),
   })
   if (data !== undefined) return <BenchmarkView key={data.id} benchmark={data} />
   if (error === null) return <PageSkeleton />
@@ -31,6 +40,11 @@ export function BenchmarkPage() {
       <Failure error={error} title="This benchmark could not be read" onRetry={() => void refetch()} />
     </Page>
   )
+}
+
+/** Whether the server is still looking at what this machine has. */
+function looking(benchmark: Schema<'BenchmarkDetail'> | undefined): boolean {
+  return benchmark !== undefined && benchmark.command !== null && benchmark.lacking === null
 }
 
 function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) {
@@ -54,18 +68,28 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
     >
       <p className={styles.facts}>
         <code>{id}</code>
-        <span>{plural(runs, 'run')}</span>
-        <span>{plural(models, 'model')}</span>
-        <span>
-          last run <When at={benchmark.last_run_at} />
-        </span>
+        {runs === 0 ? (
+          <span>never run</span>
+        ) : (
+          <>
+            <span>{plural(runs, 'run')}</span>
+            <span>{plural(models, 'model')}</span>
+            <span>
+              last run <When at={benchmark.last_run_at} />
+            </span>
+          </>
+        )}
       </p>
-      <Leaderboard benchmark={benchmark} />
-      <HistoryPanel
-        benchmark={benchmark}
-        model={model}
-        onModel={(next) => void navigate({ search: { model: next }, replace: true, resetScroll: false })}
-      />
+      {catalogued(benchmark) && <AboutPanel benchmark={benchmark} />}
+      {runs > 0 && <Leaderboard benchmark={benchmark} />}
+      {runs > 0 && (
+        <HistoryPanel
+          benchmark={benchmark}
+          model={model}
+          onModel={(next) => void navigate({ search: { model: next }, replace: true, resetScroll: false })}
+        />
+      )}
+      <Parts benchmark={benchmark} />
       {vow !== null && (
         <Panel title="Binding vow" note="what the environment promises">
           <VowView vow={vow} />
@@ -76,9 +100,39 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
           <MetricList metrics={metrics} />
         </Panel>
       )}
-      <Panel title="Versions" note="equal content, comparable runs" flush>
-        <VersionList versions={benchmark.all_versions} current={benchmark.digest} />
-      </Panel>
+      {runs > 0 && (
+        <Panel title="Versions" note="equal content, comparable runs" flush>
+          <VersionList versions={benchmark.all_versions} current={benchmark.digest} />
+        </Panel>
+      )}
     </Page>
   )
+}
+
+/** What its descriptor says: published scores, requirements, knobs. */
+function Parts({ benchmark: { references, requirements, knobs } }: { benchmark: Schema<'BenchmarkDetail'> }) {
+  return (
+    <>
+      {references.length > 0 && (
+        <Panel title="Published scores" flush>
+          <PublishedList references={references} />
+        </Panel>
+      )}
+      {requirements.length > 0 && (
+        <Panel title="Requirements" note="with its default settings" flush>
+          <RequirementList requirements={requirements} />
+        </Panel>
+      )}
+      {knobs.length > 0 && (
+        <Panel title="Knobs" note="set by --extra" flush>
+          <KnobList knobs={knobs} />
+        </Panel>
+      )}
+    </>
+  )
+}
+
+/** Whether there is a descriptor, here or in what its runs recorded. */
+function catalogued({ command, source }: Schema<'BenchmarkDetail'>): boolean {
+  return command !== null || source !== ''
 }

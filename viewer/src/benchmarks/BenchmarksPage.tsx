@@ -1,8 +1,9 @@
-/** The catalogue: every benchmark that runs were made of. */
+/** The catalogue: every benchmark that can be run here, and every one that runs were made of. */
 
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
+import { source } from '../api/source'
 import { Empty } from '../parts/Empty'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
@@ -21,7 +22,14 @@ export function BenchmarksPage() {
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
   const none = data !== undefined && items.length === 0
   return (
-    <Page title="Benchmarks" note="What runs were made of, with the best result of each.">
+    <Page
+      title="Benchmarks"
+      note={
+        source.live
+          ? 'What can be run, what was run of it, and the best result of each.'
+          : 'What was run, with the best result.'
+      }
+    >
       {(q || !none) && (
         <div className={styles.toolbar}>
           <SearchField

@@ -9,7 +9,9 @@ import { Whisker } from './Whisker'
 
 export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'> }) {
   const { best, floor, ceiling } = benchmark
-  if (best === null && floor === null && ceiling === null) return <span className="muted">no finished run yet</span>
+  if (best === null && floor === null && ceiling === null) {
+    return <span className="muted">{benchmark.runs === 0 ? '–' : 'no finished run yet'}</span>
+  }
   const { value = null, low = null, high = null } = best?.metric ?? {}
   const scale = wholeScale([floor, ceiling, value, low, high])
   return (

@@ -24,6 +24,8 @@ interface EntryRowProps {
   onToggle: () => void
 }
 
+const SAMPLE = 'A sample: scored of planned episodes; the benchmark has more tasks'
+
 export function EntryRow(props: EntryRowProps) {
   const { entry, narrow, chosen, onToggle } = props
   const { model, agent, reference } = entry
@@ -74,8 +76,8 @@ function Under(props: EntryRowProps) {
         <Drawn {...props} />
       </span>
       <span className={styles.small}>
-        {count(metric.n_scored)}/{count(metric.n_planned)} scored, <Tokens value={tokens} /> tokens,{' '}
-        <Money usd={cost} />, <When at={at} />
+        {count(metric.n_scored)}/{count(metric.n_planned)} scored{props.entry.sample && ' (a sample)'},{' '}
+        <Tokens value={tokens} /> tokens, <Money usd={cost} />, <When at={at} />
       </span>
     </span>
   )
@@ -94,8 +96,9 @@ function Numbers(props: EntryRowProps) {
       <td className={styles.plot}>
         <Drawn {...props} />
       </td>
-      <td data-numeric title="scored of planned episodes">
+      <td data-numeric title={props.entry.sample ? SAMPLE : 'scored of planned episodes'}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
+        {props.entry.sample && <span className={styles.second}>sample</span>}
       </td>
       <td data-numeric>{count(runs)}</td>
       <td data-numeric>

@@ -19,6 +19,7 @@ export function versionWords({ version, versions }: Pick<Schema<'BenchmarkSummar
   title: string
 } {
   const older = versions - 1
+  if (versions === 0) return { text: version, older: '', title: 'Never run' }
   if (older < 1) return { text: version, older: '', title: 'All runs used the same content' }
   return {
     text: version,

@@ -15,12 +15,19 @@ import { CompareRuns } from './CompareRuns'
 import { type CompareSearch, withBaseline } from './CompareSearch'
 import type { Comparison } from './CompareVerdict'
 import { compareQuery } from './compareQuery'
+import { ContestView } from './contest/ContestView'
 
 const LIVE_MS = 5_000
 
-/** Two or more runs side by side: which one is better, by how much, whether it could be chance, in which tasks. */
+/** Runs side by side, or a stored comparison of two models. */
 export function ComparePage() {
   const search = useSearch({ from: '/compare' })
+  if (search.comparison !== undefined && search.run === undefined) return <ContestView id={search.comparison} />
+  return <RunsCompared search={search} />
+}
+
+/** Two or more runs side by side: which one is better, by how much, whether it could be chance, in which tasks. */
+function RunsCompared({ search }: { search: CompareSearch }) {
   const navigate = useNavigate({ from: '/compare' })
   const change = (next: CompareSearch) => void navigate({ search: next, resetScroll: false })
   const ids = search.run ?? []

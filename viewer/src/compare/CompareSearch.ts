@@ -7,6 +7,8 @@ export type Shown = (typeof SHOWN)[number]
 
 /** The state of the page that a person would want to share. What is absent has its default. */
 export interface CompareSearch {
+  /** A stored comparison of two models, shown while no runs are named. */
+  comparison?: string
   /** Ids of runs; the first is the baseline. */
   run?: string[]
   metric?: string
@@ -21,6 +23,7 @@ export const MOST_RUNS = 20
 /** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
 export function readCompareSearch(raw: Record<string, unknown>): CompareSearch {
   return compact({
+    comparison: text(raw.comparison),
     run: texts(raw.run)?.slice(0, MOST_RUNS),
     metric: text(raw.metric),
     against: text(raw.against),

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
 import { CopyButton } from '../parts/CopyButton'
 import { When } from '../parts/When'
+import { GroupLink } from '../runs/GroupLink'
 import { ModelName } from '../runs/ModelName'
 import { shortId } from '../runs/runName'
 import styles from './RunNote.module.css'
@@ -23,6 +24,11 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
       <span>
         began <When at={run.started_at ?? run.created_at} />
       </span>
+      {run.group_id !== null && (
+        <span>
+          group <GroupLink group={run.group_id} />
+        </span>
+      )}
       <span title={`Signature ${run.signature}: equal signatures are the same experiment`}>attempt {run.attempt}</span>
       <span className={styles.id} title={run.id}>
         <code>{shortId(run.id)}</code>

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
 import { exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
+import { SourceLink } from '../parts/SourceLink'
 import { ModelName } from '../runs/ModelName'
 import { useStanding } from '../runs/useStanding'
 import { aggregationWords, headline, methodWords } from './headline'
@@ -33,6 +34,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
             ))}
             {!metric.higher_is_better && <li>Less is better.</li>}
             <Distance run={run} />
+            <Published run={run} />
           </ul>
         </>
       )}
@@ -71,6 +73,20 @@ function Distance({ run }: { run: Schema<'RunDetail'> }) {
       <Link to="/runs/$runId" params={{ runId: best.run_id }}>
         <ModelName model={best.model} short /> {measure(best.value)}
       </Link>
+    </li>
+  )
+}
+
+/** How far the run is from the best score that somebody published. */
+function Published({ run: { published } }: { run: Schema<'RunDetail'> }) {
+  if (published === null || published.delta === null) return null
+  const { label, value, delta, source } = published
+  return (
+    <li>
+      <span title={exact(delta)}>{signed(delta)}</span> to the best published score,{' '}
+      <SourceLink source={source}>
+        <bdi>{label}</bdi> {measure(value)}
+      </SourceLink>
     </li>
   )
 }

@@ -36,6 +36,12 @@ const LABELS: Record<string, string> = {
   requests_per_minute: 'Requests a minute',
   tokens_per_minute: 'Tokens a minute',
   worked_s: 'Worked (s)',
+  directory: 'Folder of the benchmark',
+  unit: 'Unit of the score',
+  cwd: 'Started in',
+  eliza_commit: 'Commit of the code under test',
+  eliza_version: 'Version of the code under test',
+  benchmarks_commit: 'Commit of the benchmark',
   mesocosm: 'mesocosm',
   python: 'Python',
 }
@@ -65,6 +71,7 @@ export function runFacts(run: RunDetail): FactGroup[] {
     },
     { title: 'Limits', facts: limitFacts(object(spec.limits)) },
     { title: 'Identity', facts: identityFacts(run) },
+    { title: 'Benchmark command', facts: benchFacts(object(object(run.provenance).bench)) },
     { title: 'Provenance', facts: provenanceFacts(object(run.provenance)) },
   ]
   return groups.filter((group) => group.facts.length > 0)
@@ -125,10 +132,23 @@ function limitFacts(limits: Record<string, Json>): Fact[] {
 }
 
 function provenanceFacts(provenance: Record<string, Json>): Fact[] {
-  const { command, ...rest } = provenance
+  const { command, bench: _bench, ...rest } = provenance
   const facts = listed(rest)
   if (Array.isArray(command)) facts.push({ label: 'Command', value: shellWords(command.map(String)), code: true })
   return facts
+}
+
+/** What `mesocosm bench` settled: where the benchmark lies, whom it asked, every knob as it was in effect. */
+function benchFacts(bench: Record<string, Json>): Fact[] {
+  const { extra, high_score: published, ...rest } = bench
+  const facts = listed(rest)
+  if (published) facts.push({ label: 'Published score', value: publishedWords(object(published)) })
+  const knobs = Object.entries(object(extra)).map(([name, value]) => ({ label: name, value: text(value), code: true }))
+  return [...facts, ...knobs]
+}
+
+function publishedWords({ label, value, source }: Record<string, Json>): string {
+  return [label, value, source].filter((part) => part !== null && part !== undefined && part !== '').join(', ')
 }
 
 function listed(values: Record<string, Json>): Fact[] {

@@ -7,7 +7,9 @@ import { When } from '../parts/When'
 import { Attempts } from './Attempts'
 import type { ColumnId } from './columns'
 import { Delta } from './Delta'
+import { GroupLink } from './GroupLink'
 import { modelWords } from './model'
+import { PublishedScore } from './PublishedScore'
 import type { Row } from './page'
 import { RunLink } from './RunLink'
 import styles from './RunList.module.css'
@@ -54,6 +56,8 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
       return <Num value={run.high_score?.value} />
     case 'delta':
       return <Delta run={run} />
+    case 'published':
+      return <PublishedScore run={run} />
     case 'cost':
       return <Money usd={run.usage.cost_usd} />
     case 'tokens':
@@ -68,6 +72,8 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
       return <Tags tags={run.tags} />
     case 'kind':
       return <TwoLines first={run.kind} />
+    case 'group':
+      return <GroupLink group={run.group_id} />
     case 'id':
       return <code className={styles.id}>{run.id}</code>
   }

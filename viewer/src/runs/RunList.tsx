@@ -39,9 +39,10 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   const compare = useCompare()
   const { rows, open, onFold } = useFolding(pages.runs, search.attempts === 'folded')
   const scales = useMemo(() => scalesOf(pages.runs), [pages.runs])
+  const published = pages.runs.some((run) => run.published !== null)
   const columns = useMemo(
-    () => (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, open, onFold }),
-    [narrow, search.columns, scales, open, onFold],
+    () => (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, published, open, onFold }),
+    [narrow, search.columns, scales, published, open, onFold],
   )
   useShortcut('c', 'Compare the selected runs', () => compare(selection.ids), { enabled: selection.ids.length > 1 })
   useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })

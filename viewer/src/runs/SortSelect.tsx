@@ -10,6 +10,8 @@ const OPTIONS: { value: RunSort; label: string }[] = [
   { value: 'name', label: 'name' },
   { value: 'benchmark', label: 'benchmark' },
   { value: 'model', label: 'model' },
+  { value: 'agent', label: 'agent' },
+  { value: 'id', label: 'run id' },
   { value: 'state', label: 'status' },
   { value: '-cost', label: 'most expensive' },
   { value: '-tokens', label: 'most tokens' },

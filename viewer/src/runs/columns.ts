@@ -12,6 +12,7 @@ export type ColumnId =
   | 'score'
   | 'high_score'
   | 'delta'
+  | 'published'
   | 'cost'
   | 'tokens'
   | 'duration'
@@ -19,6 +20,7 @@ export type ColumnId =
   | 'attempt'
   | 'tags'
   | 'kind'
+  | 'group'
   | 'id'
 
 /** A column: at least `width` pixels wide, growing by `grow` parts of what is left over. */
@@ -57,6 +59,13 @@ export const COLUMNS: readonly ColumnFacts[] = [
     numeric: true,
     priority: 8,
   }),
+  column(
+    'published',
+    'Published',
+    'The best score that somebody published for the same unit and the whole split, and the distance to it',
+    96,
+    { numeric: true },
+  ),
   column('cost', 'Cost', 'US dollars', 86, { sort: 'cost', numeric: true, priority: 6 }),
   column('tokens', 'Tokens', 'Read and written by the model', 72, { sort: 'tokens', numeric: true, priority: 10 }),
   column('duration', 'Duration', 'From start to end, or until now', 84, {
@@ -72,18 +81,30 @@ export const COLUMNS: readonly ColumnFacts[] = [
   }),
   column('tags', 'Tags', 'Words that people gave it', 120, { grow: 1 }),
   column('kind', 'Kind', 'Where the benchmark comes from', 100, {}),
-  column('id', 'Id', 'Full id', 290, {}),
+  column('group', 'Group', 'The command that the run belongs to', 264, {}),
+  column('id', 'Id', 'Full id', 290, { sort: 'id' }),
 ]
+
+/** The priority of published scores where there are some: above tokens and attempts. */
+const PUBLISHED = 9
 
 /** The ids that name columns, in the order of the table. */
 export function readColumns(chosen: readonly string[] | undefined): ColumnId[] {
   return COLUMNS.map((item) => item.id).filter((id) => chosen?.includes(id))
 }
 
-/** The columns that may be shown: the chosen ones, which always stay, else those of the automatic choice. */
-export function offeredColumns(chosen: readonly string[] | undefined): ColumnFacts[] {
+/**
+ * The columns that may be shown: the chosen ones, which always stay, else those of the automatic choice. `published`
+ * tells whether a published score is known of any run: then it is among these.
+ */
+export function offeredColumns(chosen: readonly string[] | undefined, published = false): ColumnFacts[] {
   const wanted = new Set<ColumnId>(readColumns(chosen))
-  if (wanted.size === 0) return COLUMNS.filter((item) => item.priority !== undefined)
+  if (wanted.size === 0) {
+    const offered = published
+      ? COLUMNS.map((item) => (item.id === 'published' ? { ...item, priority: PUBLISHED } : item))
+      : COLUMNS
+    return offered.filter((item) => item.priority !== undefined)
+  }
   return COLUMNS.filter((item) => item.id === 'name' || wanted.has(item.id)).map((item) => ({ ...item, priority: 1 }))
 }
 

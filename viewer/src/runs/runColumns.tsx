@@ -10,14 +10,16 @@ export interface RunColumnsProps {
   /** Columns that a person chose. */
   chosen: readonly string[] | undefined
   scales: ReadonlyMap<string, Scale>
+  /** Whether a published score is known of any of the runs. */
+  published?: boolean
   /** Signatures of which all attempts are shown. */
   open: ReadonlySet<string>
   onFold: (signature: string) => void
 }
 
 /** The columns of the list. */
-export function runColumns({ chosen, scales, open, onFold }: RunColumnsProps): Column<Row>[] {
-  return offeredColumns(chosen).map(({ id, title, hint, width, grow, numeric, sort, priority }) => ({
+export function runColumns({ chosen, scales, published, open, onFold }: RunColumnsProps): Column<Row>[] {
+  return offeredColumns(chosen, published).map(({ id, title, hint, width, grow, numeric, sort, priority }) => ({
     key: id,
     header: title,
     title: hint,

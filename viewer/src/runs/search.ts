@@ -18,6 +18,7 @@ export const SORT_KEYS = [
   'tokens',
   'duration',
   'attempt',
+  'id',
 ] as const
 export type RunSortKey = (typeof SORT_KEYS)[number]
 export type RunSort = RunSortKey | `-${RunSortKey}`
@@ -133,7 +134,7 @@ export function unfiltered(search: RunsSearch): RunsSearch {
 
 /** The order after a click on a column: words from A, numbers from the biggest, then the other way round. */
 export function nextSort(current: RunSort | undefined, key: RunSortKey): RunSort | undefined {
-  const first: RunSort = ['name', 'benchmark', 'model', 'agent', 'state'].includes(key) ? key : `-${key}`
+  const first: RunSort = ['name', 'benchmark', 'model', 'agent', 'state', 'id'].includes(key) ? key : `-${key}`
   const second: RunSort = first === key ? `-${key}` : key
   const next = (current ?? DEFAULT_SORT) === first ? second : first
   return next === DEFAULT_SORT ? undefined : next

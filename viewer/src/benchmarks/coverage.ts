@@ -1,0 +1,42 @@
+/** How much of a benchmark was run, in words. */
+import type { Schema } from '../api/paths'
+import { count, plural } from '../format'
+
+/** A word, the numbers behind it, and what they mean. */
+export interface CoverageWords {
+  state: Schema<'Coverage'>['state']
+  word: string
+  numbers: string
+  title: string
+}
+
+/** Say how much of a benchmark was run. */
+export function coverageWords({ state, tasks, total }: Schema<'Coverage'>): CoverageWords {
+  switch (state) {
+    case 'never':
+      return { state, word: 'never run', numbers: '', title: 'No finished run with a score' }
+    case 'partly':
+      return {
+        state,
+        word: 'sample',
+        numbers: total === null ? plural(tasks, 'task') : `${count(tasks)} of ${plural(total, 'task')}`,
+        title: 'No run has scored all tasks yet; scores of samples have wide intervals',
+      }
+    case 'whole':
+      return {
+        state,
+        word: 'whole',
+        numbers: plural(tasks, 'task'),
+        title: 'A run has scored all tasks that there are',
+      }
+    case 'endless':
+      return { state, word: 'run', numbers: plural(tasks, 'task'), title: 'Tasks are made of seeds: there is no whole' }
+  }
+}
+
+/** Whether a benchmark can run on this machine, as far as its requirements tell. */
+export function readiness(lacking: readonly string[] | null): { word: string; title: string; ready: boolean | null } {
+  if (lacking === null) return { word: '', title: '', ready: null }
+  if (lacking.length === 0) return { word: 'ready', title: 'Everything that it needs is here', ready: true }
+  return { word: `${plural(lacking.length, 'thing')} missing`, title: lacking.join('\n'), ready: false }
+}

@@ -1,0 +1,11 @@
+import { Link } from '@tanstack/react-router'
+
+/** The group that a run belongs to: everything that one command ran. */
+export function GroupLink({ group }: { group: string | null }) {
+  if (group === null) return <span className="muted">–</span>
+  return (
+    <Link to="/" search={{ group: [group] }} title="All runs of the same command">
+      <code>{group}</code>
+    </Link>
+  )
+}
