@@ -9,12 +9,16 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mesocosm.agents.parsing import Malformed, Parser
+from mesocosm.benchmarks.catalogue import BUILTIN
+from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
+from mesocosm.benchmarks.knob import Knob
 from mesocosm.core.failure import RULES, Cause
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec
 from mesocosm.models.endpoint import PROVIDERS, is_loopback
@@ -174,18 +178,49 @@ def prices() -> str:
     return "\n".join(rows)
 
 
+def built_in() -> list[Descriptor]:
+    """Return the descriptors of the built-in benchmarks, sorted by id."""
+    found = (read_descriptor(folder) for folder in BUILTIN.iterdir() if (folder / FILE).is_file())
+    return sorted(found, key=lambda one: one.id)
+
+
 def benchmarks() -> str:
     """Return the built-in benchmarks with what they measure, their data and licence."""
-    from mesocosm.benchmarks.catalogue import read_catalogue
-
     rows = ["| id | what | split | licence of its data | sampling knob |", "|---|---|---|---|---|"]
-    for known in read_catalogue().benchmarks:
-        one = known.descriptor
-        rows.append(f"| `{one.id}` | {one.title} | {one.split} | {one.licence} | {one.sampling or '–'} |")
+    for one in built_in():
+        link = f"[`{one.id}`](built-in-benchmarks.md#{one.id})"
+        rows.append(f"| {link} | {one.title} | {one.split} | {one.licence} | {one.sampling or '–'} |")
     return "\n".join(rows)
 
 
+def benchmark(one: Descriptor) -> str:
+    """Return what a descriptor says: what is measured, where the data come from, and every knob."""
+    bounds = f", {one.score.low:g} to {one.score.high:g}" if None not in (one.score.low, one.score.high) else ""
+    facts = [
+        f"Score `{one.score.field}` ({one.score.unit}{bounds})",
+        f"data: {one.source}",
+        f"licence: {one.licence}",
+        f"split: {one.split}",
+        f"also called {', '.join(f'`{name}`' for name in one.aliases)}" if one.aliases else "",
+    ]
+    further = f"\n\nFurther metrics: {', '.join(f'`{metric.name}`' for metric in one.metric)}." if one.metric else ""
+    rows = ["| knob | type | default | meaning |", "|---|---|---|---|"]
+    rows += [f"| `{name}` | {knob.type} | {_default(knob)} | {_meaning(knob)} |" for name, knob in one.knobs.items()]
+    return f"{one.description.strip()}\n\n{'; '.join(filter(None, facts))}.{further}\n\n" + "\n".join(rows)
+
+
+def _default(knob: Knob) -> str:
+    return "–" if knob.default is None else f"`{json.dumps(knob.default, ensure_ascii=False)}`"
+
+
+def _meaning(knob: Knob) -> str:
+    choices = f"; one of {', '.join(f'`{choice}`' for choice in knob.choices)}" if knob.choices else ""
+    aliases = f"; also {', '.join(f'`{name}`' for name in knob.aliases)}" if knob.aliases else ""
+    return f"{' '.join(knob.help.split())}{choices}{aliases}".replace("|", "\\|")
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    **{f"benchmark-{one.id}": partial(benchmark, one) for one in built_in()},
     "benchmarks": benchmarks,
     "commands": command_help,
     "failures": failures,
