@@ -233,8 +233,9 @@ def test_an_argument_without_a_name_belongs_to_no_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["f(x=1/0)", "f(x='a' * 10**9)", "f(x={[]: 1})", "f(x={**y})", "f(x=" + "-" * 900 + "1)"]
-)
+    "text", ["f(x=1/0)", "f(x='a' * 10**9)", "f(x={[]: 1})", "f(x={**y})", "f(x=" + "-" * 900 + "1)",
+     f"f(x=0x{'f' * 9000})", f"f(x=[0x{'f' * 9000}])", f"f(x={{0x{'f' * 9000}: 1}})"],
+)  # fmt: skip
 def test_arguments_that_cannot_be_read_make_no_call(text: str) -> None:
     assert spelled_calls(text) == []
 

@@ -64,7 +64,7 @@ def _value(node: ast.expr, depth: int) -> Any:
         raise ValueError("nested too deeply")
     match node:
         case ast.Constant():
-            return node.value
+            return _constant(node)
         case ast.List():
             return [_value(item, depth + 1) for item in node.elts]
         case ast.Tuple():
@@ -87,8 +87,15 @@ def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant):
             raise TypeError("a key that is no constant")
-        found[key.value] = _value(value, depth + 1)
+        found[_constant(key)] = _value(value, depth + 1)
     return found
+
+
+def _constant(node: ast.Constant) -> Any:
+    """Return a constant. Raises ValueError for a number with more digits than Python ever prints."""
+    if isinstance(node.value, int) and abs(node.value) >= _LARGEST:
+        raise ValueError("too large a number")
+    return node.value
 
 
 def _number(node: ast.expr, depth: int) -> int | float:
