@@ -122,6 +122,8 @@ class TestNotation:
             ("a[1]:\n  - x\n  - y", "has 2 items|no `key"),
             ('a: "open', "not closed"),
             ('a[1]: x"y', "commas"),
+            (f'a[2]: x, {" " * 9000}x"y', "commas"),
+            (f'a[1]: x{" " * 19000}"', "commas"),
             ('{"a": "x"}', "no `key: value`"),
             ("  a: x\n    b: y", "no `key: value`"),
         ],
@@ -216,6 +218,14 @@ class TestQuestions:
     def test_more_questions_keep_the_first_ones(self) -> None:
         few, many = (opened(max_per_bucket=count).loaded.tasks for count in (3, 9))
         assert {task.digest() for task in few} < {task.digest() for task in many}
+
+    def test_the_number_of_a_question_does_not_tell_the_decision(self) -> None:
+        right = [
+            [generated("should_respond", number, seed).expected["action"] for number in range(0, 60, 3)]
+            for seed in range(3)
+        ]
+        assert all(len(set(actions)) == 3 for actions in right)
+        assert right[0] != right[1] != right[2]
 
     def test_the_decisions_are_balanced_and_lists_have_one_to_three_actions(self) -> None:
         decisions = [generated("should_respond", number, 0).expected["action"] for number in range(60)]

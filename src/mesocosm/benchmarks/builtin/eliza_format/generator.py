@@ -90,18 +90,26 @@ TASKS = (
 )
 PRIORITIES = {"low": "It is not important", "normal": "The usual priority is fine", "high": "It is really important"}
 _MARKS = "abcdefghjkmnpqrstuvwxyz"
+_KINDS = 12
+"""Numbers after which the kinds of questions repeat: a multiple of what every writer below takes a remainder by."""
 
 
 def generated(bucket: str, number: int, seed: int) -> Record:
     """Return question `number` of a bucket; equal arguments give equal questions."""
     rng = Random(f"eliza-format/1/{seed}/{bucket}/{number}")
     reference = "-".join("".join(rng.choices(_MARKS, k=4)) for _ in range(2))
-    prompt, expected = _WRITERS[bucket](rng, number)
+    prompt, expected = _WRITERS[bucket](rng, _kind(bucket, number, seed))
     return Record(bucket, f"Reference: {reference}\n\n{prompt}", expected, f"{bucket}_{number}", reference)  # type: ignore[arg-type]
 
 
-def _should_respond(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
-    action, forms = (("RESPOND", TO_AGENT), ("IGNORE", TO_OTHERS), ("STOP", TO_STOP))[number % 3]
+def _kind(bucket: str, number: int, seed: int) -> int:
+    """Return which kind of question a number is: each comes once in `_KINDS`, in an order that no number tells."""
+    block, place = divmod(number, _KINDS)
+    return Random(f"eliza-format/1/{seed}/{bucket}/order/{block}").sample(range(_KINDS), _KINDS)[place]
+
+
+def _should_respond(rng: Random, kind: int) -> tuple[str, dict[str, Any]]:
+    action, forms = (("RESPOND", TO_AGENT), ("IGNORE", TO_OTHERS), ("STOP", TO_STOP))[kind % 3]
     agent, people = rng.choice(AGENTS), rng.sample(NAMES, 3)
     said = [*(rng.choice(CHATTER) for _ in range(rng.randint(2, 4))), rng.choice(forms)]
     lines = [f"{rng.choice(people[:2])}: {_filled(rng, line, agent, people[2])}" for line in said]
@@ -116,9 +124,9 @@ def _filled(rng: Random, form: str, agent: str, other: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _message_handler(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
+def _message_handler(rng: Random, kind: int) -> tuple[str, dict[str, Any]]:
     offered = rng.sample(sorted(ACTIONS), 7)
-    wanted = rng.sample(offered, 1 + number % 3)
+    wanted = rng.sample(offered, 1 + kind % 3)
     spare = rng.choice([name for name in offered if name not in wanted])
     parts = [_asked(rng, name) for name in wanted]
     message = parts[0] + "".join(rng.choice(JOINTS) + part for part in parts[1:])
@@ -132,10 +140,10 @@ def _asked(rng: Random, action: str) -> str:
     return ACTIONS[action][1].format(name=rng.choice(NAMES), number=rng.randint(2, 9), day=rng.choice(DAYS))
 
 
-def _reply(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
+def _reply(rng: Random, kind: int) -> tuple[str, dict[str, Any]]:
     shops, days, places = rng.sample(SHOPS, 5), rng.sample(DAYS, 5), rng.sample(PLACES, 5)
     facts = [f"- {shop} in {place} is closed on {day}" for shop, day, place in zip(shops, days, places, strict=True)]
-    at, asks_day = rng.randrange(5), number % 2 == 0
+    at, asks_day = rng.randrange(5), kind % 2 == 0
     question = f"On which day is {shops[at]} closed?" if asks_day else f"Where is {shops[at]}?"
     values, every = (days, DAYS) if asks_day else (places, PLACES)
     expected = {"contains": [values[at]], "excludes": [value for value in every if value != values[at]]}
@@ -143,7 +151,7 @@ def _reply(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
     return f"What the agent knows:\n{known}\n\nMessage of {rng.choice(NAMES)}: {question}", expected
 
 
-def _claude_distill(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
+def _claude_distill(rng: Random, kind: int) -> tuple[str, dict[str, Any]]:
     first, second, third = rng.sample(NAMES, 3)
     days, task, priority = rng.sample(DAYS, 2), rng.choice(TASKS), rng.choice(sorted(PRIORITIES))
     lines = [
@@ -151,13 +159,13 @@ def _claude_distill(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
         f"{third}: {rng.choice(CHATTER[3:5]).format(topic=rng.choice(TOPICS))}",
     ]
     owner, due = second, days[0]
-    if number % 2:
+    if kind % 2:
         owner = third
         lines.append(f"{second}: I have no time this week. {third}, will you?")
         lines.append(f"{third}: All right, I will.")
     else:
         lines.append(f"{second}: Yes, I will.")
-    if number % 4 < 2:
+    if kind % 4 < 2:
         due = days[1]
         lines.append(f"{first}: {days[0]} is a bad day, let us say {days[1]}.")
     lines.append(f"{first}: {PRIORITIES[priority]}. Thank you!")

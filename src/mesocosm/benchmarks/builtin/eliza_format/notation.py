@@ -16,7 +16,8 @@ LONGEST = 20_000
 
 _FENCE = re.compile(r"```[ \t]*(?:json|toon)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _LINE = re.compile(r'(?P<key>[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")(?:\[(?P<count>\d{1,4})\])?:(?P<rest>.*)')
-_CELL = re.compile(r'[ ]*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^",]*?))[ ]*(?:,|$)')
+# Possessive, so that a text of spaces is walked once and not in every way that it can be split.
+_CELL = re.compile(r'[ ]*+(?:(?P<quoted>"(?:[^"\\]|\\.)*+")[ ]*+|(?P<plain>[^",]*+))(?:,|$)')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _MARKS = re.compile(r'[:"\\\[\]{},\n\r\t]|^[ -]|[ ]$|^$')
@@ -111,7 +112,7 @@ def _cells(rest: str) -> list[Any]:
         cell = _CELL.match(rest, at)
         if cell is None:
             raise Unreadable(f"a list is not separated by commas: {rest:.60}")
-        found.append(_value(cell["quoted"] or cell["plain"]))
+        found.append(_value(cell["quoted"] or cell["plain"].rstrip(" ")))
         if not cell[0].endswith(",") or cell.end() > len(rest):
             break
         at = cell.end()
