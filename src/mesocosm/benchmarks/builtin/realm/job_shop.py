@@ -116,11 +116,13 @@ class JobShopFamily(Family[JobShop, Orders]):
         return float(max(bounds))
 
     def free_of_content(self, instance: JobShop) -> Sequence[Orders]:
-        """Nothing, and first in first out: the jobs as they are listed, or backwards, on every machine."""
+        """Nothing, and on every machine the jobs as they are listed, backwards, or those that need it early first."""
         uses = _uses(instance)
+        steps = sorted((i, job.name, step.machine) for job in instance.jobs for i, step in enumerate(job.operations))
+        early = tuple(MachineOrder(name, tuple(job for _, job, machine in steps if machine == name)) for name in uses)
         listed = tuple(MachineOrder(name, tuple(jobs)) for name, jobs in uses.items())
         backwards = tuple(MachineOrder(name, tuple(jobs[::-1])) for name, jobs in uses.items())
-        return [Orders(()), Orders(listed), Orders(backwards)]
+        return [Orders(()), Orders(listed), Orders(backwards), Orders(early)]
 
 
 def _uses(instance: JobShop) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """P10: components are ordered from suppliers within a budget, and one supplier closes."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import ClassVar
@@ -144,8 +145,8 @@ class SupplyFamily(Family[Supply, Orders]):
         need(not any(left.values()), f"not exactly what is needed is ordered: {left}")
         need(min(room.values()) >= 0, f"a supplier is asked for more than it can deliver: {room}")
         need(cost <= instance.budget, f"the orders cost {cost}, more than the budget {instance.budget}")
-        kept = set(_placed(instance, first))
-        need(first is None or kept == set(_placed(instance, plan)), "what was ordered before the disruption is changed")
+        kept, now = (Counter(_placed(instance, one)) for one in (first, plan))
+        need(first is None or kept == now, "what was ordered before the disruption is changed")
         return float(cost)
 
     def solve(self, instance: Supply, first: Orders | None = None) -> Orders | None:

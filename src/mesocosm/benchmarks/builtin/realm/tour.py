@@ -127,11 +127,12 @@ class TourFamily(Family[Tour, Route]):
         return float(sum(min(instance.travel[name].values()) for name in starts))
 
     def free_of_content(self, instance: Tour) -> Sequence[Route]:
-        """No place, one, all as they are listed, backwards, and sorted by the clock."""
+        """No place, one, all as they are listed, backwards, and sorted by the clock (windows lie around some tour)."""
         names = [place.name for place in instance.places]
         closing = [place.name for place in sorted(instance.places, key=lambda place: place.closes)]
         opening = [place.name for place in sorted(instance.places, key=lambda place: place.opens)]
-        orders: tuple[list[str], ...] = ([], names[:1], names, names[::-1], closing, opening)
+        middle = [place.name for place in sorted(instance.places, key=lambda place: place.opens + place.closes)]
+        orders: tuple[list[str], ...] = ([], names[:1], names, names[::-1], closing, opening, middle)
         return [Route((instance.home, *order, instance.goal)) for order in orders]
 
 

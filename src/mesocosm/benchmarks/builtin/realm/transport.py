@@ -1,6 +1,6 @@
 """P3 and P4: rides for passengers. P5 and P8: guests and errands of a wedding."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import ClassVar
 
@@ -90,7 +90,7 @@ class TransportFamily(Family[Fleet, Routes]):
         return f"{kept}One more request has come in: {added}"
 
     def free_of_content(self, instance: Fleet) -> Sequence[Routes]:
-        """Nothing, dropoffs alone, pickups alone, everything by one vehicle, in turn."""
+        """Nothing, dropoffs alone, pickups alone, everything by one vehicle, in turn, or dealt out by the clock."""
         names = [request.name for request in instance.requests]
         first = instance.vehicles[0].name
         off = tuple(Stop("dropoff", name) for name in names)
@@ -102,7 +102,22 @@ class TransportFamily(Family[Fleet, Routes]):
             Route(name, tuple(s for j in range(i, len(names), count) for s in (on[j], off[j]))) for name, i in turns
         )
         simple = [Routes((Route(first, stops),)) for stops in (off, on, both, (*on, *off))]
-        return [Routes(()), *simple, Routes(dealt)]
+        return [Routes(()), *simple, Routes(dealt), *_by_the_clock(instance)]
+
+
+def _by_the_clock(instance: Fleet) -> Iterator[Routes]:
+    """Yield plans that deal out the requests by their windows: in turn or in parts, one by one or all at once."""
+    names = [request.name for request in sorted(instance.requests, key=lambda found: found.earliest)]
+    vehicles = [vehicle.name for vehicle in instance.vehicles]
+    count, size = len(vehicles), -(-len(names) // len(vehicles))
+    turns = [names[i::count] for i in range(count)]
+    parts = [names[i * size : (i + 1) * size] for i in range(count)]
+    for dealt in (turns, turns[::-1], parts, parts[::-1]):
+        ways = [[(Stop("pickup", name), Stop("dropoff", name)) for name in part] for part in dealt]
+        single = (tuple(stop for pair in pairs for stop in pair) for pairs in ways)
+        together = (tuple(stop for stops in zip(*pairs, strict=True) for stop in stops) for pairs in ways)
+        for routes in (single, together):
+            yield Routes(tuple(Route(name, stops) for name, stops in zip(vehicles, routes, strict=True)))
 
 
 class WeddingFamily(TransportFamily):
