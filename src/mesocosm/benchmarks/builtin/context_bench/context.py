@@ -13,7 +13,7 @@ POSITIONS = {"start": 0.0, "early": 0.25, "middle": 0.5, "late": 0.75, "end": 1.
 
 
 NEAR = 4
-"""How many misleading facts stand beside the one that is asked for."""
+"""How many of the other codes stand beside the one that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,22 @@ class Recipe:
     def context(self) -> str:
         """Return the text: within one sentence of the wanted length, facts included."""
         puzzle, rng = self.puzzle(), self._rng("context")
-        facts = [*puzzle.facts, *rng.sample(puzzle.distractors, len(puzzle.distractors))]
+        rivals = rng.sample(puzzle.rivals, len(puzzle.rivals))
+        facts = [puzzle.facts[-1], *rivals, *puzzle.facts[:-1], *puzzle.distractors]
         room = self.tokens * CHARACTERS_PER_TOKEN - sum(len(fact) + 1 for fact in facts)
         filler = _filler(room, rng)
-        placed = self._places(len(filler), len(puzzle.facts), len(puzzle.distractors), rng)
-        return _paragraphs(_woven(filler, facts, placed, rng), rng)
+        return _paragraphs(_woven(filler, facts, self._places(len(filler), len(facts), rng), rng), rng)
 
-    def _places(self, size: int, facts: int, distractors: int, rng: Random) -> list[int]:
-        """Return before which sentence of the filler each fact stands, those that lead to the answer first."""
+    def _places(self, size: int, facts: int, rng: Random) -> list[int]:
+        """Return before which sentence of the filler each fact stands: the answer and `NEAR` rivals, then the others.
+
+        Those stand together, and none of them in another way than the others: who knows where the answer is to be
+        found, or looks for the place with the most codes, has still to choose between them.
+        """
         depth = POSITIONS.get(self.position)
-        asked = rng.randint(0, size) if depth is None else round(depth * size)
-        # Some stand beside the fact, on either side: else the first code of a text would be right at `start`.
-        near = [min(max(asked + rng.randint(-1, 1), 0), size) for _ in range(min(NEAR, distractors))]
-        far = [rng.randint(0, size) for _ in range(facts - 1 + distractors - len(near))]
-        return [*far[: facts - 1], asked, *near, *far[facts - 1 :]]
+        middle = rng.randint(0, size) if depth is None else round(depth * size)
+        near = [min(max(middle + rng.randint(-1, 1), 0), size) for _ in range(1 + NEAR)]
+        return [*near, *(rng.randint(0, size) for _ in range(facts - len(near)))]
 
 
 def _filler(room: int, rng: Random) -> list[str]:

@@ -97,12 +97,16 @@ HOLDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Puzzle:
-    """`facts` lead to the answer, the last one holds it; `distractors` are facts of the same form about others."""
+    """`facts` lead to the answer, the last one holds it; `rivals` and `distractors` are facts of the same form.
+
+    Each of the `rivals` holds another code. Without the question no code can be told from the others.
+    """
 
     question: str
     answer: str
     facts: tuple[str, ...]
-    distractors: tuple[str, ...]
+    rivals: tuple[str, ...]
+    distractors: tuple[str, ...] = ()
 
 
 def code(rng: Random) -> str:
@@ -123,11 +127,9 @@ def _people(rng: Random, count: int) -> list[str]:
 
 
 def needle(rng: Random) -> Puzzle:
-    """Return a literal question; half of the other facts share the town or the place with the one that is meant."""
-    places, towns = rng.sample(_PLACES, 8), rng.sample(_TOWNS, 8)
-    spots = [(places[0], towns[0])]
-    spots += [(place, towns[0]) for place in places[1:4]] + [(places[0], town) for town in towns[1:4]]
-    spots += list(zip(places[4:], towns[4:], strict=True))
+    """Return a literal question; every place of three has its code in every town of three."""
+    places, towns = rng.sample(_PLACES, 3), rng.sample(_TOWNS, 3)
+    spots = [(place, town) for place in places for town in towns]
     codes = _codes(rng, len(spots))
     facts = [
         f"The access code of the {place} in {town} is {word}." for (place, town), word in zip(spots, codes, strict=True)
@@ -137,16 +139,15 @@ def needle(rng: Random) -> Puzzle:
 
 
 def semantic(rng: Random) -> Puzzle:
-    """Return a question in other words than the fact's; others do the same for a living, or own the same thing."""
-    trades, people = rng.sample(TRADES, 7), _people(rng, 7)
-    (held, asked), (other, _) = rng.sample(HOLDINGS, 2)
-    codes = _codes(rng, 10)
+    """Return a question in other words than the fact's; of five people everyone owns the same two things."""
+    trades, people = rng.sample(TRADES, 5), _people(rng, 5)
+    holdings = rng.sample(HOLDINGS, 2)
+    codes = _codes(rng, len(people) * len(holdings))
+    owners = [(name, trade[0], held) for held, _ in holdings for name, trade in zip(people, trades, strict=True)]
     facts = [
-        f"{name}, who {trade[0]}, {held.format(code=word)}."
-        for name, trade, word in zip(people, trades, codes[:7], strict=True)
+        f"{name}, who {does}, {held.format(code=word)}." for (name, does, held), word in zip(owners, codes, strict=True)
     ]
-    facts += [f"{people[i]}, who {trades[i][0]}, {other.format(code=codes[7 + i])}." for i in range(3)]
-    return Puzzle(asked.format(who=trades[0][1]), codes[0], (facts[0],), tuple(facts[1:]))
+    return Puzzle(holdings[0][1].format(who=trades[0][1]), codes[0], (facts[0],), tuple(facts[1:]))
 
 
 def two_hops(rng: Random) -> Puzzle:
@@ -175,7 +176,8 @@ def three_hops(rng: Random) -> Puzzle:
 
 
 def _chained(question: str, answer: str, chains: Sequence[tuple[str, ...]]) -> Puzzle:
-    return Puzzle(question, answer, chains[0], tuple(fact for chain in chains[1:] for fact in chain))
+    rivals = tuple(chain[-1] for chain in chains[1:])
+    return Puzzle(question, answer, chains[0], rivals, tuple(fact for chain in chains[1:] for fact in chain[:-1]))
 
 
 FAMILIES: dict[str, Callable[[Random], Puzzle]] = {
