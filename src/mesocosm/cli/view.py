@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,9 +25,19 @@ DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), help=f"Port to listen on, 0 for any [{DEFAULT_PORT}].")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@click.option(
+    "--benchmarks-dir",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="One more folder of benchmarks for its catalogue; may be given several times.",
+)
 @click.option("--idle-minutes", type=Finite(min=0, min_open=True), hidden=True, help="End when nobody looks so long.")
 @click.option("--fd", type=int, hidden=True, help="A socket that listens already.")
-def view(host: str, port: int | None, no_open: bool, idle_minutes: float | None, fd: int | None) -> int:
+def view(
+    host: str, port: int | None, no_open: bool, folders: tuple[Path, ...], idle_minutes: float | None, fd: int | None
+) -> int:
     """Open the viewer on the results directory: runs, episodes and comparisons in the browser.
 
     It shows runs live, whichever process works on them, and ends with Ctrl-C. Only this machine can reach it, and it
@@ -34,6 +45,7 @@ def view(host: str, port: int | None, no_open: bool, idle_minutes: float | None,
     """
     from mesocosm.cli.viewing import Results, Viewing
     from mesocosm.platform.server import listen, url_of
+    from mesocosm.platform.shelf import Shelf
 
     chosen = options()
     results = Results(chosen)
@@ -47,7 +59,7 @@ def view(host: str, port: int | None, no_open: bool, idle_minutes: float | None,
         with ExitStack() as ending:
             note = partial(_note, ending, results, url, chosen)
             ready = partial(_ready, note, results, url, chosen, no_open=no_open)
-            Viewing(results, host, idle_minutes, ready, note).run([listening])
+            Viewing(results, host, idle_minutes, ready, note, Shelf(folders)).run([listening])
     finally:
         results.close()
     return 0

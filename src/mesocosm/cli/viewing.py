@@ -18,6 +18,7 @@ from mesocosm.cli.session import open_results
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
 from mesocosm.platform.live import Live
 from mesocosm.platform.server import Server, new_server
+from mesocosm.platform.shelf import Shelf
 from mesocosm.platform.work import Workplace, workplace
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 
@@ -126,8 +127,10 @@ class Viewing(Server):
         idle_minutes: float | None,
         ready: Callable[[], None],
         appeared: Callable[[], None],
+        shelf: Shelf,
     ) -> None:
-        made = new_server(results.store, host=host)
+        shelf.known()  # a folder that is not there is told at once
+        made = new_server(results.store, host=host, shelf=shelf)
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
         self._results = results

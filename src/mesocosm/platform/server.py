@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.platform.app import create_app
 from mesocosm.platform.live import Live
+from mesocosm.platform.shelf import Shelf
 from mesocosm.store import SqlStore
 
 DEFAULT_HOST = "127.0.0.1"
@@ -107,10 +108,11 @@ def new_server(
     *,
     host: str = DEFAULT_HOST,
     viewer: Path | None = None,
+    shelf: Shelf | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
     """Return a server of `store` that is not running yet; setting `should_exit` ends it from another thread."""
-    app = create_app(store, names=[host], viewer=viewer)
+    app = create_app(store, names=[host], viewer=viewer, shelf=shelf)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -13,6 +13,7 @@ import { Panel } from '../parts/Panel'
 import { When } from '../parts/When'
 import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
+import { LOOK_AGAIN_MS, looking } from './coverage'
 import { HistoryPanel } from './HistoryPanel'
 import { KnobList } from './KnobList'
 import { Leaderboard } from './Leaderboard'
@@ -24,14 +25,11 @@ import { VersionList } from './VersionList'
 import { VowView } from './VowView'
 import { vowWords } from './vow'
 
-/** How soon (ms) it is asked again what this machine has; docker may take seconds to say so. */
-const LOOK_AGAIN_MS = 1_000
-
 export function BenchmarkPage() {
   const { benchmarkId } = useParams({ from: '/benchmarks/$benchmarkId' })
   const { data, error, refetch } = useQuery({
     ...documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: benchmarkId } }),
-    refetchInterval: ({ state }) => (looking(state.data) ? LOOK_AGAIN_MS : false),
+    refetchInterval: ({ state }) => (state.data !== undefined && looking(state.data) ? LOOK_AGAIN_MS : false),
   })
   if (data !== undefined) return <BenchmarkView key={data.id} benchmark={data} />
   if (error === null) return <PageSkeleton />
@@ -40,11 +38,6 @@ export function BenchmarkPage() {
       <Failure error={error} title="This benchmark could not be read" onRetry={() => void refetch()} />
     </Page>
   )
-}
-
-/** Whether the server is still looking at what this machine has. */
-function looking(benchmark: Schema<'BenchmarkDetail'> | undefined): boolean {
-  return benchmark !== undefined && benchmark.command !== null && benchmark.lacking === null
 }
 
 function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) {

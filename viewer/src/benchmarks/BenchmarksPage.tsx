@@ -11,6 +11,7 @@ import { SearchField } from '../parts/SearchField'
 import { BenchmarkList } from './BenchmarkList'
 import styles from './BenchmarkList.module.css'
 import { catalogueQuery } from './catalogueQuery'
+import { LOOK_AGAIN_MS, looking } from './coverage'
 
 export function BenchmarksPage() {
   const { q } = useSearch({ from: '/benchmarks' })
@@ -18,6 +19,8 @@ export function BenchmarksPage() {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
     ...catalogueQuery(q ?? ''),
     placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ items }) => items.some(looking)) ? LOOK_AGAIN_MS : false,
   })
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data])
   const none = data !== undefined && items.length === 0

@@ -39,7 +39,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   return (
     <Panel
       title="Leaderboard"
-      note={`${metric ?? 'score'}, ${up ? 'more is better' : 'less is better'}; the latest finished run of each model`}
+      note={`${metric ?? 'score'}, ${up ? 'more is better' : 'less is better'}; ${whichRun(benchmark)}`}
       flush
       actions={
         <Button
@@ -78,6 +78,12 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       </p>
     </Panel>
   )
+}
+
+/** Which of several runs of a model stands for it. */
+function whichRun({ coverage }: Schema<'BenchmarkDetail'>): string {
+  if (coverage.state === 'endless') return 'the latest finished run of each model'
+  return 'of each model the latest finished run with the most tasks'
 }
 
 function Head({ scale, metric, narrow }: { scale: Scale; metric: string; narrow: boolean }) {

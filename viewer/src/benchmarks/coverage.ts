@@ -40,3 +40,11 @@ export function readiness(lacking: readonly string[] | null): { word: string; ti
   if (lacking.length === 0) return { word: 'ready', title: 'Everything that it needs is here', ready: true }
   return { word: `${plural(lacking.length, 'thing')} missing`, title: lacking.join('\n'), ready: false }
 }
+
+/** How soon (ms) it is asked again what this machine has; docker may take seconds to say so. */
+export const LOOK_AGAIN_MS = 1_000
+
+/** Whether the server is still looking at what this machine has. */
+export function looking({ command, lacking }: Pick<Schema<'BenchmarkSummary'>, 'command' | 'lacking'>): boolean {
+  return command !== null && lacking === null
+}

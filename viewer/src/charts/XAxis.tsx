@@ -23,7 +23,7 @@ export function XAxis<Value extends number | Date>({
   return (
     <g transform={`translate(0 ${y})`}>
       <line x1={from} x2={to} className={styles.axis} />
-      {scale.ticks(Math.max(1, Math.floor((to - from) / 64))).map((tick) => (
+      {spaced(scale, Math.max(1, Math.floor((to - from) / 64))).map((tick) => (
         <g key={Number(tick)} transform={`translate(${scale(tick)} 0)`}>
           <line y2={4} className={styles.axis} />
           <text y={15} textAnchor={anchor(scale(tick), from, to)}>
@@ -38,6 +38,15 @@ export function XAxis<Value extends number | Date>({
       )}
     </g>
   )
+}
+
+/** At most about so many ticks: a scale of time takes a count for a hint, and may give twice as many. */
+function spaced<Value>(scale: Scale<Value>, count: number): Value[] {
+  for (let wanted = count; wanted > 1; wanted -= 1) {
+    const ticks = scale.ticks(wanted)
+    if (ticks.length <= count + 1) return ticks
+  }
+  return scale.ticks(1).slice(0, count + 1)
 }
 
 /** Words at the ends grow inwards so that nothing is cut off. */
