@@ -69,6 +69,8 @@ def test_signs_separators_and_fractions_are_read(reply: str, number: float) -> N
         "18 " + "7 " * 50_000,
         "9" * 200_000,
         "A: " + "1" * 100_000,
+        "#" * 200_000,
+        "answer is " * 20_000,
         '{"answer": [17, 18]}',
         "null",
         "A: NaN",

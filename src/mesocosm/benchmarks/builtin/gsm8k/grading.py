@@ -29,6 +29,8 @@ _SCALES = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MARKUP = str.maketrans({"−": "-", "–": "-", "*": " ", "`": " ", "\u00a0": " ", "\u202f": ""})
 _LONGEST = 40
 """Digits of a number; longer ones are what a model writes that cannot stop."""
+_TAIL = 20_000
+"""Characters at the end of a reply in which statements are looked for; nobody needs more to come to an end."""
 _CONCLUSION = 300
 """Characters of a sentence that can be one."""
 _NEAR = 1e-6
@@ -41,6 +43,7 @@ def same(given: float | None, gold: float) -> bool:
 
 def stated(reply: str) -> float | None:
     """Return the final number of a reply, None where it states none."""
+    reply = reply[-_TAIL:]
     statements = [found for found in map(_values, _statements(reply)) if found]
     if not statements:
         return _single(_values(_last_sentence(reply)))
