@@ -122,8 +122,21 @@ def short(action: Any) -> str:
     """Return an action on one short line."""
     if isinstance(action, dict) and "$blob" in action:
         return "(large)"
-    text = action if isinstance(action, str) else json.dumps(action, ensure_ascii=False, separators=(", ", ": "))
+    if action is None:
+        return ""
+    text = action if isinstance(action, str) else _answer(action) or json.dumps(action, ensure_ascii=False)
     return _cut(" ".join(text[: 4 * LONGEST_ACTION].split()))
+
+
+def _answer(action: Any) -> str:
+    """Return what an answer of a chat agent says and the tools that it calls; empty for any other action."""
+    if not isinstance(action, dict) or set(action) != {"text", "tool_calls"}:
+        return ""
+    said, calls = action["text"], action["tool_calls"]
+    if not isinstance(said, str) or not isinstance(calls, list):
+        return ""
+    names = [str(call.get("name", "")) for call in calls[:LONGEST_ACTION] if isinstance(call, dict)]
+    return " ".join(part for part in (said, ", ".join(f"{name}()" for name in names)) if part)
 
 
 def _cut(text: str) -> str:

@@ -13,7 +13,7 @@ import { count } from '../format'
 import { Empty } from '../parts/Empty'
 import { Skeleton } from '../parts/Skeleton'
 import { EventRow } from './EventRow'
-import type { EventDocument } from './events'
+import { type EventDocument, opensStep } from './events'
 import { cutOffWords, goesOn } from './goesOn'
 import { firstOfStep } from './locate'
 import styles from './page.module.css'
@@ -92,14 +92,13 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
   const renderRow = (row: number) => {
     const event = eventAt(row)
     if (!event) return <Placeholder key={row} row={row} />
-    const last = row > 0 ? eventAt(row - 1) : undefined
     return (
       <EventRow
         key={row}
         row={row}
         event={event}
         eventAt={eventAt}
-        opens={row === 0 || (last !== undefined && last.step !== event.step)}
+        opens={opensStep(row, event, eventAt)}
         highlight={highlight}
         marked={event.seq === marked}
         episode={episode}

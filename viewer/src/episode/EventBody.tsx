@@ -7,6 +7,7 @@ import { ActionBody } from './ActionBody'
 import type { EventRowProps } from './EventRow'
 import { lookBack, observed, payloadOf, resultOf, textIn } from './events'
 import { FieldList } from './FieldList'
+import { LogBody } from './LogBody'
 import { MessageBody } from './MessageBody'
 import { ModelCallBody } from './ModelCallBody'
 import { RetryBody } from './RetryBody'
@@ -52,8 +53,10 @@ export function EventBody(props: EventRowProps): ReactNode {
       return <RetryBody event={event} highlight={highlight} />
     case 'error':
       return <FailureView failure={failureIn(event, episode.failure?.valid)} highlight={highlight} />
-    case 'warning':
     case 'log':
+      if (typeof payload.message !== 'string') break
+      return <LogBody row={row} event={event} eventAt={eventAt} highlight={highlight} />
+    case 'warning':
       if (typeof payload.message !== 'string') break
       return (
         <p className={styles.line}>

@@ -5,6 +5,7 @@ import { JsonTree } from '../renderers/JsonTree'
 import { EventBody } from './EventBody'
 import type { EventAt, EventDocument } from './events'
 import { labelOf } from './labels'
+import { isContinued } from './log'
 import { StepHead } from './StepHead'
 import styles from './timeline.module.css'
 
@@ -26,6 +27,7 @@ export const EventRow = memo(function EventRow(props: EventRowProps) {
   const { row, event, opens, marked, episode } = props
   const [raw, setRaw] = useState(false)
   const { label, tone } = labelOf(event)
+  if (isContinued(row, event, props.eventAt)) return <div data-row={row} id={`event-${event.seq}`} />
   return (
     <div data-row={row} id={`event-${event.seq}`} className={styles.row}>
       {opens && <StepHead episodeId={episode.id} step={event.step} at={event.at} start={episode.started_at} />}

@@ -7,6 +7,7 @@ import { Marked } from '../renderers/Marked'
 import { TextView } from '../renderers/TextView'
 import { ToolCallView } from '../renderers/ToolCallView'
 import { toolCallOf } from '../renderers/talk'
+import { spells } from '../renderers/turn'
 import { type EventAt, type EventDocument, numberIn, payloadOf, spent, textIn } from './events'
 import { Reasoning } from './Reasoning'
 import styles from './timeline.module.css'
@@ -52,6 +53,14 @@ export function ModelCallBody(props: ModelCallBodyProps) {
         )}
         <Duration seconds={numberIn(payload, 'latency_s')} />
         {cost !== null && cost > 0 && <Money usd={cost} />}
+        {textIn(payload, 'path') !== '' && (
+          <span title={`Asked by the program itself; model as it named it: ${textIn(payload, 'asked') || 'none'}`}>
+            <code>
+              <Marked text={textIn(payload, 'path')} />
+            </code>
+          </span>
+        )}
+        {payload.streamed === true && <Badge tone="idle">streamed</Badge>}
         {payload.cached === true && <Badge tone="idle">cached</Badge>}
         {retries > 0 && <Badge tone="warn">{retries === 1 ? '1 retry' : `${retries} retries`}</Badge>}
         {finish && finish !== 'stop' && <Badge tone={finish === 'length' ? 'warn' : 'idle'}>{finish}</Badge>}
@@ -63,12 +72,15 @@ export function ModelCallBody(props: ModelCallBodyProps) {
   )
 }
 
+/** Tool calls between a reply and the action that it is. */
+const MOST_CALLS = 24
+
 function isAction({ row, event, eventAt }: ModelCallBodyProps): boolean {
   const text = textIn(payloadOf(event), 'text').trim()
-  for (let at = row + 1; text && at <= row + 3; at++) {
+  for (let at = row + 1; text && at <= row + MOST_CALLS; at++) {
     const next = eventAt(at)
     if (!next || next.step !== event.step) return false
-    if (next.kind === 'action') return payloadOf(next).action === text
+    if (next.kind === 'action') return spells(text, payloadOf(next).action)
   }
   return false
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type EventDocument, lookBack, observed, payloadOf, resultOf, spent } from './events'
+import { type EventDocument, lookBack, observed, opensStep, payloadOf, resultOf, spent } from './events'
 import { windowsOf } from './useEvents'
 
 function event(seq: number, kind: string, payload: unknown): EventDocument {
@@ -44,4 +44,15 @@ test('windows cover what is asked for and begin at multiples of their size', () 
   expect(windowsOf(150, 450)).toEqual([0, 200, 400])
   expect(windowsOf(200, 400)).toEqual([200])
   expect(windowsOf(0, 0)).toEqual([])
+})
+
+test('a step begins once, whatever note of another step stands between', () => {
+  const steps = [0, 0, 1, 0, 1, 1, 2]
+  const events = steps.map((step, seq) => ({ ...event(seq, 'log', {}), step }))
+  const opened = events.filter((one, row) => opensStep(row, one, (place) => events[place]))
+  expect(opened.map(({ seq }) => seq)).toEqual([0, 2, 6])
+})
+
+test('it is not known whether a step begins where the event before is not loaded', () => {
+  expect(opensStep(3, event(3, 'log', {}), () => undefined)).toBe(false)
 })

@@ -94,3 +94,13 @@ export function resultOf(eventAt: EventAt, place: number, distance = 60): unknow
   }
   return undefined
 }
+
+/** Events that are looked at for the step before: a note about something else may stand between. */
+const BEFORE = 5
+
+/** Whether a step begins with an event: none of the last ones belongs to it, or to a later one. */
+export function opensStep(row: number, event: EventDocument, eventAt: EventAt): boolean {
+  if (row === 0) return true
+  if (eventAt(row - 1) === undefined) return false
+  return lookBack(eventAt, row, (one) => one.step >= event.step, BEFORE) === undefined
+}

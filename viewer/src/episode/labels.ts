@@ -24,6 +24,8 @@ const LABELS: Record<string, { label: string; tone: EventTone }> = {
 /** Return what an event is called. */
 export function labelOf(event: EventDocument): { label: string; tone: EventTone } {
   const known = LABELS[event.kind] ?? { label: event.kind.replaceAll('_', ' '), tone: 'note' as const }
+  const stream = event.kind === 'log' ? textIn(payloadOf(event), 'stream') : ''
+  if (stream !== '') return { ...known, label: stream === 'stderr' ? 'Error output' : 'Output' }
   const role = event.kind === 'action' ? textIn(payloadOf(event), 'role') : ''
   return role ? { ...known, label: `${known.label} · ${role.slice(0, 40)}` } : known
 }

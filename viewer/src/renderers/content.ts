@@ -5,6 +5,7 @@ import { blocksOf, framedGrid, gridOf } from './grid'
 import { pictureOf } from './picture'
 import { rowsOf, rowsOfText } from './rows'
 import { chatOf, toolCallOf } from './talk'
+import { answerOf, turnOf } from './turn'
 
 export interface Content {
   data: unknown
@@ -12,7 +13,19 @@ export interface Content {
   type: string
 }
 
-export type View = 'image' | 'board' | 'table' | 'markdown' | 'html' | 'diff' | 'chat' | 'tool' | 'json' | 'text'
+export type View =
+  | 'image'
+  | 'board'
+  | 'table'
+  | 'markdown'
+  | 'html'
+  | 'diff'
+  | 'turn'
+  | 'answer'
+  | 'chat'
+  | 'tool'
+  | 'json'
+  | 'text'
 
 export const VIEW_NAMES: Record<View, string> = {
   image: 'Image',
@@ -21,6 +34,8 @@ export const VIEW_NAMES: Record<View, string> = {
   markdown: 'Markdown',
   html: 'Page',
   diff: 'Diff',
+  turn: 'Conversation',
+  answer: 'Answer',
   chat: 'Messages',
   tool: 'Tool call',
   json: 'JSON',
@@ -64,6 +79,8 @@ function viewsOfData(data: unknown, media: string): View[] {
   if (data === null || typeof data !== 'object') return ['json']
   if (media.startsWith('image/') && pictureOf(data, media).kind !== 'none') return ['image', 'json']
   if (gridOf(data) || framedGrid(data)) return ['board', 'json']
+  if (turnOf(data)) return ['turn', 'json']
+  if (answerOf(data)) return ['answer', 'json']
   if (toolCallOf(data)) return ['tool', 'json']
   if (chatOf(data)) return ['chat', 'json']
   if (rowsOf(data)) return ['table', 'json']

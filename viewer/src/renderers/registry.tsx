@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { AnswerView } from './AnswerView'
 import { BoardView } from './BoardView'
 import { ChatView } from './ChatView'
 import type { ContentViewProps } from './ContentView'
@@ -12,7 +13,9 @@ import { RowsTable } from './RowsTable'
 import { rowsOf, rowsOfText } from './rows'
 import { TextView } from './TextView'
 import { ToolCallView } from './ToolCallView'
+import { TurnView } from './TurnView'
 import { chatOf, toolCallOf } from './talk'
+import { answerOf, turnOf } from './turn'
 
 /** What draws each view. A view that cannot draw the content after all returns null, and the next one is taken. */
 export const RENDERERS: Record<View, (props: ContentViewProps) => ReactNode> = {
@@ -27,6 +30,14 @@ export const RENDERERS: Record<View, (props: ContentViewProps) => ReactNode> = {
   markdown: ({ data, highlight }) => <Markdown text={textOf(data)} highlight={highlight} />,
   html: ({ data, highlight }) => <PageView html={textOf(data)} highlight={highlight} />,
   diff: ({ data }) => <DiffView diff={textOf(data)} />,
+  turn: ({ data, highlight }) => {
+    const turn = turnOf(data)
+    return turn && <TurnView turn={turn} highlight={highlight} />
+  },
+  answer: ({ data, highlight }) => {
+    const answer = answerOf(data)
+    return answer && <AnswerView answer={answer} highlight={highlight} />
+  },
   chat: ({ data, highlight }) => {
     const talks = chatOf(data)
     return talks && <ChatView talks={talks} highlight={highlight} />
