@@ -4,7 +4,7 @@ import dataclasses
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -13,15 +13,22 @@ from mesocosm.agents.memory import MemoryParams
 from mesocosm.agents.multi_agent import MultiAgentParams
 from mesocosm.agents.options import LoopOptions
 from mesocosm.agents.tool_calling import ToolCallingParams
+from mesocosm.benchmarks import placeholders
+from mesocosm.benchmarks.catalogue import read_catalogue
+from mesocosm.benchmarks.descriptor import CommandPart, ItemPart, Requirement
+from mesocosm.benchmarks.knob import Knob
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RULES
+from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.run import RunStatus
 from mesocosm.core.scoring import MetricDef, ScoringConfig
 from mesocosm.core.space import SpaceType
 from mesocosm.core.vow import BindingVow, EpisodeSemantics, RewardSpec, TechniqueDeclaration
+from mesocosm.engine.gate import KINDS
 from mesocosm.environments.manifest import REQUIRED
 from mesocosm.environments.sdk import BaseEnv
 from mesocosm.models.builtin import NAMES
+from mesocosm.store.views import VIEWS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -122,3 +129,44 @@ def test_every_built_in_model_is_explained() -> None:
 def test_every_method_of_an_environment_is_explained() -> None:
     written = {key.partition("(")[0] for key in table("environments.md", "An environment in Python")}
     assert written == {name for name in vars(BaseEnv) if not name.startswith("_")}
+
+
+def named(page: str) -> set[str]:
+    """The words that a page shows as code, outside of fences."""
+    text = re.sub(r"^```.*?^```$", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", code)}
+
+
+def test_everything_that_describes_a_program_is_explained() -> None:
+    fields = {*CommandPart.model_fields, *ItemPart.model_fields, *Requirement.model_fields, *placeholders.RUN}
+    assert fields - {"argv", "item", "tags"} <= named("benchmark-authors.md")
+    assert set(get_args(Requirement.model_fields["kind"].annotation)) <= named("benchmark-authors.md")
+
+
+def test_everything_that_describes_a_knob_is_explained() -> None:
+    assert {*Knob.model_fields, *get_args(Knob.model_fields["type"].annotation)} <= named("benchmark-authors.md")
+
+
+def test_every_bound_of_a_program_has_its_default() -> None:
+    written = {key: cells[0].strip("`") for key, cells in table("benchmark-authors.md", "Bounds").items() if cells}
+    for key in ("timeout_s", "slots", "sandbox"):
+        assert written[key] == spelled(CommandPart.model_fields[key].default)
+
+
+def test_every_condition_of_a_gate_is_explained() -> None:
+    written = table("benchmarks.md", "A gate for CI")
+    assert {re.split(r"\W", key)[0] for key in written} == set(KINDS)
+
+
+def test_every_outcome_of_a_benchmark_is_explained() -> None:
+    assert set(OutcomeStatus) - {OutcomeStatus.RUNNING} <= table("benchmarks.md", "One row for each").keys()
+
+
+def test_every_built_in_benchmark_has_a_section() -> None:
+    text = (DOCS / "built-in-benchmarks.md").read_text(encoding="utf-8")
+    built_in = [known.descriptor.id for known in read_catalogue().benchmarks if known.origin == "built-in"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == built_in
+
+
+def test_the_views_are_explained() -> None:
+    assert set(VIEWS) <= table("results.md", "SQL").keys()
