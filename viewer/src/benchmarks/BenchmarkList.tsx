@@ -12,6 +12,7 @@ import styles from './BenchmarkList.module.css'
 import { BestScore } from './BestScore'
 import { CoverageView } from './CoverageView'
 import { versionWords } from './contents'
+import { coverageWords } from './coverage'
 
 type Benchmark = Schema<'BenchmarkSummary'>
 
@@ -41,13 +42,16 @@ export function BenchmarkList({ items, waiting, onMore }: BenchmarkListProps) {
   )
 }
 
-function Name({ benchmark: { id, title, description } }: { benchmark: Benchmark }) {
+function Name({ benchmark, covered = false }: { benchmark: Benchmark; covered?: boolean }) {
+  const { id, title, description, coverage } = benchmark
+  const { word, numbers } = coverageWords(coverage)
   return (
     <span className={styles.lines} title={description.slice(0, 1_000)}>
       <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: id }} className={styles.name}>
         <bdi>{title || id}</bdi>
       </Link>
       <span className={styles.second}>
+        {covered && coverage.state !== 'never' && `${word}, ${numbers}: `}
         <bdi>{description.slice(0, 300) || id}</bdi>
       </span>
     </span>
@@ -102,7 +106,7 @@ const NARROW: Column<Benchmark>[] = [
     grow: 1,
     render: (benchmark) => (
       <span className={styles.lines}>
-        <Name benchmark={benchmark} />
+        <Name benchmark={benchmark} covered />
         {benchmark.runs === 0 ? <CoverageView benchmark={benchmark} /> : <BestScore benchmark={benchmark} />}
       </span>
     ),

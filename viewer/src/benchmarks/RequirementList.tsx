@@ -3,9 +3,12 @@
 import type { Schema } from '../api/paths'
 import { Badge } from '../parts/Badge'
 import { PlainTable } from '../parts/PlainTable'
+import { useNarrow } from '../parts/useNarrow'
 import styles from './KnobList.module.css'
 
 export function RequirementList({ requirements }: { requirements: readonly Schema<'RequirementDocument'>[] }) {
+  const narrow = useNarrow()
+  if (narrow) return <NarrowList requirements={requirements} />
   return (
     <PlainTable label="Table of requirements" className={styles.table}>
       <thead>
@@ -20,7 +23,7 @@ export function RequirementList({ requirements }: { requirements: readonly Schem
         {requirements.map(({ kind, name, why, unless, lacking }) => (
           <tr key={`${kind} ${name}`}>
             <th scope="row">
-              {kind === 'disk' ? `disk, ${name} GB` : kind} {name !== '' && kind !== 'disk' && <code>{name}</code>}
+              <Needed kind={kind} name={name} />
             </th>
             <td>
               <Here lacking={lacking} />
@@ -31,6 +34,33 @@ export function RequirementList({ requirements }: { requirements: readonly Schem
         ))}
       </tbody>
     </PlainTable>
+  )
+}
+
+/** On a phone: everything of a requirement below its name. */
+function NarrowList({ requirements }: { requirements: readonly Schema<'RequirementDocument'>[] }) {
+  return (
+    <dl className={styles.narrow}>
+      {requirements.map(({ kind, name, why, unless, lacking }) => (
+        <div key={`${kind} ${name}`}>
+          <dt>
+            <Needed kind={kind} name={name} /> <Here lacking={lacking} />
+          </dt>
+          <dd className="muted">
+            {[why, unless.length > 0 && `not needed with ${unless.join(', ')}`].filter(Boolean).join('; ')}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Needed({ kind, name }: { kind: string; name: string }) {
+  if (kind === 'disk') return `disk, ${name} GB`
+  return (
+    <>
+      {kind} {name !== '' && <code>{name}</code>}
+    </>
   )
 }
 

@@ -51,6 +51,10 @@ describe('spells', () => {
     expect(spells('left', 'left')).toBe(true)
     expect(spells('{"text": "", "tool_calls": []}', { text: '', tool_calls: [] })).toBe(true)
     expect(spells('{"text": "x"}', { text: 'y' })).toBe(false)
+    const call = { name: 'find', arguments: { n: 1 } }
+    const action = { text: '', tool_calls: [{ ...call, id: 'call_0' }] }
+    expect(spells(JSON.stringify({ text: '', tool_calls: [call] }), action)).toBe(true)
+    expect(spells(JSON.stringify({ text: '', tool_calls: [{ ...call, name: 'other' }] }), action)).toBe(false)
     expect(spells('', '')).toBe(false)
   })
 })

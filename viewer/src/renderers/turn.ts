@@ -56,7 +56,13 @@ export function spells(text: string, action: unknown): boolean {
   if (text === '') return false
   if (action === text) return true
   const read = action !== null && typeof action === 'object' ? parsedJson(text) : undefined
-  return read !== undefined && JSON.stringify(read) === JSON.stringify(action)
+  return read !== undefined && (wording(read) ?? JSON.stringify(read)) === (wording(action) ?? JSON.stringify(action))
+}
+
+/** An answer without the ids of its calls, which are given to it later; null for anything else. */
+function wording(data: unknown): string | null {
+  const answer = answerOf(data)
+  return answer && JSON.stringify([answer.text, answer.calls.map((call) => [call.name, call.arguments])])
 }
 
 function offered(tool: unknown): Offered | null {

@@ -7,7 +7,7 @@ import { Panel } from '../parts/Panel'
 import { SourceLink } from '../parts/SourceLink'
 import { ModelName } from '../runs/ModelName'
 import { useStanding } from '../runs/useStanding'
-import { aggregationWords, headline, methodWords } from './headline'
+import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
 import styles from './ScorePanel.module.css'
 
 export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
@@ -78,7 +78,7 @@ function Distance({ run }: { run: Schema<'RunDetail'> }) {
 }
 
 /** How far the run is from the best score that somebody published. */
-function Published({ run: { published } }: { run: Schema<'RunDetail'> }) {
+function Published({ run: { published, primary } }: { run: Schema<'RunDetail'> }) {
   if (published === null || published.delta === null) return null
   const { label, value, delta, source } = published
   return (
@@ -87,6 +87,7 @@ function Published({ run: { published } }: { run: Schema<'RunDetail'> }) {
       <SourceLink source={source}>
         <bdi>{label}</bdi> {measure(value)}
       </SourceLink>
+      {primary !== null && hasTwoReadings(primary) && ', missing episodes left out'}
     </li>
   )
 }

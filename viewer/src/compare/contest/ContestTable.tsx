@@ -15,77 +15,102 @@ export function ContestTable({ contest }: { contest: Contest }) {
       <thead>
         <tr>
           <th scope="col">Benchmark</th>
-          <th scope="col" data-numeric>
-            A
-          </th>
-          <th scope="col" data-numeric>
-            B
-          </th>
-          <th scope="col" data-numeric title="B − A">
-            Δ
-          </th>
-          {!narrow && (
-            <>
-              <th scope="col">Winner</th>
-              <th scope="col" data-numeric>
-                p
-              </th>
-              <th scope="col" data-numeric title="Tasks that both have scored; else those of each">
-                n
-              </th>
-              <th scope="col">
-                <span className="hidden-text">Task by task</span>
-              </th>
-            </>
-          )}
+          {!narrow && <Heads />}
         </tr>
       </thead>
       <tbody>
         {contest.rows.map((row) => (
-          <Row key={row.benchmark} row={row} narrow={narrow} />
+          <tr key={row.benchmark}>
+            <th scope="row">
+              <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: row.benchmark }}>
+                <bdi>{row.benchmark}</bdi>
+              </Link>
+              {narrow && <Under row={row} />}
+            </th>
+            {!narrow && <Cells row={row} />}
+          </tr>
         ))}
       </tbody>
     </PlainTable>
   )
 }
 
-function Row({ row, narrow }: { row: ContestRow; narrow: boolean }) {
-  const { benchmark, delta, low, high, p_value: p } = row
+function Heads() {
   return (
-    <tr>
-      <th scope="row">
-        <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: benchmark }}>
-          <bdi>{benchmark}</bdi>
-        </Link>
-        {narrow && (
-          <span className={styles.under}>
-            <Winner row={row} />
-            {p !== null && <span>p {pValue(p)}</span>}
-            {p !== null && <span>n = {tasks(row)}</span>}
-            <Tasks row={row} />
-          </span>
-        )}
+    <>
+      <th scope="col" data-numeric>
+        A
       </th>
-      <Result row={row} side="a" />
-      <Result row={row} side="b" />
-      <td data-numeric title={exact(delta)}>
-        {signed(delta)} <span className={narrow ? styles.second : 'muted'}>{interval(low, high)}</span>
+      <th scope="col" data-numeric>
+        B
+      </th>
+      <th scope="col" data-numeric title="B − A">
+        Δ
+      </th>
+      <th scope="col">Winner</th>
+      <th scope="col" data-numeric>
+        p
+      </th>
+      <th scope="col" data-numeric title="Tasks that both have scored; else those of each">
+        n
+      </th>
+      <th scope="col">
+        <span className="hidden-text">Task by task</span>
+      </th>
+    </>
+  )
+}
+
+function Cells({ row }: { row: ContestRow }) {
+  const { delta, low, high, p_value: p } = row
+  return (
+    <>
+      <td data-numeric>
+        <Result row={row} side="a" />
       </td>
-      {!narrow && (
+      <td data-numeric>
+        <Result row={row} side="b" />
+      </td>
+      <td data-numeric title={exact(delta)}>
+        {signed(delta)} <span className="muted">{interval(low, high)}</span>
+      </td>
+      <td>
+        <Winner row={row} />
+      </td>
+      <td data-numeric title={exact(p)}>
+        {pValue(p)}
+      </td>
+      <td data-numeric>{tasks(row)}</td>
+      <td>
+        <Tasks row={row} />
+      </td>
+    </>
+  )
+}
+
+/** On a phone: all of it below the name. */
+function Under({ row }: { row: ContestRow }) {
+  const { delta, low, high, p_value: p } = row
+  return (
+    <span className={styles.under}>
+      <span>
+        A <Result row={row} side="a" />
+      </span>
+      <span>
+        B <Result row={row} side="b" />
+      </span>
+      {p !== null && (
         <>
-          <td>
-            <Winner row={row} />
-          </td>
-          <td data-numeric title={exact(p)}>
-            {pValue(p)}
-          </td>
-          <td data-numeric>{tasks(row)}</td>
-          <td>
-            <Tasks row={row} />
-          </td>
+          <span title={exact(delta)}>
+            Δ {signed(delta)} {interval(low, high)}
+          </span>
+          <Winner row={row} />
+          <span>p {pValue(p)}</span>
+          <span>n = {tasks(row)}</span>
+          <Tasks row={row} />
         </>
       )}
-    </tr>
+    </span>
   )
 }
 
@@ -93,18 +118,12 @@ function Result({ row, side }: { row: ContestRow; side: 'a' | 'b' }) {
   const { run_id: id, score, status } = row[side]
   const value = score?.value ?? null
   if (id === null || value === null) {
-    return (
-      <td data-numeric className="muted">
-        {status ?? '–'}
-      </td>
-    )
+    return <span className="muted">{status ?? '–'}</span>
   }
   return (
-    <td data-numeric title={exact(value)}>
-      <Link to="/runs/$runId" params={{ runId: id }}>
-        {measure(value)}
-      </Link>
-    </td>
+    <Link to="/runs/$runId" params={{ runId: id }} title={exact(value)}>
+      {measure(value)}
+    </Link>
   )
 }
 
