@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.evaluation import (
 )
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Gold, Instance
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Repositories
+from mesocosm.benchmarks.builtin.swe_bench_orchestrated.twins import twinned
 
 BROUGHT = """--- a/test_double.py
 +++ b/test_double.py
@@ -54,6 +56,15 @@ PATCHES = {
     "silent assertions": before(
         "import unittest\nunittest.TestCase.assertEqual = unittest.TestCase.assertTrue = lambda *all: None"
     ),
+    "failures of tests with ordinary names": before(
+        "import re, unittest.runner\n"
+        "result = unittest.runner.TextTestResult\n"
+        "failure = result.addFailure\n"
+        "def chosen(self, test, error):\n"
+        "    known = re.search(r'[0-9a-f]{16}', test.id()) is None\n"
+        "    self.addSuccess(test) if known else failure(self, test, error)\n"
+        "result.addFailure = chosen"
+    ),
     "a test runner of its own": new("unittest.py", FORGED),
     "other tests": BROUGHT.replace("self.assertEqual(double(2), 4)", "pass"),
     "a command that fails": before("raise RuntimeError('test_it_doubles (test_double.DoubleTest) ... ok')"),
@@ -91,21 +102,71 @@ GOOD = "test_a (t.T.test_a) ... ok\ntest_b (t.T) ... ok\n"
 
 
 def test_a_test_that_must_fail_has_to_be_reported_as_failed() -> None:
-    assert verdict(f"{GOOD}test_0c (t.C.test_0c) ... FAIL\n", GOLD, "test_0c").resolved is True
-    assert verdict(f"{GOOD}test_0c (t.C.test_0c) ... ok\n", GOLD, "test_0c").resolved is False
-    assert verdict(GOOD, GOLD, "test_0c").resolved is False
-    assert verdict(GOOD, GOLD, "").resolved is True
+    assert verdict(f"{GOOD}test_0c (t.C.test_0c) ... FAIL\n", GOLD, ["test_0c"]).resolved is True
+    assert verdict(f"{GOOD}test_0c (t.C.test_0c) ... ok\n", GOLD, ["test_0c"]).resolved is False
+    assert verdict(GOOD, GOLD, ["test_0c"]).resolved is False
+    assert verdict(GOOD, GOLD, []).resolved is True
 
 
 @pytest.mark.parametrize(
     "more", ["test_a (t.T.test_a) ... FAIL\n", "test_b (t.T) ... ERROR\n", "test_a (t.T) ... skipped\n"]
 )
 def test_a_test_that_was_said_to_fail_as_well_has_not_passed(more: str) -> None:
-    assert verdict(GOOD + more, GOLD, "").resolved is False
+    assert verdict(GOOD + more, GOLD, []).resolved is False
+
+
+TESTS = """
+import unittest
+
+def test_alone():
+    assert 1 + 1 == 2
+
+class SumTest(unittest.TestCase):
+
+    def test_of_numbers(self):
+        self.assertEqual(sum([1, 2]), 3)
+        self.assertEqual([3, {"a": (1.5, True)}], [sum([1, 2]), {"a": (1.5, True)}])
+
+    def test_of_words(self):
+        self.assertEqual("a" + "b", "ab")
+        self.assertEqual(tuple("ab"), tuple(["a", "b"]))
+
+    def test_of_nothing(self):
+        self.assertRaises(TypeError, sum, None)
+"""
+NEWS = ("test_alone", "test_of_numbers", "test_of_words", "test_of_nothing")
+
+
+def test_who_passes_a_test_fails_its_twin() -> None:
+    for _ in range(50):
+        made = twinned(TESTS, NEWS)
+        space: dict[str, Any] = {"__name__": "tests"}
+        exec(compile(made.source, "tests", "exec"), space)
+        case = space["SumTest"]
+        assert len(set(made.names)) == 3
+        assert not set(made.names) & set(NEWS)
+        for name in (*NEWS, *made.names):
+            run = space[name] if name in space else getattr(case(name), name)
+            if name in made.names:
+                with pytest.raises(AssertionError):
+                    run()
+            else:
+                run()
+
+
+def test_only_tests_that_are_asked_for_and_compare_have_twins() -> None:
+    assert twinned(TESTS, ["test_of_nothing", "test_elsewhere"]).names == ()
+    assert twinned(TESTS, ["test_of_nothing"]).source == TESTS
+    assert twinned("def test_(", ["test_"]).names == ()
+
+
+def test_a_name_within_a_name_is_another() -> None:
+    report = f"{GOOD}test_of_a_word (t.C.test_of_a_word) ... FAIL\n"
+    assert verdict(report, GOLD, ["test_of_a"]).resolved is False
 
 
 def test_a_test_of_which_nothing_is_said_has_not_passed() -> None:
-    assert verdict("test_a (t.T.test_a) ... ok", GOLD, "").resolved is False
+    assert verdict("test_a (t.T.test_a) ... ok", GOLD, []).resolved is False
 
 
 def test_reports_of_both_usual_runners_are_read() -> None:

@@ -2,8 +2,9 @@
 
 `Confined` runs the instance's own `test_command` behind bubblewrap. The code under test runs in the same process as
 the tests, so it could end that process early or print what a test runner prints. Therefore each test must be reported
-as passed by name, and a test that must fail, made afresh for every run and added to the instance's tests, must be
-reported as failed: whoever silences assertions or makes up a report does not know it.
+as passed by name, and tests that must fail, made afresh for every run and added to the instance's tests, must be
+reported as failed: whoever silences assertions or makes up a report cannot tell them from the others (see twins). Who
+guesses, for each of the hidden tests, which of two it is, is right once in two to the power of their number.
 
 `Official` runs the package swebench with docker.
 """
@@ -14,7 +15,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Gold, Instance, touched
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Checkout, Repositories, applies
+from mesocosm.benchmarks.builtin.swe_bench_orchestrated.twins import parts, twinned
 from mesocosm.benchmarks.orchestrated.confinement import run_confined
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.plain import PlainSandbox
@@ -94,7 +96,7 @@ class Confined:
         reason = await applies(gold.test_patch, checkout.folder) if gold.test_patch else ""
         if reason:
             return Verdict(None, f"the tests cannot be brought in: {reason}")
-        canary = _canary(checkout.folder, tests)
+        decoys = _decoys(checkout.folder, tests, gold)
         ran = await run_confined(
             ["sh", "-c", gold.test_command],
             cwd=checkout.folder,
@@ -105,27 +107,41 @@ class Confined:
         )
         if ran.code is None:
             return _unresolved(f"the tests did not end within {TEST_SECONDS:g} s")
-        return verdict(f"{ran.output}\n{ran.errors}", gold, canary)
+        return verdict(f"{ran.output}\n{ran.errors}", gold, decoys)
 
 
-def _canary(folder: Path, tests: Iterable[str]) -> str:
-    """Add a test that must fail to the first Python file with tests, and return its name; nothing where none is."""
-    place = next((folder / path for path in tests if path.endswith(".py") and (folder / path).is_file()), None)
+def _decoys(folder: Path, tests: Sequence[str], gold: Gold) -> tuple[str, ...]:
+    """Add tests that must fail to the files with tests, and return their names: twins, or one that stands alone."""
+    files = [folder / path for path in tests if path.endswith(".py") and (folder / path).is_file()]
+    wanted = {re.sub(r"\[.*", "", name).split(" ")[0].replace(":", ".").split(".")[-1] for name in gold.failing}
+    found: list[str] = []
+    for file in files:
+        made = twinned(file.read_text(encoding="utf-8", errors="replace"), wanted)
+        if made.names:
+            file.write_text(made.source, encoding="utf-8")
+            found += made.names
+    return tuple(found) or _alone(files)
+
+
+def _alone(files: Sequence[Path]) -> tuple[str, ...]:
+    """Add a test that must fail to the first file, and return its name; nothing where there is no file."""
+    place = next(iter(files), None)
     if place is None:
-        return ""
+        return ()
     mark = secrets.token_hex(8)
     name = f"test_{mark}"
     body = f"        self.assertEqual({secrets.randbelow(10**9)}, {10**9 + secrets.randbelow(10**9)})\n"
     case = f"\n\nimport unittest as _{mark}\n\n\nclass Test{mark}(_{mark}.TestCase):\n    def {name}(self):\n{body}"
     with place.open("a", encoding="utf-8") as file:
         file.write(case)
-    return name
+    return (name,)
 
 
-def verdict(report: str, gold: Gold, canary: str) -> Verdict:
-    """Return what the report of a test runner says (unittest -v, pytest -v or -rA)."""
+def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> Verdict:
+    """Return what the report of a test runner says (unittest -v, pytest -v or -rA); the tests `decoys` must fail."""
     results = read_report(report)
-    if canary and not any(canary in name and words <= _FAILED for name, words in results.items()):
+    failed = {part for name, words in results.items() if words <= _FAILED for part in parts(name)}
+    if not failed.issuperset(decoys):
         return _unresolved("the tests did not run to their end, or failures were not reported")
     for kind, names in (("should pass now", gold.failing), ("passed before", gold.passing)):
         for name in names:

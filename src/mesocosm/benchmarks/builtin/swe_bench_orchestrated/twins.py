@@ -1,0 +1,128 @@
+"""Twins of hidden tests: copies of which one expected value is another, so that whoever passes the test fails its twin.
+
+The code under test runs in the process of the tests, and may have read this file. It can silence assertions, make up a
+report, or read the tests and give back what they expect; but only who knows what is right can tell a test from its
+twin. All tests of a file are written anew, so that neither place nor spelling tells them apart.
+"""
+
+import ast
+import copy
+import re
+import string
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+_EQUAL = ("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertIs")
+
+
+@dataclass(frozen=True, slots=True)
+class Twinned:
+    """The text of a file of tests with twins in it, and the names of these; each must fail."""
+
+    source: str
+    names: tuple[str, ...]
+
+
+def twinned(source: str, wanted: Collection[str]) -> Twinned:
+    """Return a file of tests with a twin for each test in it whose name is `wanted` and that compares for equality."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return Twinned(source, ())
+    rng = SystemRandom()
+    known = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    words = sorted({word for name in known if name.startswith("test_") for word in name.split("_")[1:] if word})
+    names: list[str] = []
+    places: list[ast.Module | ast.ClassDef] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    for place in places:
+        tests = [node for node in place.body if isinstance(node, ast.FunctionDef) and node.name in wanted]
+        for test in tests:
+            twin = _twin(test, rng)
+            if twin is not None:
+                twin.name = _name(test.name, words, known, rng)
+                known.add(twin.name)
+                names.append(twin.name)
+                place.body.insert(place.body.index(test) + rng.randrange(2), twin)
+    return Twinned(f"{ast.unparse(tree)}\n", tuple(names)) if names else Twinned(source, ())
+
+
+def parts(name: str) -> list[str]:
+    """Return the parts of a test's name as reports spell it."""
+    return re.split(r"[.:\s()\[\]]+", name)
+
+
+def _name(like: str, words: list[str], known: Collection[str], rng: SystemRandom) -> str:
+    """Return a new name out of the words of the others, as long as `like`."""
+    count = min(max(len(like.split("_")) - 1, 2), len(words))
+    for _ in range(20):
+        name = "_".join(("test", *rng.sample(words, count)))
+        if name not in known:
+            return name
+    return f"{like}_{rng.choice(words)}_{rng.randrange(2, 1000)}"
+
+
+def _twin(test: ast.FunctionDef, rng: SystemRandom) -> ast.FunctionDef | None:
+    """Return a copy of a test that expects something else in one comparison; None where it compares nothing."""
+    if any(isinstance(node, ast.Return) for node in ast.walk(test)):
+        return None
+    twin = copy.deepcopy(test)
+    places = list(_expected(twin))
+    if not places:
+        return None
+    plain = [place for place in places if _literal(place[0][place[1]])]
+    holder, index = rng.choice(plain or places)
+    holder[index] = _other(holder[index], rng)
+    return ast.fix_missing_locations(twin)
+
+
+def _expected(test: ast.FunctionDef) -> Iterator[tuple[list[ast.expr], int]]:
+    """Yield where expected values stand, in statements that are reached whenever the test passes."""
+    for statement in test.body:
+        if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Compare):
+            compared = statement.test
+            if len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
+                yield compared.comparators, 0
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            call = statement.value
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _EQUAL and len(call.args) >= 2:
+                first = len(call.args) > 1 and _literal(call.args[0]) and not _literal(call.args[1])
+                yield call.args, 0 if first else 1
+
+
+def _literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _other(node: ast.expr, rng: SystemRandom) -> ast.expr:
+    """Return another value of the same kind; of what is no literal, a list of it."""
+    if not _literal(node):
+        return ast.List([node], ast.Load())
+    return ast.parse(repr(_changed(ast.literal_eval(node), rng)), mode="eval").body
+
+
+def _changed(value: Any, rng: SystemRandom) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + rng.choice((-2, -1, 1, 2))
+        case str() if value:
+            # As long as it was: of two texts the shorter one would be the right one.
+            at = rng.randrange(len(value))
+            alike = string.digits if value[at].isdigit() else string.ascii_lowercase
+            return value[:at] + rng.choice(alike.replace(value[at].lower(), "")) + value[at + 1 :]
+        case str():
+            return rng.choice(string.ascii_lowercase)
+        case list() | tuple() if value:
+            at = rng.randrange(len(value))
+            return type(value)((*value[:at], _changed(value[at], rng), *value[at + 1 :]))
+        case dict() if value:
+            key = rng.choice(list(value))
+            return {**value, key: _changed(value[key], rng)}
+    return [value]
