@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesocosm.benchmarks.orchestrated.capability import Evidence
-from mesocosm.benchmarks.orchestrated.conversation import MOST_CALLS, PATIENCE, Conversation
+from mesocosm.benchmarks.orchestrated.conversation import MOST_CALLS, PATIENCE, RESERVE, Conversation
 from mesocosm.benchmarks.orchestrated.tool import Arguments, ToolError, WorkTool, tool
 from mesocosm.core.model import Tool
 from mesocosm.core.ports import Step
@@ -150,6 +152,22 @@ async def test_a_worker_leaves_the_last_steps_to_the_control_plane() -> None:
         "worker-1 did not report before its steps were used up.",
         "Error: there are no steps left for another worker.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "report"),
+    [(["", "hoho"], "Report of worker-1:\nhoho"), ([""] * PATIENCE, "worker-1 ended without a report.")],
+)
+async def test_a_worker_whose_report_comes_at_the_last_moment_is_heard(said: list[str], report: str) -> None:
+    talk = world(orchestrated=True, max_steps=1 + len(said) + RESERVE)
+    await talk.reset()
+    await talk.step(calls(("delegate", {"instructions": "a"}), ("delegate", {"instructions": "b"})))
+    for text in said:
+        step = await talk.step({"text": text, "tool_calls": []})
+    assert turn(step).thread == "orchestrator"
+    assert texts(step) == [report, "Error: there are no steps left for another worker."]
+    last = await talk.step(calls(("finish", {"answer": "hoho"})))
+    assert last.info["answer"] == "hoho"
 
 
 async def test_at_the_step_limit_the_work_so_far_is_kept() -> None:

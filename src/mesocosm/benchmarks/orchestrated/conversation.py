@@ -91,7 +91,8 @@ class Conversation:
         if self._thread == ORCHESTRATOR:
             return self._direct(answer)
         turn = await self._work(answer)
-        if turn is not None and self._orchestrated and self._max_steps - self._steps <= RESERVE:
+        late = self._max_steps - self._steps <= RESERVE and self._thread != ORCHESTRATOR
+        if turn is not None and self._orchestrated and late:
             return self._reported(prompt.LATE.format(worker=self._thread), successful=False)
         return turn
 
