@@ -61,6 +61,8 @@ def judged(document: Any) -> tuple[Reading, tuple[Score, ...]]:
         found = rewarded(transactions)
     except Unusable as error:
         return Reading(None, Cause.VALUE_UNUSABLE, str(error)), ()
+    if found.total > CATALOGUE:
+        return _unverified(f"its transactions earn {found.total} points, and there are {CATALOGUE}")
     claimed = document.get("final_reward") if isinstance(document, Mapping) else None
     if claimed is not None and claimed != found.total:
         return _unverified(f"it claims a reward of {claimed!r:.40}, but its transactions earn {found.total}")
@@ -88,9 +90,12 @@ def _claimed(document: Mapping[str, Any]) -> tuple[Reading, tuple[Score, ...]]:
     course = document.get("cumulative_rewards")
     if isinstance(course, list) and course and course[-1] != reward:
         return _unverified(f"it claims {reward:g} points, but its rewards end at {course[-1]!r:.40}")
-    further = [Score("reward", float(reward))]
-    origin = {name: document.get(name) for name in ("template_reward", "model_reward")}
-    further += [Score(name, float(value)) for name, value in origin.items() if isinstance(value, int | float)]
+    given = {name: document.get(name) for name in ("template_reward", "model_reward")}
+    origin = {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
+    parts = sum(origin.values())
+    if not all(0 <= value <= reward for value in origin.values()) or (len(origin) == 2 and parts != reward):
+        return _unverified(f"it claims {reward:g} points, but {parts:g} from templates and model")
+    further = [Score("reward", float(reward)), *(Score(name, value) for name, value in origin.items())]
     return Reading(min(reward / REACHABLE, 1.0)), tuple(further)
 
 
