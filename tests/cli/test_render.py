@@ -1,12 +1,14 @@
 """How numbers, times and progress read."""
 
+import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from mesocosm.cli import progress as progress_module
 from mesocosm.cli.main import Options
-from mesocosm.cli.progress import Lines, Silent, episode_line, headline, status_line
+from mesocosm.cli.progress import Bar, Lines, Silent, episode_line, headline, status_line
 from mesocosm.cli.render import duration, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -119,6 +121,8 @@ def test_a_headline_tells_what_runs(tracker: Tracker, played: "Played") -> None:
     assert "(1 episode, 1 of them finished before, 3 at a time)" in headline(tracker)
     tracker.run.info["parallel"] = 2
     assert "2 at a time, as the environment's parallel_episodes says)" in headline(tracker)
+    tracker.run.info["growing"] = True
+    assert "2 at a time)" in headline(tracker)
 
 
 def test_a_status_line_tells_where_it_stands(tracker: Tracker) -> None:
@@ -141,7 +145,7 @@ def test_an_unknown_price_is_said_to_be_unknown(tracker: Tracker) -> None:
 def tell(observer: Lines, tracker: Progress, number: int) -> None:
     observer.run_started(tracker)
     for _ in range(number):
-        observer.episode_finished(episode())
+        observer.episode_finished(episode(run_id=tracker.run.id))
 
 
 def test_a_short_run_tells_every_episode(tracker: Tracker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,6 +153,42 @@ def test_a_short_run_tells_every_episode(tracker: Tracker, capsys: pytest.Captur
 
     lines = capsys.readouterr().err.splitlines()
     assert lines[2:] == [f"  [{n}/4] seed=7 reward=0.50  steps=3" for n in (1, 2, 3, 4)]
+
+
+def beside(played: "Played") -> Tracker:
+    """Return where another run of four episodes stands."""
+    run = msgspec.structs.replace(played.run, id="other", benchmark="their-env", counts=Counts(planned=4))
+    return Tracker(run, BenchmarkInfo("their-env", "Their environment", "1", "d", "environment", metrics=()))
+
+
+def test_runs_side_by_side_are_counted_apart(
+    tracker: Tracker, played: "Played", capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = beside(played)
+    lines = Lines()
+    tell(lines, tracker, 1)
+    tell(lines, other, 2)
+    lines.run_finished(other.run)
+    lines.episode_finished(episode(run_id=tracker.run.id))
+
+    told = [line.split("] ")[0] for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
+    assert told == ["  [1/4", "  their-env [1/4", "  their-env [2/4", "  [2/4"]
+
+
+def test_bars_of_runs_side_by_side_all_go_away(tracker: Tracker, played: "Played") -> None:
+    before = set(threading.enumerate())
+    other = beside(played)
+    bar = Bar()
+    bar.run_started(tracker)
+    bar.run_started(other)
+    bar.run_finished(tracker.run)
+    bar.episode_finished(episode(run_id="other"))
+    bar.run_finished(other.run)
+
+    drawing = set(threading.enumerate()) - before
+    for thread in drawing:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in drawing)
 
 
 @pytest.mark.parametrize(("every", "lines"), [(0.0, 9), (1e9, 0)])

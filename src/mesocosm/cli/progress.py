@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -44,13 +45,23 @@ class Silent(Observer):
             click.echo(message, err=True)
 
 
+@dataclass(slots=True)
+class _Standing:
+    """What was told of a run: how many episodes, and when last."""
+
+    progress: Progress
+    told: int
+    at: float
+
+
 class Lines(Observer):
-    """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one from time to time."""
+    """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one from time to time.
+
+    Runs that go on side by side are counted apart, and their lines begin with the benchmark.
+    """
 
     def __init__(self) -> None:
-        self._progress: Progress | None = None
-        self._told = 0
-        self._at = 0.0
+        self._runs: dict[str, _Standing] = {}
 
     def notice(self, message: str) -> None:
         """Print a line."""
@@ -58,24 +69,28 @@ class Lines(Observer):
 
     def run_started(self, progress: Progress) -> None:
         """Say what starts."""
-        self._progress = progress
-        self._told = progress.done
-        self._at = time.monotonic()
+        self._runs[progress.run.id] = _Standing(progress, progress.done, time.monotonic())
         click.echo(headline(progress), err=True)
 
     def episode_finished(self, episode: Episode) -> None:
         """Print the line of an episode."""
-        assert self._progress is not None
-        self._told += 1
-        if self._progress.planned <= MOST_LINES:
-            click.echo(f"  [{self._told}/{self._progress.planned}] {episode_line(episode)}", err=True)
-        elif time.monotonic() - self._at >= EVERY_S:
-            self._at = time.monotonic()
-            click.echo(f"  {status_line(self._progress)}", err=True)
+        standing = self._runs[episode.run_id]
+        standing.told += 1
+        progress = standing.progress
+        which = f"{progress.run.benchmark} " if len(self._runs) > 1 else ""
+        if progress.planned <= MOST_LINES:
+            click.echo(f"  {which}[{standing.told}/{progress.planned}] {episode_line(episode)}", err=True)
+        elif time.monotonic() - standing.at >= EVERY_S:
+            standing.at = time.monotonic()
+            click.echo(f"  {which}{status_line(progress)}", err=True)
+
+    def run_finished(self, run: Run) -> None:
+        """Tell nothing more of it."""
+        self._runs.pop(run.id, None)
 
 
 class Bar(Lines):
-    """A live bar; it redraws four times a second at most, however fast episodes finish.
+    """Live bars, one for each run that goes on; they are redrawn four times a second at most.
 
     Where a person plays there are lines instead: a bar would draw over the questions.
     """
@@ -86,6 +101,7 @@ class Bar(Lines):
         super().__init__()
         self._console = Console(stderr=True)
         self._live: Any = None
+        self._bars: dict[str, Progress] = {}
 
     def notice(self, message: str) -> None:
         """Print a line above the bar."""
@@ -93,7 +109,7 @@ class Bar(Lines):
 
     def episode_finished(self, episode: Episode) -> None:
         """Print the line of an episode where there is no bar that shows it."""
-        if self._live is None:
+        if episode.run_id not in self._bars:
             super().episode_finished(episode)
 
     def run_started(self, progress: Progress) -> None:
@@ -103,17 +119,21 @@ class Bar(Lines):
         if progress.run.model == HUMAN:
             super().run_started(progress)
             return
-        self._progress = progress
+        self._bars[progress.run.id] = progress
         self._console.print(headline(progress), markup=False, highlight=False)
-        self._live = Live(get_renderable=self._draw, console=self._console, refresh_per_second=4, transient=True)
-        self._live.start()
+        if self._live is None:
+            self._live = Live(get_renderable=self._draw, console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
 
     def run_finished(self, run: Run) -> None:
-        """Take the bar away; the result follows."""
-        self.stop()
+        """Take its bar away; the result follows."""
+        super().run_finished(run)
+        self._bars.pop(run.id, None)
+        if not self._bars:
+            self.stop()
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Take all bars away."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -123,13 +143,12 @@ class Bar(Lines):
         from rich.table import Table
         from rich.text import Text
 
-        progress = self._progress
-        assert progress is not None
+        shown = tuple(self._bars.values())  # It is drawn in a thread of its own, while runs come and go.
         grid = Table.grid(padding=(0, 2))
-        grid.add_row(
-            ProgressBar(total=max(progress.planned, 1), completed=progress.done, width=30),
-            Text(status_line(progress)),
-        )
+        for progress in shown:
+            bar = ProgressBar(total=max(progress.planned, 1), completed=progress.done, width=30)
+            which = [Text(progress.run.benchmark)] if len(shown) > 1 else []
+            grid.add_row(bar, *which, Text(status_line(progress)))
         return grid
 
 
@@ -140,7 +159,8 @@ def headline(progress: Progress) -> str:
     most = run.info.get("parallel")
     at_once = f"{run.spec.parallel} at a time"
     if most is not None and most < run.spec.parallel:
-        at_once = f"{most} at a time, as the environment's parallel_episodes says"
+        why = "" if run.info.get("growing") else ", as the environment's parallel_episodes says"
+        at_once = f"{most} at a time{why}"
     episodes = plural(progress.planned, "episode")
     return f"Running {run.model} on {run.benchmark} ({episodes}{done}, {at_once})\nrun {run.id}"
 
