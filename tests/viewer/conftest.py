@@ -160,9 +160,9 @@ def models() -> Iterator[str]:
 
 
 @contextmanager
-def serving(results: Path) -> Iterator[Server]:
+def serving(results: Path, *words: str) -> Iterator[Server]:
     """Serve a results directory on a free port until the block ends."""
-    command = [sys.executable, "-m", "mesocosm", "view", "--no-open", "--json", "--port", "0"]
+    command = [sys.executable, "-m", "mesocosm", "view", "--no-open", "--json", "--port", "0", *words]
     process = subprocess.Popen(
         [*command, "--results-dir", str(results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -15,7 +15,7 @@ def test_the_catalogue_has_every_benchmark_with_its_best_result(page: Page, serv
     row = page.get_by_role("row").filter(has_text="Take the key, open the door")
     expect(row).to_contain_text(re.compile(r"0\.990 \[0\.\d+, 0\.\d+\]"))
     expect(row).to_contain_text("openai/large")
-    expect(page.get_by_role("row").filter(has=page.get_by_role("gridcell"))).to_have_count(5)
+    expect(page.get_by_role("row").filter(has_text="GSM8K")).to_contain_text("never run")
 
 
 def test_the_catalogue_is_searched(page: Page, server: Server) -> None:

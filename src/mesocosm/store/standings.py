@@ -81,8 +81,9 @@ class Measured:
 
     @property
     def tasks(self) -> int:
-        """The number of tasks that it is made of."""
-        return self.planned // max(self.trials, 1)
+        """The number of tasks that it is made of, without those that have no score by design."""
+        planned = self.planned if self.metric is None else self.metric.n_planned
+        return planned // max(self.trials, 1)
 
 
 class _Spec(msgspec.Struct, frozen=True):

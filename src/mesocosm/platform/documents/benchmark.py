@@ -199,8 +199,8 @@ def benchmark_detail(
 
 def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entry:
     """Return a place of a leaderboard; `number` is how many finished runs the model has with its agent."""
-    run = standing.run
-    chosen = run.spec.selection
+    run, chosen = standing.run, standing.run.spec.selection
+    tasks = standing.metric.n_planned // max(chosen.trials, 1)
     return Entry(
         run_id=run.id,
         model=run.model,
@@ -212,7 +212,7 @@ def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entr
         rank=standing.rank,
         rank_last=standing.rank_last,
         runs=number,
-        sample=extent is not None and extent.sampled(chosen.count, run.counts.planned // max(chosen.trials, 1)),
+        sample=extent is not None and extent.sampled(chosen.count, tasks),
         reference=standing.reference,
     )
 
