@@ -167,7 +167,7 @@ def _member(request: Request, known: Known, settings: Settings, output: Path) ->
         descriptor.id,
         known.directory,
         provider=name.provider,
-        model=name.model,
+        model=ModelName.parse(name.shown()).model,
         agent=agent.shown,
         extra=settings.effective,
         slots=0 if command is None else command.slots,
