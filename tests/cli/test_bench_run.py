@@ -202,9 +202,33 @@ def test_the_name_of_an_agent_that_is_not_installed_is_a_label(bench: Bench) -> 
     assert only(bench(*RUN, "--agent", "eliza"))["run"]["agent"]["label"] == "eliza"
 
 
+def test_a_changed_agent_makes_another_experiment(bench: Bench, tmp_path: Path) -> None:
+    agent = tmp_path / "own.py"
+    agent.write_text("from mesocosm.agents.chat import open_chat\n")
+    first = only(bench(*RUN, "--agent", f"{agent}:open_chat"))
+    assert only(bench(*RUN, "--agent", f"{agent}:open_chat"))["status"] == "skipped"
+    agent.write_text(agent.read_text() + "# with another idea\n")
+    again = only(bench(*RUN, "--agent", f"{agent}:open_chat"))
+    assert (first["status"], again["status"]) == ("succeeded", "succeeded")
+
+
 def test_settings_come_from_a_file_too(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "extra.json").write_text(json.dumps({"limit": 5}))
     assert only(bench(*RUN, "--extra", "@extra.json"))["run"]["counts"]["planned"] == 5
+
+
+def test_a_profile_that_does_not_exist_is_an_error_with_those_that_do(bench: Bench) -> None:
+    done = bench(*RUN, "--extra", "@sampel10")
+    assert done.code == 2
+    assert "sampel10 cannot be read: No such file or directory; name a file, or one of @" in done.err
+    assert "@sample10" in done.err
+
+
+def test_the_reason_of_a_failure_names_its_benchmark_once(bench: Bench) -> None:
+    done = bench("run", "--benchmarks", "gsm8k", "--model", "builtin/oracle", "--extra", '{"data_path": "nowhere"}')
+    assert done.code == 1
+    assert "\ngsm8k: data_path names nowhere" in done.out
+    assert "gsm8k: failed (data_path names nowhere" in done.err
 
 
 def test_two_models_are_compared_with_interval_and_n(bench: Bench, tmp_path: Path) -> None:
@@ -232,6 +256,20 @@ def test_a_comparison_that_is_not_there_is_an_error(bench: Bench, mesocosm: "Inv
     done = mesocosm("bench", "view-comparison", "cmp_nothing")
     assert (done.code, done.out) == (1, "")
     assert "no comparison 'cmp_nothing' is stored" in done.err
+
+
+def test_a_comparison_that_is_not_there_names_the_newest_one(bench: Bench, mesocosm: "Invoke") -> None:
+    made = bench("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums", "--json")
+    done = mesocosm("bench", "view-comparison", "cmp_2026")
+    assert done.code == 1
+    assert done.err.endswith(f"; the newest one is {made.document['comparison_id']}\n")
+
+
+def test_a_model_against_itself_is_said_to_be_one_run(bench: Bench) -> None:
+    words = ("compare", "--a", "builtin:empty", "--b", "builtin:empty", "--benchmarks", "sums")
+    run_id = only(bench(*RUN, "--model", "builtin/empty"))["run_id"]
+    assert f"sums: both sides are the run {run_id}; with --force each side gets its own\n" in bench(*words).out
+    assert "both sides" not in bench(*words, "--force").out
 
 
 def test_equal_models_are_a_tie(bench: Bench) -> None:

@@ -92,6 +92,15 @@ def test_a_model_that_answers_from_a_file_is_known_by_content_not_by_path() -> N
     assert of(here, content="c0ffee") != of(here, content="decaf")
 
 
+def test_an_agent_in_a_file_is_known_by_content_not_by_path() -> None:
+    def agent(name: str, content: str) -> str:
+        return signature(REPLACE(BASE, agent=AgentSettings(name)), "b", "d", agent_content=content)
+
+    assert agent("here/agent.py:Agent", "c0ffee") == agent("/there/copied.py:Agent", "c0ffee")
+    assert agent("here/agent.py:Agent", "c0ffee") != agent("here/agent.py:Agent", "decaf")
+    assert agent("here/agent.py:Agent", "c0ffee") != agent("here/agent.py:Other", "c0ffee")
+
+
 def test_it_is_the_same_in_every_process() -> None:
     plain = RunSpec(BenchmarkRef("python", "x.py:X"), ModelSettings("builtin/random"))
     assert signature(plain, "x:X", "0" * 32) == "e34cfbdf49f6bfa8defdacae3b22b642"

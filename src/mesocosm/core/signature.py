@@ -7,10 +7,13 @@ from mesocosm.core.ids import digest
 from mesocosm.core.run import AgentSettings, RunSpec
 
 
-def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_content: str = "") -> str:
+def signature(
+    spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_content: str = "", agent_content: str = ""
+) -> str:
     """Return the digest of everything that can change the outcome of a run.
 
-    `model_content` is that of the model's Capabilities.
+    `model_content` is that of the model's Capabilities, `agent_content` the digest of the file that the agent is in:
+    each stands for a path, so that a moved file is the same experiment and a changed one another.
     Covered: benchmark and its content, agent with options, model with settings, tasks and trials, the limits that end
     an episode. Not covered: concurrency, run budgets, timeouts of calls, paths, names, tags.
     Raises UsageError for a setting that JSON cannot express, such as NaN.
@@ -19,7 +22,7 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_con
     covered = {
         "benchmark": benchmark_id,
         "content": benchmark_digest,
-        "agent": _agent(spec.agent),
+        "agent": _agent(spec.agent, agent_content),
         "model": spec.model.identity(model_content),
         "seeds": spec.selection.seeds,
         "count": spec.selection.count if spec.selection.seeds is None else None,
@@ -32,7 +35,8 @@ def signature(spec: RunSpec, benchmark_id: str, benchmark_digest: str, model_con
         raise UsageError(f"a setting of the agent or the model cannot be used: {error}") from error
 
 
-def _agent(settings: AgentSettings) -> dict[str, Any]:
+def _agent(settings: AgentSettings, content: str) -> dict[str, Any]:
+    name = f"{content}:{settings.name.rpartition(':')[2]}" if content else settings.name
     # Without a label as it was before there were labels: runs of then can still be resumed.
-    covered: dict[str, Any] = {"name": settings.name, "options": settings.options}
+    covered: dict[str, Any] = {"name": name, "options": settings.options}
     return {**covered, "label": settings.label} if settings.label else covered

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -24,7 +25,7 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
-from mesocosm.core.ids import new_id
+from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
 from mesocosm.core.redact import Redactor
@@ -188,7 +189,7 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
     command = [(redactor or Redactor()).text(word) for word in sys.argv]
     return Run(
         id=new_id(),
-        signature=signature(spec, info.id, info.digest, parts.model.capabilities.content),
+        signature=_signature(spec, parts),
         benchmark=info.id,
         benchmark_title=info.title,
         benchmark_version=info.version,
@@ -211,10 +212,20 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
     )
 
 
+def _signature(spec: RunSpec, parts: Parts) -> str:
+    info, content = parts.benchmark.info, parts.model.capabilities.content
+    return signature(spec, info.id, info.digest, content, _agent_content(spec.agent.name))
+
+
+def _agent_content(name: str) -> str:
+    """Return the digest of the file that an agent `path/file.py:attr` is in, empty for any other."""
+    place = name.rpartition(":")[0]
+    return digest_bytes(Path(place).read_bytes()) if place.endswith(".py") else ""
+
+
 def _same_experiment(record: Run, parts: Parts) -> None:
     info = parts.benchmark.info
-    content = parts.model.capabilities.content
-    if signature(record.spec, info.id, info.digest, content) == record.signature:
+    if _signature(record.spec, parts) == record.signature:
         return
     changes = [
         f"the {what} was {before}, is {now}"
@@ -226,8 +237,12 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         if before != now
     ]
     if not changes:
-        # The spec is the stored one, so what is left is the content of the file that the model answers from.
-        changes = [f"what {record.model} answers from has changed"]
+        # The spec is the stored one, so what is left is the content of a file that it names.
+        of_agent = _agent_content(record.spec.agent.name)
+        changes = [f"the file of agent {record.spec.agent.name} has changed"] if of_agent else []
+        if parts.model.capabilities.content:
+            changes.append(f"what {record.model} answers from has changed")
+        changes = [" or ".join(changes)]
     raise UsageError(
         f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes)}. "
         "Bring the old content back, or start a new run."
