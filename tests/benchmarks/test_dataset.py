@@ -236,3 +236,10 @@ def test_without_the_hub_a_benchmark_is_incompatible_at_once(tmp_path: Path, rev
     said = read_from("http://127.0.0.1:1", tmp_path, revision, HF_HUB_OFFLINE=offline)
     assert said.startswith("bench cannot run here: its data (dataset org/set at 01234567) cannot be fetched")
     assert said.endswith("name a file with the knob data_path")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "[]"])
+def test_data_without_a_row_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UsageError, match=r"a\.json: no rows; name data that has some"):
+        rows(tmp_path)

@@ -45,6 +45,12 @@ def test_a_wrong_flag_is_a_usage_error_that_names_it(
     assert not (place / "benchmark_results").exists()
 
 
+def test_the_beginning_of_a_command_suggests_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = refused(capsys, "bench", "list")
+    assert code == 2
+    assert "No such command 'list'. Did you mean 'list-benchmarks'?" in message
+
+
 def test_a_missing_manifest_is_named_with_the_places_searched(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     code, message = refused(capsys, "run", "local", "--model", "builtin/random")
     assert code == 2

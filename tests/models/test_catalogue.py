@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.failure import Incompatible, UnknownName, UsageError
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import MODELS
@@ -101,15 +101,15 @@ async def test_an_unknown_provider_may_get_its_address_and_key_from_the_environm
 
 
 def test_a_provider_that_nobody_knows_gets_a_suggestion() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'ollama'") as raised:
+    with pytest.raises(UnknownName, match="did you mean 'ollama'\\? A server") as raised:
         open_model(ModelSettings("olama/llama3.2"))
     assert "@http://HOST:PORT/v1" in str(raised.value)
 
 
 def test_without_litellm_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(litellm, "installed", lambda: False)
-    for name in ("mistral/mistral-large", "anthropic/claude-sonnet-4-6"):
-        with pytest.raises(UsageError, match=r"pip install 'mesocosm\[litellm\]'"):
+    for name, error in (("mistral/mistral-large", UnknownName), ("anthropic/claude-sonnet-4-6", Incompatible)):
+        with pytest.raises(error, match=r"pip install 'mesocosm\[litellm\]'"):
             open_model(ModelSettings(name))
 
 

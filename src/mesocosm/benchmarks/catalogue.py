@@ -59,7 +59,7 @@ class Catalogue:
                 return known
         names = [known.descriptor.id for known in self.benchmarks]
         raise UnknownName(
-            f"no benchmark is called {name!r}{suggestion(name, names)}; `mesocosm bench list-benchmarks` lists them"
+            f"no benchmark is called {name!r}{suggestion(name, names)} (`mesocosm bench list-benchmarks` lists all)"
         )
 
 

@@ -94,6 +94,8 @@ def _read(files: Iterable[Path], columns: Sequence[str]) -> Rows:
         found = _rows(file, data, columns)
         counted.append((file, len(found)))
         rows += found
+    if not rows:
+        raise UsageError(f"{', '.join(str(file) for file, _ in counted)}: no rows; name data that has some")
     content = contents[0] if len(contents) == 1 else digest_bytes("".join(contents).encode())
     return Rows(rows, content, tuple(counted))
 

@@ -197,7 +197,9 @@ class Group(click.Group):
 
         name = args[0] if args else ""
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
-            close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            known = self.list_commands(ctx)
+            begun = [command for command in known if command.startswith(f"{name}-")]
+            close = begun or difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else f" Try '{ctx.command_path} --help'."
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -41,8 +41,10 @@ def _factory(name: ModelName) -> Callable[[ModelSettings], Model]:
     if litellm.knows(name.provider):
         return litellm.open_model
     remedy = "" if litellm.installed() else f". Many more providers come with LiteLLM; {litellm.INSTALL}"
+    hint = suggestion(name.provider, _known())
+    hint += "" if hint.endswith("?") else "."
     raise UnknownName(
-        f"no model provider is called {name.provider!r}{suggestion(name.provider, _known())}. A server that speaks the "
+        f"no model provider is called {name.provider!r}{hint} A server that speaks the "
         f"OpenAI protocol is written {name.provider}/{name.model}@http://HOST:PORT/v1{remedy}"
     )
 

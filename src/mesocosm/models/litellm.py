@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.models import chat
@@ -55,10 +55,11 @@ def knows(provider: str) -> bool:
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return a model behind LiteLLM. Raises UsageError when it is not installed."""
+    """Return a model behind LiteLLM. Raises Incompatible when it is not installed."""
     name = ModelName.parse(settings.name)
     if not installed():
-        raise UsageError(f"{name.provider}/{name.model} is reached through LiteLLM, which is missing; {INSTALL}")
+        lacking = f"LiteLLM, through which it is reached, is not installed; {INSTALL}"
+        raise Incompatible(f"{name.provider}/{name.model}", [f"the model {name.provider}/{name.model}: {lacking}"])
     if settings.extra.get("stream"):
         raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
     if route(name).startswith("anthropic/"):

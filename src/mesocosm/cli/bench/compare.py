@@ -67,7 +67,9 @@ def view_comparison(comparison_id: str) -> int:
     try:
         store, found = _contest(comparison_id, options())
     except UnknownName as error:
-        click.echo(f"error: {error}", err=True)
+        newest = max((options().results() / COMPARISONS).glob("compare-*.json"), default=None)
+        hint = f"; the newest one is {newest.stem.removeprefix('compare-')}" if newest else ""
+        click.echo(f"error: {error}{hint}", err=True)
         return 1
     if not found.complete:
         click.echo(f"error: comparison {comparison_id} has only one side; run it again", err=True)

@@ -26,6 +26,8 @@ def lines(found: Contest) -> Iterator[str]:
     for row in found.rows:
         if row.group is not None and row.group.note:
             yield f"{row.benchmark}: {row.group.note}"
+        if row.a is not None and row.b is not None and row.a.id == row.b.id:
+            yield f"{row.benchmark}: both sides are the run {row.a.id}; with --force each side gets its own"
 
 
 def document(found: Contest, now: float) -> dict[str, Any]:

@@ -95,7 +95,10 @@ def read_extra(text: str) -> dict[str, Any]:
         try:
             text, source = path.read_text(encoding="utf-8"), f"--extra {path}"
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(
+                f"the settings {path} cannot be read: {why}; name a file, or one of {', '.join(_profiles())}"
+            ) from error
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
@@ -112,6 +115,13 @@ def _profile(name: str) -> Path:
     path = Path(name).expanduser()
     shipped = Path(benchmarks.__file__).with_name("profiles") / f"{name.removesuffix('.json')}.json"
     return shipped if not path.exists() and shipped.is_file() else path
+
+
+def _profiles() -> list[str]:
+    """Return the profiles that come along, as they are written."""
+    from mesocosm import benchmarks
+
+    return sorted(f"@{file.stem}" for file in Path(benchmarks.__file__).with_name("profiles").glob("*.json"))
 
 
 def request_of(given: Mapping[str, Any], **changes: Any) -> Any:

@@ -136,6 +136,7 @@ def counted(results: "Sequence[Result]") -> dict[str, int]:
 
 
 def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Options, *, hide: bool) -> None:
+    from mesocosm.cli.bench.work import why_of
     from mesocosm.cli.render import table
 
     click.echo(f"\nrun group {group_id}\n{path}\n")
@@ -148,7 +149,7 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
     if told:
         click.echo()
     for outcome in told:
-        click.echo(f"{outcome.benchmark}: {outcome.reason}")
+        click.echo(f"{outcome.benchmark}: {why_of(outcome)}")
     hidden = [result.outcome for result in results if result.outcome.status == "incompatible"]
     if hide and hidden:
         names = ", ".join(outcome.benchmark for outcome in hidden)

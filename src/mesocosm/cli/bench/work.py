@@ -14,7 +14,7 @@ from mesocosm.cli.main import Options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import hidden_values, open_results
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.group import RunGroup, stamped_id
+from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.redact import Redactor
 from mesocosm.engine.decision import Policy
@@ -119,11 +119,16 @@ class _Started(Observer):
         self._attendance.run_started(progress)
 
 
+def why_of(outcome: Outcome) -> str:
+    """Return the reason of an outcome as it stands behind the name of its benchmark."""
+    return outcome.reason.removeprefix(f"{outcome.benchmark}: ")
+
+
 def _line(result: Result) -> str:
     from mesocosm.cli.render import interval, number
 
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
     score = f" {number(primary.value)} {interval(primary.low, primary.high)}".rstrip() if primary is not None else ""
-    why = f" ({outcome.reason})" if outcome.reason else ""
+    why = f" ({why_of(outcome)})" if outcome.reason else ""
     return f"{outcome.benchmark}: {outcome.status}{score}{why}"
