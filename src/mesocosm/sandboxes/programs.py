@@ -27,6 +27,7 @@ MOST_SOURCE = 120_000
 """Bytes of a program; Linux takes no longer argument. More goes in by stdin."""
 _CHUNK = 64 * 1024
 _LOOK_SECONDS = 0.1
+_LAST_WORDS_S = 5.0
 _LIMITS = frozenset((signal.SIGXCPU, signal.SIGKILL, signal.SIGXFSZ))
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}  # noqa: S108
 
@@ -129,8 +130,11 @@ class Programs:
             writing.cancel()
             watching.cancel()
             # A process that left the group of an unsafe program may hold the pipes for ever.
-            await asyncio.wait(reading, timeout=5)
-            code = await process.wait()
+            await asyncio.wait(reading, timeout=_LAST_WORDS_S)
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+            code = await _ended(process)
         code = 128 - code if code < 0 else code
         said = [b"" if task.cancelled() or not task.done() or task.exception() else task.result() for task in reading]
         ended = how or (How.OK if code == 0 else How.LIMIT if code - 128 in _LIMITS else How.FAILED)
@@ -157,6 +161,32 @@ async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) ->
         _kill(process)
         await process.wait()
         raise
+
+
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    """Return the exit code of a killed process.
+
+    asyncio tells it only when the pipes are closed, and a full one that nobody reads any more is never seen to be: so
+    what is left in them is read, and where somebody else holds them, the code is taken without.
+    """
+    streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
+    discarding = [asyncio.ensure_future(_discard(stream)) for stream in streams]
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S):
+            return await process.wait()
+    except TimeoutError:
+        while process.returncode is None:  # noqa: ASYNC110 -- asyncio has no event for it
+            await asyncio.sleep(_LOOK_SECONDS)
+        return process.returncode
+    finally:
+        for task in discarding:
+            task.cancel()
+        await asyncio.gather(*discarding, return_exceptions=True)
+
+
+async def _discard(stream: asyncio.StreamReader) -> None:
+    while await stream.read(_CHUNK):
+        pass
 
 
 async def _all(reading: Sequence["asyncio.Future[bytes]"], watching: "asyncio.Future[None]") -> None:
