@@ -272,6 +272,21 @@ def test_a_model_against_itself_is_said_to_be_one_run(bench: Bench) -> None:
     assert "both sides" not in bench(*words, "--force").out
 
 
+def test_runs_are_said_to_differ_only_from_those_of_their_benchmark(
+    bench: Bench, shelf: Path, mesocosm: "Invoke"
+) -> None:
+    put(shelf, "more")
+    ids = [
+        only(bench("run", "--benchmarks", name, "--model", model, "--json"))["run_id"]
+        for name in ("sums", "more")
+        for model in ("builtin/oracle", "builtin/empty")
+    ]
+    assert [line for line in mesocosm("compare", *ids).out.splitlines() if "they differ in" in line] == [
+        "sums: they differ in model: builtin/oracle, builtin/empty",
+        "more: they differ in model: builtin/oracle, builtin/empty",
+    ]
+
+
 def test_equal_models_are_a_tie(bench: Bench) -> None:
     words = ("compare", "--a", "builtin:empty", "--b", "builtin:random", "--benchmarks", "sums", "--json")
     (row,) = bench(*words).document["rows"]

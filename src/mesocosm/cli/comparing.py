@@ -9,6 +9,7 @@ from mesocosm.cli.main import Options
 from mesocosm.cli.render import number
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison import Comparison, Group, Pair
+from mesocosm.engine.configuration import differences
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -96,8 +97,11 @@ def notes(found: Comparison) -> Iterator[str]:
                     f"{group.runs[0].benchmark}: with n = {count(pair)} a difference of {contrast.smallest:.4f} would "
                     "have shown (80 % power)"
                 )
-    for difference in found.differences:
-        yield f"they differ in {difference.field}: {', '.join(_shown(value) for value in difference.values)}"
+    for group in found.groups:
+        which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 else ""
+        for difference in differences(group.runs):
+            values = ", ".join(_shown(value) for value in difference.values)
+            yield f"{which}they differ in {difference.field}: {values}"
 
 
 def _shown(value: Any) -> str:
