@@ -1,5 +1,6 @@
 """Which benchmarks there are, by which names, and what is wrong with the folders that are none."""
 
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +10,7 @@ import pytest
 from mesocosm.benchmarks import catalogue
 from mesocosm.benchmarks.builtin import bfcl
 from mesocosm.benchmarks.catalogue import BUILTIN, Catalogue, Uncovered, read_catalogue
+from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import UnknownName
 
 TEXT = """
@@ -130,3 +132,11 @@ def test_an_entry_point_that_fails_is_uncovered_and_hides_no_other(monkeypatch: 
 def test_a_module_stands_for_its_folder() -> None:
     assert isinstance(bfcl, ModuleType)
     assert catalogue._folder(bfcl) == BUILTIN / "bfcl"
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "mmlu", "humaneval", "bfcl"])
+def test_data_of_the_hub_needs_its_package_unless_a_file_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = read_catalogue().find(name)
+    monkeypatch.setattr(sys, "path", [])
+    assert any("pip install 'mesocosm[hub]'" in one for one in missing(known, {}, {"PATH": ""}))
+    assert not any("mesocosm[hub]" in one for one in missing(known, {"data_path": "rows.jsonl"}, {"PATH": ""}))
