@@ -173,6 +173,7 @@ async def _ended(process: asyncio.subprocess.Process) -> int:
     discarding = [asyncio.ensure_future(_discard(stream)) for stream in streams]
     try:
         async with asyncio.timeout(_LAST_WORDS_S):
+            await asyncio.gather(*discarding)
             return await process.wait()
     except TimeoutError:
         while process.returncode is None:  # noqa: ASYNC110 -- asyncio has no event for it
