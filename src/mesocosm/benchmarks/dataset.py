@@ -58,9 +58,8 @@ def read_rows(
 ) -> Rows:
     """Return the rows of `place` (a file, or a folder with the files `names`, or all data files in it), else of `hub`.
 
-    CSV files have a header unless `columns`
-    are given. Raises UsageError for a folder without data, InvalidInput naming file and row, Incompatible when the
-    data must come from the hub and cannot.
+    CSV files have a header unless `columns` are given. Raises UsageError for a folder without data and for data without
+    rows, InvalidInput naming file and row, Incompatible when the data must come from the hub and cannot.
     """
     if place is not None:
         return _read(_files(subject, place, names), columns)
