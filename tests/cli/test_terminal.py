@@ -97,6 +97,15 @@ def test_the_list_of_runs_fits_a_narrow_terminal(played: "Played") -> None:
     assert f"\n{played.run_id[:18]}  finished  " in text.replace("\r", "")
 
 
+def test_the_result_of_a_benchmark_is_one_line_on_a_narrow_terminal(tmp_path: Path) -> None:
+    words = ("--model", "builtin/oracle", "--max-examples", "3", "--quiet", "--results-dir", tmp_path)
+    text = re.sub("\x1b\\[[0-9;]*m", "", terminal("bench", "run", "--benchmarks", "context-bench", *words).text)
+
+    assert re.search(
+        r"^context-bench  succeeded  1\.0000  \[0\.4385, 1\.0000\]  3/3  [0-9a-f-]{18}\s*$", text, re.MULTILINE
+    )
+
+
 def test_json_stays_json_on_a_terminal(played: "Played") -> None:
     screen = terminal("run", "show", "last", "--json", *played.there)
 

@@ -141,7 +141,7 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
 
     click.echo(f"\nrun group {group_id}\n{path}\n")
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
-    rows = [_row(result) for result in shown]
+    rows = [_row(result, chosen) for result in shown]
     if rows:
         columns = ["benchmark", "status", "score", "95 % interval", "n", "run"]
         table(columns, rows, chosen, right=(2, 4), whole=(0, 1))
@@ -168,8 +168,8 @@ def _point(group_id: str, work: "Work", results: "Sequence[Result]") -> None:
         click.echo(f"\n  {address(f'/?group={group_id}', work.store, options())}")
 
 
-def _row(result: "Result") -> list[str]:
-    from mesocosm.cli.render import interval, number
+def _row(result: "Result", chosen: Options) -> list[str]:
+    from mesocosm.cli.render import interval, number, short
 
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
@@ -180,7 +180,7 @@ def _row(result: "Result") -> list[str]:
         number(None if primary is None else primary.value),
         "–" if primary is None else interval(primary.low, primary.high) or "–",
         n,
-        outcome.run_id or "–",
+        short(outcome.run_id, chosen) or "–",
     ]
 
 
