@@ -310,7 +310,7 @@ class TestFiles:
             _ = opened(test_file=file).loaded
 
     def test_an_empty_file_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises((InvalidInput, UsageError), match="no records"):
+        with pytest.raises((InvalidInput, UsageError), match="no rows"):
             _ = opened(test_file=written(tmp_path, [])).loaded
 
 

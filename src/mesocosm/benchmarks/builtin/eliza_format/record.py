@@ -58,8 +58,6 @@ def read_records(file: Path) -> Records:
             continue
         name = record.id or f"{record.bucket}_{len(found[record.bucket])}"
         found[record.bucket].append(msgspec.structs.replace(record, id=name))
-    if not rows.rows:
-        problems.append(Problem("", "holds no records"))
     if problems:
         raise InvalidInput(str(file), problems)
     return Records(found, rows.content)
