@@ -128,4 +128,4 @@ def test_equal_values_with_equal_intervals_beat_each_other_in_no_direction() -> 
 
 def test_only_the_built_in_models_are_references() -> None:
     assert (reference("builtin/random"), reference("builtin/oracle")) == ("floor", "ceiling")
-    assert (reference("builtin/empty"), reference("ollama/random")) == ("", "")
+    assert (reference("builtin/empty"), reference("ollama/random")) == ("floor", "")

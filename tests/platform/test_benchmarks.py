@@ -112,6 +112,34 @@ def places(found: BenchmarkDetail) -> list[tuple[str, int | None, int | None]]:
     return [(entry.model, entry.rank, entry.rank_last) for entry in found.leaderboard]
 
 
+CATALOGUED = {**INFO, "card": {"unit": "ratio"}}
+
+
+def test_one_trial_with_other_data_takes_nobody_from_the_leaderboard(api: "ApiClient", add: Add) -> None:
+    add("x/good", 80, benchmark_digest="everybody", info=CATALOGUED)
+    add("x/weak", 40, benchmark_digest="everybody", info=CATALOGUED)
+    add("x/good", 5, benchmark_digest="trial", info=CATALOGUED)
+    found = detail(api)
+    assert found.digest == "everybody"
+    assert [entry.model for entry in found.leaderboard] == ["x/good", "x/weak"]
+    assert [version.digest for version in found.all_versions] == ["everybody", "trial"]
+
+
+def test_another_version_of_a_benchmark_begins_anew(api: "ApiClient", add: Add) -> None:
+    add("x/good", 80, benchmark_digest="before", info=CATALOGUED)
+    add("x/weak", 40, benchmark_digest="before", info=CATALOGUED)
+    add("x/good", 5, benchmark_digest="after", benchmark_version="2", info=CATALOGUED)
+    assert detail(api).digest == "after"
+
+
+def test_an_agent_that_says_nothing_shows_the_floor(api: "ApiClient", add: Add) -> None:
+    add("builtin/empty", 10)
+    add("x/weak", 0)
+    found = detail(api)
+    assert found.floor == 0.1
+    assert places(found) == [("builtin/empty", None, None), ("x/weak", 1, 1)]
+
+
 def test_a_store_without_runs_has_no_benchmarks(api: "ApiClient") -> None:
     assert page(api) == BenchmarkPage(items=[], cursor=None)
 

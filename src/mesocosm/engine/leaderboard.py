@@ -11,14 +11,18 @@ from mesocosm.stats import fewest_pairs
 
 Reference = Literal["", "floor", "ceiling"]
 
-_REFERENCES: dict[str, Reference] = {"builtin/random": "floor", "builtin/oracle": "ceiling"}
+_REFERENCES: dict[str, Reference] = {
+    "builtin/random": "floor",
+    "builtin/empty": "floor",
+    "builtin/oracle": "ceiling",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
-    A reference (the random agent, the oracle) has no place: it shows what the scale means, and is no contestant.
+    A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no contestant.
     """
 
     run: Run

@@ -135,14 +135,14 @@ class Overview:
 
     def _computed(self, contents: Sequence[Content], lines: Sequence[RunLine]) -> Benchmark | None:
         versions = _versions(contents, lines)
-        if not versions:
+        newest = self._newest(versions, lines)
+        if newest is not None and newest.info.get("card"):
+            versions = _established(versions, lines)
+            newest = self._newest(versions, lines)
+        if newest is None:
             return None
         digest = key(versions[0].content.digest)
         current = [line for line in lines if line.digest == digest]
-        latest = self._standings.runs([max(current, key=_age).run_id], whole=True)
-        if not latest:
-            return None
-        newest = next(iter(latest.values()))
         scored = [line for line in current if line.status == RunStatus.FINISHED and line.score is not None]
         endless = not newest.info.get("card")
         sizes = {} if endless else self._sizes(scored)
@@ -165,6 +165,14 @@ class Overview:
             history=tuple(line.run_id for line in reversed(finished)),
             extent=_extent(sizes.values(), runs.values(), endless=endless),
         )
+
+    def _newest(self, versions: Sequence[Version], lines: Sequence[RunLine]) -> Run | None:
+        """Return the newest run of the first of some contents, None where there is none (any more)."""
+        if not versions:
+            return None
+        digest = key(versions[0].content.digest)
+        newest = max((line for line in lines if line.digest == digest), key=_age)
+        return next(iter(self._standings.runs([newest.run_id], whole=True).values()), None)
 
     def _sizes(self, scored: Sequence[RunLine]) -> dict[str, Measured]:
         return self._standings.measured(line.run_id for line in heapq.nlargest(LOOKED, scored, key=_age))
@@ -194,6 +202,20 @@ def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Ve
         numbers[line.digest] = numbers.get(line.digest, 0) + 1
     counted = ((content, numbers.get(key(content.digest), 0)) for content in contents)
     return tuple(Version(content, number) for content, number in counted if number)
+
+
+def _established(versions: Sequence[Version], lines: Iterable[RunLine]) -> tuple[Version, ...]:
+    """Return the contents with the one first that most models were scored on, of those of the newest version.
+
+    A single trial with other data must not take the place of what everybody was measured by.
+    """
+    models: dict[str, set[str]] = {}
+    for line in lines:
+        if line.score is not None:
+            models.setdefault(line.digest, set()).add(line.model)
+    alike = [version for version in versions if version.content.version == versions[0].content.version]
+    first = max(alike, key=lambda version: (len(models.get(key(version.content.digest), ())), version.runs))
+    return (first, *(version for version in versions if version is not first))
 
 
 def _contestants(scored: Iterable[RunLine], tasks: Mapping[str, int]) -> tuple[Contestant, ...]:
