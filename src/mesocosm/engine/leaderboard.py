@@ -22,7 +22,8 @@ _REFERENCES: dict[str, Reference] = {
 class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
-    A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no contestant.
+    A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
+    contestant.
     """
 
     run: Run
