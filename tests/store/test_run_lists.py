@@ -84,6 +84,7 @@ def delta(run: Run, runs: list[Run]) -> float | None:
 
 
 VALUES: dict[str, Callable[[Run, list[Run]], Any]] = {
+    "id": lambda run, _: run.id,
     "created_at": lambda run, _: run.created_at,
     "benchmark": lambda run, _: run.benchmark,
     "agent": lambda run, _: run.agent,

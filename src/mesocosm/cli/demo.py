@@ -120,4 +120,4 @@ def _address(chosen: Options) -> str:
         viewer = running(chosen.results(), place_name(store))
     finally:
         store.close()
-    return "" if viewer is None else viewer.url
+    return chosen.viewer if viewer is None else viewer.url

@@ -170,11 +170,11 @@ class Link(Observer):
             return
         name = place_name(self.store)
         viewer = running(self.chosen.results(), name)
-        url = "" if viewer is None else viewer.url
-        started = viewer is None and wanted(self.chosen)
+        url = self.chosen.viewer if viewer is None else viewer.url
+        started = not url and wanted(self.chosen)
         if started:
             try:
-                url = start(self.chosen, name)
+                url = self.chosen.viewer = start(self.chosen, name)
             except OSError as error:
                 self._say(f"no viewer could be started ({error}); mesocosm view")
                 return

@@ -35,7 +35,10 @@ COMPLETION = "_MESOCOSM_COMPLETE"
 
 @dataclass
 class Options:
-    """What every command takes, wherever on the line it stands."""
+    """What every command takes, wherever on the line it stands.
+
+    `viewer` is the address of the viewer that this command started, which may need a while to say that it is there.
+    """
 
     json: bool = False
     plain: bool = False
@@ -43,6 +46,7 @@ class Options:
     quiet: bool = False
     view: bool | None = None
     opens: bool = False
+    viewer: str = ""
     base_url: str | None = None
     results_dir: str | None = None
     database_url: str | None = None

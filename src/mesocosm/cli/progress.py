@@ -128,9 +128,10 @@ class Bar(Lines):
     def run_finished(self, run: Run) -> None:
         """Take its bar away; the result follows."""
         super().run_finished(run)
-        self._bars.pop(run.id, None)
-        if not self._bars:
+        if self._bars.keys() <= {run.id}:
+            # While it is still there: the last frame shows how it ended, however short it was.
             self.stop()
+        self._bars.pop(run.id, None)
 
     def stop(self) -> None:
         """Take all bars away."""
