@@ -1,6 +1,6 @@
 """The base of built-in benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +147,11 @@ def test_the_metric_that_ranks_comes_first_and_further_ones_name_what_they_aggre
     assert (third.score, third.where, third.directed, third.aggregation) == ("hard", {"level": "3"}, True, "median")
 
 
-async def test_what_a_subclass_must_define_is_asked_for() -> None:
-    bare = Native(Setup(described(), Path()))
-    with pytest.raises(NotImplementedError):
-        bare.load()
-    with pytest.raises(NotImplementedError):
-        await bare.grade(Task("t"), Episode("e", "r", "d", "t"))
+def test_what_a_subclass_must_define_is_asked_for() -> None:
+    class Half(Native):
+        def load(self) -> Loaded:
+            return Loaded((), "nothing")
+
+    half: Callable[[Setup], Native] = Half
+    with pytest.raises(TypeError, match=r"abstract method.*grade"):
+        half(Setup(described(), Path()))

@@ -31,10 +31,17 @@ type = "path"
 help = "h"
 """
 CODE = """
-from mesocosm.benchmarks.native import Native
+from mesocosm.benchmarks.native import Loaded, Native
+
+class Toy(Native):
+    def load(self):
+        return Loaded((), "nothing")
+
+    async def grade(self, task, episode):
+        return []
 
 def open_benchmark(setup):
-    return Native(setup)
+    return Toy(setup)
 """
 
 

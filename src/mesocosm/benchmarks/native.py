@@ -1,5 +1,6 @@
 """The base of built-in benchmarks: tasks that are loaded once, drawn by seed, asked and graded in this process."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,7 @@ class Loaded:
     content: str
 
 
-class Native:
+class Native(ABC):
     """Implements core.ports.Benchmark over `load` and `grade`; both are for subclasses to define.
 
     A task's `input` is what the agent may see, its `target` the gold. By default an episode is one question: `shown` is
@@ -48,13 +49,13 @@ class Native:
 
     # To be defined
 
+    @abstractmethod
     def load(self) -> Loaded:
         """Return all tasks, as the knobs want them but for their number. Raises UsageError, Incompatible."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the scores of an episode that ended in the ordinary way."""
-        raise NotImplementedError
 
     # To be changed where needed
 
@@ -88,7 +89,7 @@ class Native:
         del notice
         _ = self.loaded
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 -- most benchmarks hold nothing
         """Nothing is held."""
 
     # What follows from it

@@ -1,5 +1,6 @@
 """The matrix: every instance is played in each execution mode by each provider, and every cell is an episode."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,21 +55,21 @@ class Matrix(Native):
 
     # To be defined
 
+    @abstractmethod
     def instances(self) -> Loaded:
         """Return all instances. Raises UsageError, Incompatible."""
-        raise NotImplementedError
 
+    @abstractmethod
     def job(self, task: Task) -> Job:
         """Return the work of a task."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def verdict(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the scores of the work, the primary one first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def offered(self) -> tuple[str, ...]:
         """Return the capabilities of the tools that the native worker is offered."""
-        raise NotImplementedError
 
     def usual(self) -> tuple[str, ...]:
         """Return the capabilities that every instance requires when no knob says it: those that are offered."""
