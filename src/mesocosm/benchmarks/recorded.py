@@ -1,5 +1,6 @@
 """Benchmarks that score what was recorded elsewhere: nothing is run and no model is asked."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
@@ -17,9 +18,9 @@ from mesocosm.core.task import Task
 class Recorded(Native):
     """Takes items in that were recorded; `read` is for subclasses to define. Tasks pair by id and input."""
 
+    @abstractmethod
     def read(self) -> Items:
         """Return everything that was recorded, and what was wrong with it. Raises UsageError."""
-        raise NotImplementedError
 
     @cached_property
     def items(self) -> Items:
