@@ -1,5 +1,5 @@
 from mesocosm.agents.instructions import Instructions, Path, closing, reward_text
-from mesocosm.core.ports import BenchmarkInfo
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.space import Space, parse_space
 
 VOW = {

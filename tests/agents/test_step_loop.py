@@ -7,9 +7,10 @@ import pytest
 from mesocosm.agents.loop import open_loop
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelSettings
-from mesocosm.core.ports import BenchmarkInfo, Observation, Step
+from mesocosm.core.ports import Observation, Step
 from mesocosm.testing.context import Acted, MemoryContext, Said, ScriptedEnvironment
 
 DOORS = {"type": "discrete", "enum_values": ["left", "right"]}

@@ -13,7 +13,8 @@ from mesocosm.cli.render import duration, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
-from mesocosm.core.ports import BenchmarkInfo, Progress
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Progress
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.usage import Usage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import Call, Forwarded
+from mesocosm.core.gateway import Address, Call, Forwarded, Tap
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.registry import GATEWAYS
 from mesocosm.core.usage import Usage
@@ -192,6 +192,12 @@ class Door:
 
     closed = False
 
+    async def connect(self, tap: Tap) -> Address:
+        return Address("http://127.0.0.1:1", "token", {}, "fake", "m", ModelSettings("fake/m"))
+
+    async def disconnect(self, address: Address) -> None:
+        assert not self.closed
+
     async def close(self) -> None:
         self.closed = True
 
@@ -228,7 +234,9 @@ async def test_a_gateway_is_opened_once_and_only_when_it_is_needed(doors: list[D
     gateways = Gateways(Mute(), ModelSettings("fake/m"))
     await gateways.close()
     assert doors == []
-    assert gateways.open() is gateways.open()
+    for _ in range(2):
+        async with gateways.connected(Episode()):
+            pass
     (door,) = doors
     await gateways.close()
     assert door.closed

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mesocosm.core.episode import Episode, EpisodeKey
-from mesocosm.core.ports import BenchmarkInfo, Observation, Planned, Step
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Observation, Planned, Step
 from mesocosm.core.run import Counts, Run, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task

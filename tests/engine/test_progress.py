@@ -8,8 +8,9 @@ import pytest
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import BenchmarkInfo, ScoreRow
+from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.usage import Usage

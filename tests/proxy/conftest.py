@@ -20,8 +20,9 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ids import new_id
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.ports import BenchmarkInfo, Observation, Step
+from mesocosm.core.ports import Observation, Step
 from mesocosm.core.registry import BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.score import Metric, Score

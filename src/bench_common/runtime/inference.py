@@ -14,9 +14,10 @@ from mesocosm.agents.instructions import Instructions, Path
 from mesocosm.agents.observation import Content, content_of, framed, image_of
 from mesocosm.agents.parsing import Malformed, Parser, split_thought
 from mesocosm.core.failure import MesocosmError
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Image, Message
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings, View
-from mesocosm.core.ports import BenchmarkInfo, Observation
+from mesocosm.core.ports import Observation
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
 from mesocosm.core.space import json_schema as _space_to_json_schema
 from mesocosm.models.catalogue import is_local, open_model

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from mesocosm.core.description import describe
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.json_schema import spelled
 from mesocosm.core.message import Message
-from mesocosm.core.ports import BenchmarkInfo
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, SpaceType
 
 Path = Literal["text", "structured", "tools"]

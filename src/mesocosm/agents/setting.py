@@ -8,8 +8,9 @@ from mesocosm.agents.instructions import Instructions, Path
 from mesocosm.agents.options import LoopOptions
 from mesocosm.agents.parsing import Parser
 from mesocosm.agents.technique import Equipped, equip
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities
-from mesocosm.core.ports import BenchmarkInfo, Context
+from mesocosm.core.ports import Context
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
 
 _STRUCTURED = frozenset((SpaceType.DISCRETE, SpaceType.CONTINUOUS, SpaceType.JSON))

@@ -10,7 +10,8 @@ from mesocosm.benchmarks.items import RECORD, Item, Items, Taken
 from mesocosm.benchmarks.native import Loaded, Native
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Environment
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 

@@ -35,7 +35,10 @@ class EpisodeKey(NamedTuple):
 
 
 class Episode(msgspec.Struct, omit_defaults=True):
-    """The row of one episode. Times are UNIX seconds; `index` is its place in the plan, for display alone."""
+    """The row of one episode. Times are UNIX seconds; `index` is its place in the plan, for display alone.
+
+    `labels` are those of its task.
+    """
 
     id: str
     run_id: str
@@ -56,6 +59,7 @@ class Episode(msgspec.Struct, omit_defaults=True):
     retries: int = 0
     events: int = 0
     scores: tuple[Score, ...] = ()
+    labels: dict[str, str] = {}
 
     @property
     def key(self) -> EpisodeKey:

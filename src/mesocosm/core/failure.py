@@ -51,17 +51,23 @@ class Cause(StrEnum):
     BUDGET = "token_budget_exceeded"
     AGENT_ERROR = "agent_error"
     AGENT_TIMEOUT = "agent_timeout"
+    WORKFLOW_FAILED = "workflow_failed"
+    WORKFLOW_INVALID = "workflow_invalid"
+    WORKFLOW_TIMEOUT = "workflow_timeout"
     ENVIRONMENT_ERROR = "environment_error"
     ENVIRONMENT_TIMEOUT = "environment_timeout"
     ENVIRONMENT_UNREACHABLE = "environment_unreachable"
     ENVIRONMENT_INVALID = "environment_invalid"
     SANDBOX_FAILED = "sandbox_failed"
     GRADER_ERROR = "grader_error"
+    GRADER_TIMEOUT = "grader_timeout"
+    SKIPPED = "skipped"
     VALUE_MISSING = "value_missing"
     VALUE_UNUSABLE = "value_unusable"
     UNVERIFIED = "unverified"
     PROGRAM_FAILED = "program_failed"
     PROGRAM_TIMEOUT = "program_timeout"
+    ROLLOUT_FAILED = "rollout_failed"
     PROXY_FAILED = "proxy_failed"
     STORE_ERROR = "store_error"
     CANCELLED = "cancelled"
@@ -98,17 +104,23 @@ RULES: dict[Cause, Rule] = {
     Cause.BUDGET: Rule(Boundary.AGENT, valid=True),
     Cause.AGENT_ERROR: Rule(Boundary.AGENT),
     Cause.AGENT_TIMEOUT: Rule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_FAILED: Rule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_INVALID: Rule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_TIMEOUT: Rule(Boundary.AGENT, valid=True),
     Cause.ENVIRONMENT_ERROR: Rule(Boundary.ENVIRONMENT),
     Cause.ENVIRONMENT_TIMEOUT: Rule(Boundary.ENVIRONMENT),
     Cause.ENVIRONMENT_UNREACHABLE: Rule(Boundary.ENVIRONMENT),
     Cause.ENVIRONMENT_INVALID: Rule(Boundary.ENVIRONMENT),
     Cause.SANDBOX_FAILED: Rule(Boundary.SANDBOX),
     Cause.GRADER_ERROR: Rule(Boundary.GRADER),
+    Cause.GRADER_TIMEOUT: Rule(Boundary.GRADER),
+    Cause.SKIPPED: Rule(Boundary.GRADER),
     Cause.VALUE_MISSING: Rule(Boundary.GRADER),
     Cause.VALUE_UNUSABLE: Rule(Boundary.GRADER),
     Cause.UNVERIFIED: Rule(Boundary.GRADER),
     Cause.PROGRAM_FAILED: Rule(Boundary.SANDBOX),
     Cause.PROGRAM_TIMEOUT: Rule(Boundary.SANDBOX),
+    Cause.ROLLOUT_FAILED: Rule(Boundary.SANDBOX),
     Cause.PROXY_FAILED: Rule(Boundary.PROXY),
     Cause.STORE_ERROR: Rule(Boundary.STORE),
     Cause.CANCELLED: Rule(Boundary.ENGINE, owed=True),

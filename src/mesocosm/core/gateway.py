@@ -45,13 +45,15 @@ class Reachable(Protocol):
 class Call:
     """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
 
-    `request` is the rest of what it sent (temperature, tools, …), messages left out.
+    `request` is the rest of what it sent (temperature, tools, …), messages left out. `role` says who asks where that is
+    not the agent: `judge`.
     """
 
     path: str
     model: str
     streamed: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ class Address:
     """An open address of one episode: its root URL (`http://127.0.0.1:PORT`), private token, and the variables that
     lead the usual clients there (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `<PROVIDER>_BASE_URL` and their keys).
 
-    `settings` are those of the run's model; `provider` and `model` are its name taken apart.
+    `settings` are those of the run's model; `provider` and `model` are its name taken apart. Where graders may ask a
+    model, `judge` is the address for them.
     """
 
     url: str
@@ -105,6 +108,7 @@ class Address:
     provider: str
     model: str
     settings: ModelSettings
+    judge: "Address | None" = None
 
 
 class Gateway(Protocol):

@@ -13,9 +13,10 @@ import msgspec
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.run import BenchmarkRef, Holder, Run, Selection
-from mesocosm.core.score import Metric, MetricResult, Score
+from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 
@@ -61,35 +62,6 @@ class Environment(Protocol):
     async def close(self) -> None:
         """Give the episode's resources back; never raises."""
         ...
-
-
-class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a benchmark before anything runs.
-
-    `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
-    `parallel` is how many episodes it can take at once (None: any number). A `growing` one has found all its tasks only
-    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. An `offline`
-    one asks no model: whatever model a run names is not opened. `card` is what its descriptor says of it: source,
-    licence, unit, split, reference scores.
-    """
-
-    id: str
-    title: str
-    version: str
-    digest: str
-    kind: str
-    metrics: tuple[Metric, ...]
-    description: str = ""
-    vow: dict[str, Any] = {}
-    max_steps: int | None = None
-    max_seconds: float | None = None
-    parallel: int | None = None
-    system_prompt: str = ""
-    oracle: bool = False
-    growing: bool = False
-    unscored: int = 0
-    offline: bool = False
-    card: dict[str, Any] = {}
 
 
 class Benchmark(Protocol):
@@ -488,8 +460,9 @@ BenchmarkFactory = Callable[[BenchmarkRef], Benchmark]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts that a run is put together from, resolved."""
+    """The parts that a run is put together from, resolved; `judge` where graders ask another model than the run's."""
 
     benchmark: Benchmark
     model: Model
     agent: Agent
+    judge: Model | None = None

@@ -67,7 +67,10 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything needed to start a run, and to start the same one again."""
+    """Everything needed to start a run, and to start the same one again.
+
+    `judge` is the model that graders ask, where that is another than the run's.
+    """
 
     benchmark: BenchmarkRef
     model: ModelSettings
@@ -77,6 +80,7 @@ class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     parallel: int = 1
     name: str = ""
     tags: tuple[str, ...] = ()
+    judge: ModelSettings | None = None
 
 
 class Holder(msgspec.Struct, frozen=True):

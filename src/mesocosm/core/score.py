@@ -1,5 +1,7 @@
 """Scores of episodes and metrics of runs."""
 
+import math
+
 import msgspec
 
 from mesocosm.core.failure import Cause
@@ -23,9 +25,10 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
 class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     """How scores named `score` become one number of the run.
 
-    `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`). `low` and `high`
-    bound the values where the benchmark declares it; they give the worst value. Where the metric is not `directed`,
-    nobody said whether more or less is better: more is taken for better, and comparisons say only which is higher.
+    `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`; where it is
+    `inclusive` also of those that equal it). `low` and `high` bound the values where the benchmark declares it; they
+    give the worst value. Where the metric is not `directed`, nobody said whether more or less is better: more is taken
+    for better, and comparisons say only which is higher.
     With `where` it is the metric of a part: of tasks whose metadata hold all these values; others have no such score.
     """
 
@@ -39,6 +42,12 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     primary: bool = False
     directed: bool = True
     where: dict[str, str] = {}
+    inclusive: bool = False
+
+    @property
+    def bar(self) -> float:
+        """The number that a value must exceed to pass."""
+        return math.nextafter(self.threshold, -math.inf) if self.inclusive else self.threshold
 
     def covers(self, task: Task) -> bool:
         """Return whether the metric is about this task."""

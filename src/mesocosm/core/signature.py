@@ -29,6 +29,9 @@ def signature(
         "trials": spec.selection.trials,
         "limits": [limits.episode_steps, limits.episode_seconds, limits.episode_tokens],
     }
+    if spec.judge is not None:
+        # Else as it was before there were judges: runs of then can still be resumed.
+        covered["judge"] = spec.judge.identity()
     try:
         return digest(covered)
     except (TypeError, ValueError) as error:

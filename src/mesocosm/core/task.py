@@ -12,7 +12,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `id` is for people and no part of the identity. `input` is what the agent may see; `target` is gold data that only
     graders and the oracle see. `cluster` names the item that several variants were made from: variants of one item are
-    not independent samples. `occurrence` tells identical tasks of one benchmark apart.
+    not independent samples. `occurrence` tells identical tasks of one benchmark apart. `labels` are facts by which
+    results can be sliced (a category, a difficulty); like `id` they are no part of the identity.
     """
 
     id: str
@@ -22,6 +23,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str | None = None
     occurrence: int = 0
     metadata: dict[str, Any] = {}
+    labels: dict[str, str] = {}
 
     def digest(self) -> str:
         """Return the digest of everything that makes this problem this problem; not its name or position."""

@@ -7,19 +7,25 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.gateway import Call, Forwarded, Program
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
-from mesocosm.core.ports import Benchmark, BenchmarkInfo, Environment, Observation, Step
+from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
-from mesocosm.engine.gateways import Gateways
+from mesocosm.engine.gateways import CAUSES, Gateways
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry
 
 TRACEBACK_FRAMES = 12
+
+JUDGE_FAILED = "judge_failed"
+"""In a step's info: the failure of the last call that a grader made."""
 
 
 class Over(Exception):
@@ -159,19 +165,18 @@ class EpisodeContext:
         if self.deadline is not None:
             # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
             self.deadline.reschedule(None)
-        gateway = self._gateways.open()
-        tap = self._gateways.tap(self)
-        address = await gateway.connect(tap)
-        try:
-            with boundary(Cause.PROGRAM_FAILED, "the program"):
-                step: Step = await world.play(address, self._said, self._limits.episode_seconds)
-        except EpisodeError as error:
-            # A program that was refused its model may well fail of it.
-            tap.settle(error.facts)
-            raise
-        finally:
-            await gateway.disconnect(address)
-        tap.settle(step.info)
+        async with self._gateways.connected(self, judged=self.info.judged) as open_:
+            try:
+                with boundary(Cause.PROGRAM_FAILED, "the program"):
+                    step: Step = await world.play(open_.address, self._said, self._limits.episode_seconds)
+            except EpisodeError as error:
+                # A program that was refused its model may well fail of it.
+                open_.settle(error.facts)
+                open_.tap.blame(error)
+                raise
+        open_.settle(step.info)
+        if open_.judging is not None and open_.judging.failing is not None:
+            step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: open_.judging.failing.failure()})
         self._take(step, self._episode.steps + 1, "")
         return step
 
@@ -251,10 +256,12 @@ class EpisodeContext:
     def _told(self, call: Call) -> dict[str, Any]:
         """Return what the trace says of a program's call; another model than the run's is pointed out."""
         name = ModelName.parse(self.settings.name)
-        if call.model and call.model.lower() not in {name.model.lower(), f"{name.provider}/{name.model}".lower()}:
+        known = {name.model.lower(), f"{name.provider}/{name.model}".lower()}
+        if call.model and not call.role and call.model.lower() not in known:
             self._note(f"the program asks for model {call.model!r}, but the run's model is {name.shown()}")
         request = {key: self._recorder.compact(value) for key, value in call.request.items()}
-        return {"path": call.path, "asked": call.model, "streamed": call.streamed, "request": request}
+        told = {"path": call.path, "asked": call.model, "streamed": call.streamed, "request": request}
+        return {**told, "role": call.role} if call.role else told
 
     def _note(self, message: str) -> None:
         """Warn once in this episode."""
@@ -408,16 +415,8 @@ class EpisodeContext:
 
 def _cause(status: int) -> Cause:
     """Return the cause that an HTTP status stands for."""
-    known = {
-        401: Cause.MODEL_FORBIDDEN,
-        403: Cause.MODEL_FORBIDDEN,
-        404: Cause.MODEL_MISSING,
-        429: Cause.RATE_LIMITED,
-        499: Cause.CANCELLED,
-        504: Cause.MODEL_TIMEOUT,
-    }
-    if status in known:
-        return known[status]
+    if status in CAUSES:
+        return CAUSES[status]
     if status >= 500:
         return Cause.MODEL_UNAVAILABLE
     return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID

@@ -65,6 +65,7 @@ class Player:
             seed=task.seed,
             index=planned.index,
             cluster=task.cluster or "",
+            labels=task.labels,
             status=EpisodeStatus.RUNNING,
             started_at=time.time(),
         )

@@ -3,40 +3,91 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import Call, Forwarded, Gateway
+from mesocosm.core.gateway import Address, Call, Forwarded, Gateway
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
 
 DEFAULT = "proxy"
+AGENT, JUDGE = "", "judge"
+
+
+CAUSES = {
+    401: Cause.MODEL_FORBIDDEN,
+    403: Cause.MODEL_FORBIDDEN,
+    404: Cause.MODEL_MISSING,
+    429: Cause.RATE_LIMITED,
+    499: Cause.CANCELLED,
+    504: Cause.MODEL_TIMEOUT,
+}
+"""The causes that HTTP statuses of calls stand for; any other of 500 and more says that the model is unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The addresses of an episode while they are open, with the taps behind them."""
+
+    address: Address
+    tap: "EpisodeTap"
+    judging: "EpisodeTap | None" = None
+
+    def settle(self, facts: Mapping[str, Any] | None = None) -> None:
+        """Raise what ended the calls of the program, or those of its graders; see `EpisodeTap.settle`."""
+        self.tap.settle(facts)
+        if self.judging is not None:
+            self.judging.settle(facts)
 
 
 class Gateways:
     """The gateway of one run. Nothing is started, nor imported, before the first program plays."""
 
-    def __init__(self, model: Model, settings: ModelSettings) -> None:
+    def __init__(self, model: Model, settings: ModelSettings, judge: tuple[Model, ModelSettings] | None = None) -> None:
         self._model = model
         self._settings = settings
-        self._gateway: Gateway | None = None
+        self._judge = judge
+        self._open: dict[str, Gateway] = {}
         self._reserved = Reserved()
 
-    def tap(self, context: "Tapped") -> "EpisodeTap":
-        """Return the tap of an episode."""
-        return EpisodeTap(context, self._reserved)
+    @asynccontextmanager
+    async def connected(self, context: "Tapped", *, judged: bool = False) -> AsyncIterator["Connected"]:
+        """Open the addresses of an episode: one for its program, where it is `judged` one for graders too.
 
-    def open(self) -> Gateway:
-        """Return the gateway. Raises UsageError when none is installed."""
-        if self._gateway is None:
-            self._gateway = GATEWAYS.get(DEFAULT)(self._model, self._settings)
-        return self._gateway
+        Raises UsageError when no gateway is installed, EpisodeError when it cannot listen.
+        """
+        tap = EpisodeTap(context, self._reserved)
+        gateway = self._gateway(AGENT)
+        address = await gateway.connect(tap)
+        if not judged:
+            try:
+                yield Connected(address, tap)
+            finally:
+                await gateway.disconnect(address)
+            return
+        judging = EpisodeTap(context, self._reserved, JUDGE)
+        other = self._gateway(JUDGE) if self._judge is not None else gateway
+        try:
+            judge = await other.connect(judging)
+            try:
+                yield Connected(replace(address, judge=judge), tap, judging)
+            finally:
+                await other.disconnect(judge)
+        finally:
+            await gateway.disconnect(address)
+
+    def _gateway(self, role: str) -> Gateway:
+        if role not in self._open:
+            model, settings = self._judge if role == JUDGE and self._judge else (self._model, self._settings)
+            self._open[role] = GATEWAYS.get(DEFAULT)(model, settings)
+        return self._open[role]
 
     async def close(self) -> None:
-        """Stop it, if it was ever opened."""
-        gateway, self._gateway = self._gateway, None
-        if gateway is not None:
+        """Stop what was opened."""
+        gateways, self._open = self._open, {}
+        for gateway in gateways.values():
             await gateway.close()
 
 
@@ -99,7 +150,9 @@ class EpisodeTap:
     made at once pass a budget by no more than what the estimates are wrong by.
     """
 
-    def __init__(self, context: Tapped, reserved: Reserved) -> None:
+    def __init__(self, context: Tapped, reserved: Reserved, role: str = AGENT) -> None:
+        self.failing: EpisodeError | None = None
+        self._role = role
         self._context = context
         self._reserved = reserved
         self._own = 0
@@ -144,8 +197,9 @@ class EpisodeTap:
     async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
         """Answer a call through the engine. Raises EpisodeError."""
         try:
-            reply = await self._context.ask_for(call, request)
+            reply = await self._context.ask_for(replace(call, role=self._role), request)
         except EpisodeError as error:
+            self.failing = error
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -154,6 +208,7 @@ class EpisodeTap:
         except RunAborted as error:
             self._broken = self._broken or error
             raise EpisodeError(Cause.BUDGET, str(error)) from error
+        self.failing = None
         self._largest = max(self._largest, reply.usage.total)
         return reply
 
@@ -161,10 +216,19 @@ class EpisodeTap:
         """Record a call that the gateway passed on; what that raises is raised by `settle`."""
         if call.reply is not None:
             self._largest = max(self._largest, call.reply.usage.total)
+        cause = CAUSES.get(call.status, Cause.MODEL_UNAVAILABLE if call.status >= 500 else None)
+        self.failing = EpisodeError(cause, call.error) if call.error and cause is not None else None
         try:
-            self._context.forwarded(call)
+            self._context.forwarded(replace(call, call=replace(call.call, role=self._role)))
         except (EpisodeError, RunAborted) as error:
             self._broken = self._broken or error
+
+    def blame(self, error: EpisodeError) -> None:
+        """Raise the failure of the model in place of what a workflow made of it, where its last call had failed."""
+        failing = self.failing
+        if error.cause is Cause.WORKFLOW_FAILED and failing is not None and failing.rule.retried:
+            message = f"{failing}; of that the workflow failed: {error}"
+            raise EpisodeError(failing.cause, message, detail=error.detail, facts=error.facts) from error
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.

@@ -72,7 +72,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable
     _save(run, store, pending, graded, done)
     run = store.get_run(run.id)
     planned = max(run.counts.planned - benchmark.info.unscored, 0)
-    run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned)
+    run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned, discover=benchmark.info.discovers)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics)
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}

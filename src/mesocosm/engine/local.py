@@ -52,7 +52,8 @@ class LocalExecutor:
         budget = Budget(spec.limits, run.usage)
         # One program may well make several calls at once.
         caller = Caller(parts.model, spec.limits, spec.parallel, budget, self._backoff)
-        gateways = Gateways(parts.model, spec.model)
+        judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
+        gateways = Gateways(parts.model, spec.model, judge)
         player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)
 
         async def play(planned: Planned) -> None:

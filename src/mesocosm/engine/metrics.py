@@ -27,6 +27,7 @@ class Collected:
     worst_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     missing_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     missing: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
 
 
 def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
@@ -43,31 +44,43 @@ def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
             kept.clusters.append(cluster)
         elif row.worst:
             kept.worst_clusters.append(cluster)
+        elif row.missing == Cause.SKIPPED:
+            kept.skipped += 1
         else:
             kept.missing_clusters.append(cluster)
             kept.missing[row.missing or Cause.VALUE_UNUSABLE] += 1
     return found
 
 
-def measure(metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int) -> tuple[MetricResult, ...]:
+def measure(
+    metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int, *, discover: bool = False
+) -> tuple[MetricResult, ...]:
     """Return every metric of a run with its interval, both readings, and what is missing.
 
     A failure by the agent's own doing counts as the metric's worst value: a failed pass, the declared bound, or else
     the worst value seen in this run. Episodes missing for other causes are left out of `value` and counted as worst in
-    `pessimistic`.
+    `pessimistic`. Those that a grader left out on purpose (cause `skipped`) are nowhere counted. With `discover` scores
+    that no metric is about become undirected means.
     """
     collected = collect(rows)
-    return tuple(_measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics)
+    if discover:
+        known = {metric.score for metric in metrics}
+        found = [Metric(name, name, directed=False) for name in sorted(collected) if name not in known]
+    else:
+        found = []
+    declared = [_measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics]
+    # Of how many episodes such a score could be expected is not known; those without it are not missing.
+    return (*declared, *(_measure_one(metric, collected[metric.score], None) for metric in found))
 
 
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
     metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     planned = max(run.counts.planned - run.info.get("unscored", 0), 0)
-    return measure(metrics, store.score_rows(run.id), planned)
+    return measure(metrics, store.score_rows(run.id), planned, discover=bool(run.info.get("discovers")))
 
 
-def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
+def _measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
     worst = _worst(metric, kept.values)
     values, clusters = array("d", kept.values), array("q", kept.clusters)
     missing = Counter(kept.missing)
@@ -78,6 +91,7 @@ def _measure_one(metric: Metric, kept: Collected, planned: int) -> MetricResult:
         values.extend([worst] * n_worst)
         clusters.extend(kept.worst_clusters)
     seen = len(kept.values) + n_worst + kept.missing.total()
+    planned = seen if planned is None else max(planned - kept.skipped, 0)
     if metric.where:
         # How many of the planned tasks belong to a part is known only of those that were run.
         planned = min(planned, seen)
@@ -131,7 +145,7 @@ def declared_worst(metric: Metric) -> float | None:
         return declared
     # Whatever the bounds say, a failure must be on the worse side of the threshold.
     if metric.higher_is_better:
-        return metric.threshold if declared is None else min(declared, metric.threshold)
+        return metric.bar if declared is None else min(declared, metric.bar)
     return metric.threshold + 1.0 if declared is None else max(declared, metric.threshold + 1.0)
 
 
@@ -155,7 +169,7 @@ def _interval(
         return None, None, None, "nothing scored"
     # Ones throughout are certain for a rate, and say little of a count: the declared bounds tell which it is.
     binary = (metric.low, metric.high) == (0.0, 1.0)
-    found = aggregate(metric.aggregation, values, clusters, threshold=metric.threshold, proportions=binary)
+    found = aggregate(metric.aggregation, values, clusters, threshold=metric.bar, proportions=binary)
     low, high = _finite(found.low), _finite(found.high)
     if metric.low is not None and low is not None and min(values) >= metric.low:
         low = max(low, metric.low)

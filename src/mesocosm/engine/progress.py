@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from mesocosm.core.episode import Episode, EpisodeStatus
-from mesocosm.core.ports import BenchmarkInfo, Planned, ScoreRow
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Planned, ScoreRow
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.core.usage import Usage
@@ -76,7 +77,7 @@ class Tracker:
         if value is None and worst:
             value = self._worst
         if value is not None:
-            sums.add(value, passes=value > metric.threshold)
+            sums.add(value, passes=value > metric.bar)
 
     @property
     def running(self) -> int:

@@ -107,7 +107,7 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
         values.extend([assumed] * len(worst_places))
         places.extend(worst_places)
     if metric.aggregation == "pass_rate":
-        values = array("d", (value > metric.threshold for value in values))
+        values = array("d", (value > metric.bar for value in values))
     sample = Sample(array("d"), array("q"), all(value in (0.0, 1.0) for value in values), assumed, missing)
     sample.add(places, values, len(tasks.digests))
     return sample

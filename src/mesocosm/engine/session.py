@@ -165,9 +165,10 @@ def open_parts(spec: RunSpec) -> Parts:
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     if benchmark.info.offline:
         return Parts(benchmark, Unasked(ModelName.parse(spec.model.name)), agent)
-    # Last, for it alone may hold something before it is used.
+    # Last, for they alone may hold something before they are used.
     model = MODELS.get("*")(spec.model)
-    return Parts(benchmark, model, agent)
+    judge = MODELS.get("*")(spec.judge) if spec.judge is not None else None
+    return Parts(benchmark, model, agent, judge)
 
 
 @asynccontextmanager
@@ -181,6 +182,8 @@ async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
             await parts.benchmark.close()
         finally:
             await parts.model.close()
+            if parts.judge is not None:
+                await parts.judge.close()
 
 
 def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Run:
@@ -236,6 +239,10 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         )
         if before != now
     ]
+    before, now = record.info.get("inputs", {}), info.inputs
+    named = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    if named:
+        changes = [f"changed since: {', '.join(named)}"]
     if not changes:
         # The spec is the stored one, so what is left is the content of a file that it names.
         of_agent = _agent_content(record.spec.agent.name)
@@ -292,6 +299,8 @@ class _Session:
     async def _check(self) -> None:
         try:
             await self.parts.model.check()
+            if self.parts.judge is not None:
+                await self.parts.judge.check()
         except EpisodeError as error:
             raise RunAborted(self.redactor.text(str(error))) from error
 
@@ -421,9 +430,8 @@ class _Session:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
             planned = max(size(benchmark, record.spec.selection), record.counts.done)
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
-        record.metrics = measure(
-            info.metrics, self.store.score_rows(record.id), max(record.counts.planned - info.unscored, 0)
-        )
+        planned = max(record.counts.planned - info.unscored, 0)
+        record.metrics = measure(info.metrics, self.store.score_rows(record.id), planned, discover=info.discovers)
         if error is not None:
             record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
         elif record.counts.owed:

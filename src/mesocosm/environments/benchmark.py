@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RunAborted, UsageError
-from mesocosm.core.ports import BenchmarkInfo
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score
 from mesocosm.core.secret import without_secrets

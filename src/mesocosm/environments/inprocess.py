@@ -19,7 +19,8 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, MesocosmError, Problem, UsageError
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.ports import BenchmarkInfo, Observation, Step
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Observation, Step
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score

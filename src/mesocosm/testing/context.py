@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.core.event import Kind
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.ports import BenchmarkInfo, Environment, Observation, Step
+from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.space import Space, parse_space
 from mesocosm.core.task import Task
 

@@ -18,7 +18,8 @@ from mesocosm.benchmarks.orchestrated.provider import Provider, chosen, find_pro
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Environment
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task

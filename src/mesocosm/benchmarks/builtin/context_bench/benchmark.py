@@ -15,7 +15,7 @@ from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import BenchmarkInfo
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import read_answer

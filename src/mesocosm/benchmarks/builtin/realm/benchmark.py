@@ -17,7 +17,8 @@ from mesocosm.benchmarks.opening import Setup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import BenchmarkInfo, Environment
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Environment
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 

@@ -1,0 +1,41 @@
+"""What is known of a benchmark before anything runs."""
+
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.score import Metric
+
+
+class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a benchmark before anything runs.
+
+    `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
+    `parallel` is how many episodes it can take at once (None: any number). A `growing` one has found all its tasks only
+    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. An `offline`
+    one asks no model: whatever model a run names is not opened. `card` is what its descriptor says of it: source,
+    licence, unit, split, reference scores. The graders of a `judged` one may ask a model. One that `discovers` gives
+    scores that nobody declared: each becomes a metric of its own, undirected. `inputs` are digests of what `digest`
+    covers, by the names under which people know it, so that a change can be named.
+    """
+
+    id: str
+    title: str
+    version: str
+    digest: str
+    kind: str
+    metrics: tuple[Metric, ...]
+    description: str = ""
+    vow: dict[str, Any] = {}
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    parallel: int | None = None
+    system_prompt: str = ""
+    oracle: bool = False
+    growing: bool = False
+    unscored: int = 0
+    offline: bool = False
+    card: dict[str, Any] = {}
+    judged: bool = False
+    discovers: bool = False
+    inputs: dict[str, str] = {}

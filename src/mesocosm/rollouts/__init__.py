@@ -1,0 +1,1 @@
+"""Rollouts: an AgentWorkflow and a Grader, evaluated on the rows of a dataset."""
