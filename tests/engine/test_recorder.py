@@ -46,6 +46,14 @@ def recorder_of(kept: Kept, secrets: Sequence[str] = ()) -> Recorder:
     return Recorder(Episode("e", "r", "d", "seed-0"), kept, Redactor(secrets))
 
 
+def test_labels_are_redacted_and_the_episode_that_is_played_keeps_its_own(kept: Kept) -> None:
+    labels = {"source": "see hunter2-hunter2", "level": "5"}
+    episode = Episode("e", "r", "d", "seed-0", labels=labels)
+    Recorder(episode, kept, Redactor(["hunter2-hunter2"])).finish()
+    assert kept.entries[-1].episode.labels == {"source": "see [redacted]", "level": "5"}
+    assert episode.labels == labels
+
+
 def test_a_short_episode_is_one_entry(kept: Kept) -> None:
     recorder = recorder_of(kept)
     for step in range(5):

@@ -33,7 +33,7 @@ from mesocosm.store.schema import metadata
 from mesocosm.store.views import drop_views
 
 RELEASED = Path(__file__).parent / "released"
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 RUN = "019a0000-0000-7000-8000-000000000001"
 
 NEXT = '''

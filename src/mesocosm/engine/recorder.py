@@ -141,6 +141,8 @@ class Recorder:
         row = msgspec.structs.replace(episode, events=self._seq)
         if episode.terminal_info:
             row.terminal_info = self._redactor.value(episode.terminal_info, dict[str, Any])
+        if episode.labels:
+            row.labels = self._redactor.value(episode.labels, dict[str, str])
         if episode.failure is not None:
             row.failure = self._redactor.value(episode.failure, type(episode.failure))
         if any(score.explanation for score in episode.scores):

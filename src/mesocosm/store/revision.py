@@ -1,6 +1,6 @@
 """Which schema a database has; it costs nothing to import."""
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
 
 VERSION_TABLE = "mesocosm_schema"

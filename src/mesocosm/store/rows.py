@@ -20,6 +20,7 @@ _words = msgspec.json.Decoder(tuple[str, ...])
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
 _holders = msgspec.json.Decoder(Holder)
+_labels = msgspec.json.Decoder(dict[str, str])
 _failures = msgspec.json.Decoder(Failure)
 
 SUMMARY = [column for column in runs.c if column.name != "info"]
@@ -252,6 +253,7 @@ def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
         *outcome(episode, episode.scores, primary),
         usage.total,
         None if ended is None else ended - episode.started_at,
+        labels_text(episode.labels),
     )
 
 
@@ -276,8 +278,19 @@ def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
         events=row[20],
         failure=None if row[23] is None else _failures.decode(row[23]),
         terminal_info=_objects.decode(row[24]),
+        labels=labels_from(row[29]),
         scores=scores,
     )
+
+
+def labels_text(labels: Mapping[str, str]) -> str | None:
+    """Return the labels of a task as JSON text; None where it has none."""
+    return json_text({plain(name): plain(value) for name, value in labels.items()}) if labels else None
+
+
+def labels_from(text: str | None) -> dict[str, str]:
+    """Return the labels that a row holds."""
+    return _labels.decode(text) if text else {}
 
 
 def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tuple[Any, ...]]:

@@ -212,7 +212,8 @@ run_deletions = Table(
 # yields scores in an order that does not depend on how often a run was interrupted. `seed` is text: seeds of 64 bits
 # without sign do not fit into SQL's integers. `total_reward` is NULL for NaN, which SQLite cannot hold. `score` and
 # `outcome` (scored, worst, missing) repeat the score that the primary metric reads, `tokens` and `duration` are
-# derived. The indexes for sorting together cost a twentieth of the time that an empty episode takes.
+# derived. `labels` is NULL where a task has none; it stands last because it may be wide. The indexes for sorting
+# together cost a twentieth of the time that an empty episode takes.
 episodes = Table(
     "episodes",
     metadata,
@@ -240,6 +241,7 @@ episodes = Table(
     Column("outcome", Word),
     Column("tokens", BigInteger),
     Column("duration", Double),
+    Column("labels", Text),
     UniqueConstraint("run_id", "task_digest", "trial"),
     Index("ix_episodes_plan", "run_id", "position", "task_digest", "trial", "status"),
     *(

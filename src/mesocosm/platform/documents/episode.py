@@ -50,6 +50,7 @@ class EpisodeSummary(Document):
     started_at: datetime | None
     ended_at: datetime | None
     duration_s: float | None
+    labels: dict[str, str] = Field(description="facts of its task by which results can be taken apart")
 
 
 class EpisodePage(Document):
@@ -183,4 +184,5 @@ def _summary(episode: Episode, primary: str) -> dict[str, Any]:
         "started_at": moment(episode.started_at),
         "ended_at": moment(ended),
         "duration_s": None if ended is None or not episode.started_at else max(ended - episode.started_at, 0.0),
+        "labels": {discreet(name): discreet(value) for name, value in episode.labels.items()},
     }

@@ -1,0 +1,61 @@
+"""Labels of tasks stand beside their episodes, whatever way these come in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from mesocosm.core.entry import Entry
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.store import SqlStore, open_store
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+LABELS = {"subject": "Algèbre\u0000", "level": "5"}
+STORED = {"subject": "Algèbre\ufffd", "level": "5"}
+
+
+async def test_labels_come_back_as_they_were(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id, 0, labels=LABELS), samples.entry(run.id, 1)])
+
+    first, second = store.episodes(run.id).items
+
+    assert (first.labels, second.labels) == (STORED, {})
+    assert store.episode(first.id).labels == STORED
+    assert [item.labels for item in store.list_episodes(run.id).items] == [STORED, {}]
+
+
+async def test_an_episode_without_labels_takes_no_room_for_them(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id, 0)])
+
+    with store._database.once() as connection:
+        assert connection.scalar(text("SELECT labels FROM episodes")) is None
+
+
+async def test_an_episode_that_is_written_twice_keeps_its_labels(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    begun = samples.entry(run.id, 0, status=EpisodeStatus.RUNNING, ended_at=None, scores=(), labels={"level": "5"})
+    journal = store.journal(run.id, store.holder(), lambda _: None, lambda: None)
+    journal.write(begun)
+    await journal.drain()
+    journal.write(Entry(samples.episode(run.id, 0, id=begun.episode.id, labels={"level": "5"})))
+    await journal.close()
+
+    (episode,) = store.episodes(run.id).items
+
+    assert (episode.status, episode.labels) == (EpisodeStatus.COMPLETED, {"level": "5"})
+
+
+async def test_a_bundle_keeps_labels(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+    run = samples.held(store)
+    await samples.write(store, run.id, [samples.entry(run.id, 0, labels={"level": "5"}), samples.entry(run.id, 1)])
+    store.release(run.id, store.holder())
+    other = open_store(tmp_path / "other.sqlite")
+
+    other.insert_bundle(store.get_run(run.id), store.entries(run.id))
+
+    assert [episode.labels for episode in other.episodes(run.id).items] == [{"level": "5"}, {}]
+    other.close()
