@@ -1,0 +1,276 @@
+"""What every table of a configuration may say, and whether it does: each table from its section."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName
+from mesocosm.core.reading import nearest
+from mesocosm.rollouts.project import DATA_FORMATS, Workspace
+from mesocosm.rollouts.section import Section, kind, told
+from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "experiment": ("rollout", "entrypoint", "model_path", "dataset", "branch", "commit_sha"),
+    "evaluation": (
+        *("limit", "sample", "seed", "offset", "n", "batch_size", "pass_threshold"),
+        *("agent_workflow_timeout_s", "grader_timeout_s"),
+    ),
+    "dataset": ("columns", "revision", "split", "config", "format", "metadata"),
+    "model": ("temperature", "max_tokens", "top_p", "base_url", "timeout_s", "judge", "reasoning_effort", "extra"),
+    "secrets": ("required",),
+}
+"""The keys of the tables that have fixed ones."""
+
+OWN = ("isolation", "install")
+"""The keys of [advanced] that mean something here."""
+
+ISOLATIONS = ("process", "in-process")
+RESERVED = frozenset(
+    {
+        *("GITHUB_CLONE_URL", "GITHUB_TOKEN", "ENTRYPOINT_SCRIPT", "REPOSITORY_PATH"),
+        *("TRAINING_RUN_ID", "ROLLOUT_NAME", "ROLLOUT_PORT"),
+    }
+)
+"""Names of variables that a run sets by itself."""
+
+LONGEST_S = 30 * 86_400
+_COLUMNS = ("user_prompt", "system_prompt", "ground_truth", "metadata")
+_ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
+_SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
+_NO_KEYS = "keys are no part of the file: set the variable of the provider, such as OPENAI_API_KEY"
+
+
+def experiment(section: Section, workspace: Workspace) -> Experiment:
+    """Read [experiment]."""
+    section.only(KEYS["experiment"], _homes("experiment"))
+    rollout = section.text("rollout", required=True, fix="the name of a folder below rollouts/")
+    folder = _rollout(section, rollout, workspace) if rollout else None
+    entrypoint = section.text("entrypoint", required=True, fix='the file that starts it, such as "main.py"')
+    if entrypoint and folder is not None:
+        _entrypoint(section, entrypoint, folder)
+    model = section.text("model_path", required=True, fix='a model as provider/name, such as "openai/gpt-5-mini"')
+    _model_name(section, "model_path", model)
+    dataset = section.text("dataset", required=True, fix="the name of a file in data/, without its ending")
+    branch, commit = section.text("branch"), section.text("commit_sha")
+    if re.search(r"\s", branch):
+        section.blame("branch", f"{told(branch)} has a space in it")
+    if commit and not _COMMIT.fullmatch(commit):
+        section.blame(
+            "commit_sha", f"must be 7 to 40 hexadecimal digits, not {told(commit)}", "see `git rev-parse HEAD`"
+        )
+    if branch and commit:
+        section.blame("branch", "stands beside commit_sha, and only one of them can be meant", "remove one")
+    return Experiment(rollout, entrypoint, model, dataset, branch, commit)
+
+
+def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:
+    if name in (".", "..") or "/" in name or "\\" in name:
+        section.blame("rollout", f"must be the name of one folder below rollouts/, not {told(name)}")
+        return None
+    folder = _resolved(workspace.rollouts / name)
+    if folder is None or not folder.is_dir():
+        near = nearest(name, workspace.names())
+        fix = f"did you mean {near!r}?" if near else f"`mesocosm eval init {name}` makes one"
+        section.blame("rollout", f"there is no folder {name!r} in {workspace.rollouts}", fix)
+        return None
+    if not folder.is_relative_to(workspace.rollouts.resolve()):
+        section.blame("rollout", f"{told(name)} leads out of {workspace.rollouts}", "put the folder itself there")
+        return None
+    return folder
+
+
+def _entrypoint(section: Section, name: str, folder: Path) -> None:
+    file = _resolved(folder / name)
+    if file is not None and not file.is_relative_to(folder):
+        section.blame("entrypoint", f"{told(name)} leads out of {folder}", "give a path inside of the rollout's folder")
+    elif file is None or not file.is_file():
+        near = nearest(name, [item.name for item in folder.iterdir() if item.suffix == ".py"])
+        section.blame("entrypoint", f"there is no file {name!r} in {folder}", f"did you mean {near!r}?" if near else "")
+
+
+def _resolved(path: Path) -> Path | None:
+    """Return `path` without links, None when there is nothing there."""
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        # Outside is outside, whether it exists or not: only what is inside may be said to be missing.
+        return Path(path.anchor) if ".." in path.parts else None
+
+
+def _model_name(section: Section, key: str, name: str) -> None:
+    if not name:
+        return
+    try:
+        ModelName.parse(name)
+    except UsageError:
+        fix = f'with its provider: "openai/{name}", say' if re.fullmatch(r"[\w.:-]+", name) else ""
+        section.blame(key, f"must be a model as provider/name, not {told(name)}", fix or 'such as "openai/gpt-5-mini"')
+
+
+def evaluation(section: Section, notes: list[str]) -> Evaluation:
+    """Read [evaluation]."""
+    section.only(KEYS["evaluation"], _homes("evaluation"))
+    limit, everything = _limit(section, notes)
+    sample = section.number("sample", None, low=0, high=1, above=True)
+    if sample is not None and (limit is not None or everything):
+        section.blame("sample", "stands beside limit, and only one of them can be meant", "remove one")
+    return Evaluation(
+        limit=limit,
+        everything=everything,
+        sample=sample,
+        seed=section.whole("seed", None, low=0, high=2**63 - 1),
+        offset=section.whole("offset", 0, low=0),
+        n=section.whole("n", 1),
+        batch_size=section.whole("batch_size", None),
+        pass_threshold=section.number("pass_threshold", 1.0),
+        agent_workflow_timeout_s=section.number("agent_workflow_timeout_s", 450.0, low=0, high=LONGEST_S, above=True),
+        grader_timeout_s=section.number("grader_timeout_s", 150.0, low=0, high=LONGEST_S, above=True),
+    )
+
+
+def _limit(section: Section, notes: list[str]) -> tuple[int | None, bool]:
+    value = section.raw.get("limit")
+    if value == "all":
+        return None, True
+    if isinstance(value, str):
+        section.blame("limit", f'must be a number of rows or "all", not {told(value)}')
+        return None, False
+    number = section.whole("limit", None, low=-(2**31))
+    if number is not None and number <= 0:
+        notes.append(f'[evaluation] limit = {number} takes every row; limit = "all" says so')
+        return None, True
+    return number, False
+
+
+def dataset(section: Section) -> DatasetTable:
+    """Read [dataset]."""
+    section.only(KEYS["dataset"], _homes("dataset"))
+    return DatasetTable(
+        columns=_columns(section.table("columns")),
+        revision=section.text("revision"),
+        split=section.text("split"),
+        config=section.text("config"),
+        format=section.word("format", DATA_FORMATS),
+        metadata=section.flag("metadata", default=True),
+    )
+
+
+def _columns(section: Section) -> Columns:
+    section.only(_COLUMNS)
+    usual = Columns()
+    truth = section.raw.get("ground_truth")
+    names = usual.ground_truth
+    if isinstance(truth, list):
+        if truth and all(isinstance(name, str) and name.strip() for name in truth):
+            names = tuple(truth)
+        else:
+            section.blame("ground_truth", "must be the name of a column, or a list of names")
+    elif name := section.text("ground_truth"):
+        names = (name,)
+    return Columns(
+        user_prompt=section.text("user_prompt", usual.user_prompt),
+        system_prompt=section.text("system_prompt", usual.system_prompt),
+        ground_truth=names,
+        metadata=section.text("metadata", usual.metadata),
+    )
+
+
+def grader(section: Section) -> GraderTable:
+    """Read [grader]: `use` names a ready-made grader, every other key is an option of it."""
+    use = section.text("use", required=True, fix='the name of a ready-made grader, such as use = "numeric"')
+    return GraderTable(use, {key: value for key, value in section.raw.items() if key != "use"})
+
+
+def model(section: Section, model_path: str) -> ModelTable:
+    """Read [model]."""
+    section.only(KEYS["model"], {**_homes("model"), "api_key": _NO_KEYS, "api_key_env": _NO_KEYS, "key": _NO_KEYS})
+    base_url = section.text("base_url")
+    if base_url and not re.fullmatch(r"https?://\S+", base_url):
+        section.blame("base_url", "must be an address that starts with http:// or https://")
+    elif base_url and "@http" in model_path:
+        section.blame("base_url", "stands beside an address in [experiment] model_path", "remove one")
+    judge = section.text("judge")
+    _model_name(section, "judge", judge)
+    return ModelTable(
+        temperature=section.number("temperature", 0.0, low=0),
+        max_tokens=section.whole("max_tokens", 4096),
+        top_p=section.number("top_p", None, low=0, high=1, above=True),
+        base_url=base_url.rstrip("/"),
+        timeout_s=section.number("timeout_s", 120.0, low=0, high=LONGEST_S, above=True),
+        judge=judge,
+        reasoning_effort=section.text("reasoning_effort"),
+        extra=dict(section.table("extra").raw),
+    )
+
+
+def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
+    """Read [advanced]: kept as it is, of which only the keys of `OWN` mean something here."""
+    section.word("isolation", ISOLATIONS)
+    section.flag("install", default=True)
+    idle = [key for key in section.raw if key not in OWN]
+    if idle:
+        notes.append(f"[advanced] {', '.join(idle)}: kept for the platform, without effect on this machine")
+    return dict(section.raw)
+
+
+def env(section: Section) -> Mapping[str, str]:
+    """Read [env]. What stands in it is never repeated in a message: it may be a secret that does not belong there."""
+    found = {}
+    for name, value in section.raw.items():
+        if not _ENV_NAME.fullmatch(name):
+            section.blame(name, "is no name for a variable", "capital letters, digits and _; no digit first")
+        elif name.startswith("_OSMOSIS_") or name in RESERVED:
+            section.blame(name, "is set by the run itself", "choose another name")
+        elif not isinstance(value, str):
+            section.blame(name, f"must be a string, not {kind(value)}", "put it into quotes")
+        elif "\0" in value:
+            section.blame(name, "has a NUL character in it")
+        else:
+            found[name] = value
+    return found
+
+
+def secrets(section: Section, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    """Read [secrets]: the names of variables whose values come from outside."""
+    for key in section.raw:
+        if key != "required":
+            section.blame(key, "is no known key", 'list the names: required = ["NAME"]; values stay out of the file')
+    names = section.raw.get("required", [])
+    if not isinstance(names, list):
+        section.blame("required", f"must be a list of names, not {kind(names)}", 'such as required = ["API_KEY"]')
+        return ()
+    found: list[str] = []
+    for place, name in enumerate(names):
+        fault = _secret_fault(name, found, variables)
+        if fault:
+            section.blame("required", f"entry {place + 1} {fault}")
+        else:
+            found.append(name)
+    return tuple(found)
+
+
+def _secret_fault(name: object, found: list[str], variables: Mapping[str, Any]) -> str:
+    if not isinstance(name, str):
+        return f"must be a string, not {kind(name)}"
+    if not _SECRET_NAME.fullmatch(name):
+        # It may be a value in the place of a name, so it is not repeated.
+        return "is no name for a secret: a capital letter, then capital letters, digits and _"
+    if name in found:
+        return f"repeats {name}"
+    if name in variables:
+        return f"is {name}, which [env] sets"
+    return f"is {name}, which the run sets itself" if name in RESERVED else ""
+
+
+def _homes(but: str) -> dict[str, str]:
+    """Return for each key of another table where it belongs."""
+    return {
+        key: f"it belongs into [{table}]"
+        for table, keys in KEYS.items()
+        for key in keys
+        if table not in (but, "secrets")
+    }

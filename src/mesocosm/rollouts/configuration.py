@@ -1,0 +1,200 @@
+"""The configuration of an evaluation: a TOML file under `configs/eval/` of a workspace.
+
+Everything is checked here, before anything runs, and all faults are told together.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, time
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.reading import join, nearest
+from mesocosm.rollouts import checking
+from mesocosm.rollouts.project import Workspace, find_workspace
+from mesocosm.rollouts.section import Section, told
+from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
+
+__all__ = [
+    "Columns",
+    "Config",
+    "DatasetTable",
+    "Evaluation",
+    "Experiment",
+    "GraderTable",
+    "ModelTable",
+    "read_config",
+]
+
+TABLES = ("experiment", "evaluation", "dataset", "grader", "model", "advanced", "env", "secrets")
+"""The tables of a configuration."""
+
+_LARGEST = 2**20
+_FOREIGN = {
+    **dict.fromkeys(("training", "sampling", "checkpoints"), "it belongs into a configuration of training"),
+    **dict.fromkeys(("tasks", "agents", "execution", "verifier"), "it belongs into a configuration of a benchmark"),
+}
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::?[-=?+][^}]*)?\}")
+_AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A configuration in which everything is right.
+
+    `secrets` are names whose values `secret_values.resolve` finds. `notes` tell people about older spellings and about
+    settings without effect.
+    """
+
+    path: Path
+    workspace: Workspace
+    experiment: Experiment
+    evaluation: Evaluation
+    dataset: DatasetTable
+    grader: GraderTable | None
+    model: ModelTable
+    advanced: Mapping[str, Any] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the rollout."""
+        return self.workspace.rollouts / self.experiment.rollout
+
+    @property
+    def isolation(self) -> str:
+        """`process`, `in-process`, or nothing where the rollout itself decides it."""
+        return str(self.advanced.get("isolation", ""))
+
+    @property
+    def install(self) -> bool:
+        """Whether the dependencies of the rollout are installed before the run."""
+        return bool(self.advanced.get("install", True))
+
+
+def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read and check the configuration at `path`; `overrides` are values for `section.key` that go before the file's.
+
+    Raises UsageError for a file that is missing or lies elsewhere, InvalidInput with all problems of its content.
+    """
+    workspace = _workspace(path)
+    document = _document(path)
+    problems: list[Problem] = []
+    notes: list[str] = []
+    tables = _tables(document, problems)
+    problems += _variables(tables)
+    config = _config(path.resolve(), workspace, tables, problems, notes)
+    if problems:
+        raise InvalidInput(str(path), problems)
+    return config
+
+
+def _config(
+    path: Path, workspace: Workspace, tables: Mapping[str, Any], problems: list[Problem], notes: list[str]
+) -> Config:
+    def section(name: str) -> Section:
+        return Section(name, tables.get(name, {}), problems)
+
+    experiment = checking.experiment(section("experiment"), workspace)
+    variables = section("env")
+    return Config(
+        path=path,
+        workspace=workspace,
+        experiment=experiment,
+        evaluation=checking.evaluation(section("evaluation"), notes),
+        dataset=checking.dataset(section("dataset")),
+        grader=checking.grader(section("grader")) if "grader" in tables else None,
+        model=checking.model(section("model"), experiment.model_path),
+        advanced=checking.advanced(section("advanced"), notes),
+        env=checking.env(variables),
+        secrets=checking.secrets(section("secrets"), variables.raw),
+        notes=tuple(notes),
+    )
+
+
+def _workspace(path: Path) -> Workspace:
+    if path.suffix != ".toml":
+        raise UsageError(f"{path} is no .toml file; configurations of evaluations are configs/eval/NAME.toml")
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}; `mesocosm eval init NAME` makes a first one")
+    workspace = find_workspace(path.parent)
+    if not path.resolve().is_relative_to(workspace.configs.resolve()):
+        raise UsageError(f"{path} lies elsewhere than in {workspace.configs}; move it there")
+    return workspace
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+        if len(content) > _LARGEST:
+            raise UsageError(f"{path} is larger than 1 MiB, which no configuration is")
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problem = Problem(f"line {line}", "is not UTF-8", "save the file as UTF-8")
+        raise InvalidInput(str(path), [problem]) from error
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = _AT_LINE.search(str(error))
+        where = f"line {place[1]}, column {place[2]}" if place else ""
+        what = _AT_LINE.sub("", str(error))
+        raise InvalidInput(str(path), [Problem(where, f"is not TOML: {what}", "mend that line")]) from error
+
+
+def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """Return the known tables of `document`."""
+    found = {}
+    homes = {key: table for table, keys in checking.KEYS.items() for key in keys}
+    for name, value in document.items():
+        if name in TABLES and isinstance(value, Mapping):
+            found[name] = _plain(value)
+        elif name in TABLES:
+            problems.append(Problem(name, f"must be a table, not {told(value)}", f"write it as [{name}]"))
+        else:
+            near = nearest(name, TABLES)
+            fix = f"it belongs into [{homes[name]}]" if name in homes else _FOREIGN.get(name, "")
+            fix = fix or (f"did you mean [{near}]?" if near else f"known: {', '.join(TABLES)}")
+            what = "is no known section" if isinstance(value, (Mapping, list)) else "stands outside of every section"
+            problems.append(Problem(join("", name), what, fix))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON has it: dates and times as text."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, (date, time)) else value
+
+
+def _variables(tables: Mapping[str, Any]) -> list[Problem]:
+    """Return a problem for each value that hopes to be replaced by a variable."""
+    fix = (
+        "write the value itself; a secret comes from the environment or from --secrets-file, by its name in "
+        "[secrets] required"
+    )
+    return [
+        Problem(path, "holds ${…}, and nothing is put in its place", fix)
+        for path, text in _texts("", tables)
+        if _VARIABLE.search(text)
+    ]
+
+
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(join(path, key), item)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _texts(join(path, place), item)

@@ -1,0 +1,134 @@
+"""One table of a TOML document, read key by key: every fault becomes a problem, and reading goes on."""
+
+import math
+from collections.abc import Mapping
+from datetime import date, time
+from typing import Any, TypeVar
+
+from mesocosm.core.failure import Problem
+from mesocosm.core.reading import join, nearest, shown
+
+Value = TypeVar("Value")
+_MOST = 2**31 - 1
+
+
+def kind(value: object) -> str:
+    """Return what `value` is, without telling it."""
+    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a table"}
+    return names.get(type(value), "a date or time")
+
+
+def told(value: object) -> str:
+    """Return `value` in a short form for people."""
+    if isinstance(value, dict):
+        return "a table"
+    return f"the date {value.isoformat()}" if isinstance(value, (date, time)) else shown(value)
+
+
+class Section:
+    """A table called `name`, whose faults go to `problems`; readers return `default` for what is absent or wrong."""
+
+    def __init__(self, name: str, raw: Mapping[str, Any], problems: list[Problem]) -> None:
+        self.name = name
+        self.raw = raw
+        self.problems = problems
+
+    def blame(self, key: str, message: str, fix: str = "") -> None:
+        """Add a problem of `key`."""
+        self.problems.append(Problem(join(self.name, key), message, fix))
+
+    def text(self, key: str, default: str = "", *, fix: str = "", required: bool = False) -> str:
+        """Return a string that is not blank and has no control characters."""
+        if key not in self.raw:
+            if required:
+                self.blame(key, "is required, but missing", fix)
+            return default
+        value = self.raw[key]
+        if not isinstance(value, str):
+            self.blame(key, f"must be a string, not {told(value)}", fix or "put it into quotes")
+        elif not value.strip():
+            self.blame(key, "is empty", fix or "remove it, or fill it in")
+        elif any(ord(char) < 32 or ord(char) == 127 for char in value):
+            self.blame(key, f"has a control character in it: {told(value)}", fix)
+        else:
+            return value.strip()
+        return default
+
+    def whole(self, key: str, default: Value, *, low: int = 1, high: int = _MOST) -> int | Value:
+        """Return an integer from `low` to `high`."""
+        value = self.raw.get(key, default)
+        if key not in self.raw:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.blame(key, f"must be an integer, not {told(value)}", f"for example {key} = {max(low, 1)}")
+        elif not low <= value <= high:
+            self.blame(key, f"must be {_bounds(low, high)}, not {told(value)}")
+        else:
+            return value
+        return default
+
+    def number(
+        self, key: str, default: Value, *, low: float = -math.inf, high: float = math.inf, above: bool = False
+    ) -> float | Value:
+        """Return a finite number from `low` (or, with `above`, beyond it) to `high`."""
+        value = self.raw.get(key, default)
+        if key not in self.raw:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.blame(key, f"must be a number, not {told(value)}")
+        elif not _finite(value):
+            self.blame(key, f"must be a finite number, not {told(value)}")
+        elif not low <= value <= high or (above and value == low):
+            self.blame(key, f"must be {_bounds(low, high, above=above)}, not {told(value)}")
+        else:
+            return float(value)
+        return default
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return true or false."""
+        value = self.raw.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self.blame(key, f"must be true or false, not {told(value)}", "without quotes")
+        return default
+
+    def word(self, key: str, words: tuple[str, ...], default: str = "") -> str:
+        """Return one of `words`."""
+        value = self.text(key, default, fix=f"choose one of {', '.join(words)}")
+        if value == default or value in words:
+            return value
+        near = nearest(value, words)
+        fix = f"did you mean {near!r}?" if near else f"choose one of {', '.join(words)}"
+        self.blame(key, f"{told(value)} is none of {', '.join(words)}", fix)
+        return default
+
+    def table(self, key: str) -> "Section":
+        """Return the table below `key`; an empty one where there is none."""
+        value = self.raw.get(key, {})
+        if not isinstance(value, Mapping):
+            self.blame(key, f"must be a table, not {told(value)}", f"write it as [{join(self.name, key)}]")
+            value = {}
+        return Section(join(self.name, key), value, self.problems)
+
+    def only(self, known: tuple[str, ...], elsewhere: Mapping[str, str] | None = None) -> None:
+        """Add a problem for every key that is not `known`; `elsewhere` has the remedy for keys of other places."""
+        for key in self.raw:
+            if key in known:
+                continue
+            near = nearest(key, known)
+            fix = (elsewhere or {}).get(key) or (f"did you mean `{near}`?" if near else f"known: {', '.join(known)}")
+            self.blame(key, "is no known key", fix)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _bounds(low: float, high: float, *, above: bool = False) -> str:
+    least = f"more than {low:g}" if above else f"at least {low:,}"
+    if high in (math.inf, _MOST):
+        return least
+    return f"at most {high:,}" if low == -math.inf else f"{least} and at most {high:,}"
