@@ -1,0 +1,86 @@
+"""The bytes of a data file, unpacked, and its text in whatever encoding it says to be in."""
+
+import codecs
+import gzip
+import zlib
+from pathlib import Path
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+
+__all__ = ["MOST_BYTES", "read_bytes", "read_text", "utf8"]
+
+MOST_BYTES = 5 * 2**30
+"""Files are read into memory as a whole; larger ones (unpacked) are refused."""
+
+_CHUNK = 1 << 24
+_BOM = codecs.BOM_UTF8
+
+
+def read_bytes(file: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the content, of `.gz` unpacked. Raises UsageError for what cannot be read or has more than `most` bytes."""
+    try:
+        if file.suffix.lower() != ".gz":
+            if file.stat().st_size > most:
+                raise _too_large(file, most)
+            return file.read_bytes()
+        with gzip.open(file) as packed:
+            return _drained(file, packed, most)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from error
+
+
+def _drained(file: Path, packed: gzip.GzipFile, most: int) -> bytes:
+    pieces: list[bytes] = []
+    total = 0
+    while piece := packed.read(_CHUNK):
+        total += len(piece)
+        if total > most:
+            raise _too_large(file, most)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _too_large(file: Path, most: int) -> UsageError:
+    return UsageError(
+        f"{file}: more than {most:,} bytes, and datasets are read into memory as a whole; split it into files, "
+        "or keep the rows that you evaluate on"
+    )
+
+
+def read_text(name: str, data: bytes) -> str:
+    """Return the text of a file in UTF-8, with or without byte order mark, or in UTF-16 with one.
+
+    Raises InvalidInput naming the byte, counted from 0 in the file, and the line that cannot be read.
+    """
+    encoding = _encoding(name, data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(name, [_unreadable(data, encoding, error)]) from error
+    text = text.removeprefix("\ufeff")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        what = "holds a NUL character: the file is no text, or UTF-16 without byte order mark"
+        raise InvalidInput(name, [Problem(f"line {line}", what, "save it as UTF-8")])
+    return text
+
+
+def utf8(name: str, data: bytes) -> bytes:
+    """Return the file's text in UTF-8 without byte order mark; only UTF-16 is checked. Raises InvalidInput."""
+    if _encoding(name, data) != "utf-8":
+        return read_text(name, data).encode()
+    return data.removeprefix(_BOM)
+
+
+def _encoding(name: str, data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise InvalidInput(name, [Problem("", "is in UTF-32, which is not read", "save it as UTF-8")])
+    return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+
+
+def _unreadable(data: bytes, encoding: str, error: UnicodeDecodeError) -> Problem:
+    before = data[: error.start]
+    line = before.decode(encoding, errors="replace").count("\n") if encoding == "utf-16" else before.count(b"\n")
+    kind = "UTF-16" if encoding == "utf-16" else "UTF-8"
+    what = f"is no {kind} text: {error.reason} at byte {error.start:,} (0x{data[error.start]:02x})"
+    return Problem(f"line {line + 1}", what, "save the file as UTF-8")

@@ -1,0 +1,68 @@
+"""Rows of CSV and TSV files: a header, then one text for each column."""
+
+import csv
+import io
+import threading
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mesocosm.core.reading import shown
+from mesocosm.datasets.faults import Faults
+from mesocosm.datasets.found import Found
+
+__all__ = ["delimited_rows"]
+
+_LONGEST = 2**31 - 1
+_lock = threading.Lock()
+
+
+def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Faults) -> Found:
+    """Return the rows of a text with a header, or without one where `columns` are given; empty lines are no rows."""
+    rows: list[dict[str, Any]] = []
+    lines = array("Q")
+    header = list(columns)
+    begin = 1
+    with _long_cells():
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        try:
+            for fields in reader:
+                line, begin = begin, reader.line_num + 1
+                if not fields:
+                    continue
+                if not header:
+                    header = fields
+                    _twice(header, faults)
+                elif len(fields) == len(header):
+                    rows.append(dict(zip(header, fields, strict=True)))
+                    lines.append(line)
+                else:
+                    number = len(rows) + 1 + faults.total
+                    what = f"has {len(fields)} columns, not the {len(header)} of the header (line {line})"
+                    faults.add(f"row {number}", what)
+        except csv.Error as error:
+            number = len(rows) + 1 + faults.total
+            faults.add(f"row {number}", f"is no CSV: {error} (it begins on line {begin})")
+    return Found(rows, lines, tuple(header))
+
+
+def _twice(header: Sequence[str], faults: Faults) -> None:
+    """Find columns of the same name: of two, one would be lost."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(header, 1):
+        if name in first:
+            called = f"are both named {shown(name).removeprefix('the string ')}" if name else "both have no name"
+            faults.add("header", f"columns {first[name]} and {place} {called}", "rename one of them")
+        first.setdefault(name, place)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Allow cells of any length. The limit belongs to the whole process, so it is put back."""
+    with _lock:
+        before = csv.field_size_limit(_LONGEST)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

@@ -1,0 +1,143 @@
+"""Rows of JSON files: an object on each line, a list of objects, or such a list under `data`."""
+
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.datasets.faults import Faults
+from mesocosm.datasets.found import Found
+
+__all__ = ["document_rows", "line_rows"]
+
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_ANY = msgspec.json.Decoder()
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def line_rows(data: bytes, faults: Faults) -> Found:
+    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are no rows."""
+    body = data.rstrip()
+    try:
+        rows = _OBJECT.decode_lines(body)
+    except _UNREADABLE:
+        return _each_line(data, faults)
+    if body[:1] == b"{" and body.count(b"\n") + 1 == len(rows):
+        return Found(rows, range(1, len(rows) + 1))
+    return _each_line(data, faults)
+
+
+def _each_line(data: bytes, faults: Faults) -> Found:
+    rows: list[dict[str, Any]] = []
+    lines = array("Q")
+    offset = number = 0
+    for line, text in enumerate(data.split(b"\n"), 1):
+        if text.strip():
+            number += 1
+            try:
+                value = _ANY.decode(text)
+            except _UNREADABLE as error:
+                _unreadable(f"line {line}", number, text, error, faults, offset)
+            else:
+                _keep(rows, number, value, faults)
+                lines.append(line)
+        offset += len(text) + 1
+    return Found(rows, lines)
+
+
+def document_rows(data: bytes, faults: Faults) -> Found:
+    """Return the rows of a JSON document: of a list, of the list under `data`, else of its lines."""
+    try:
+        whole = _ANY.decode(data)
+    except _UNREADABLE as error:
+        if data.lstrip()[:1] == b"{":
+            return _lines_or_document(data, error, faults)
+        _unreadable("", 0, data, error, faults)
+        return Found([])
+    if isinstance(whole, dict):
+        whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
+    if not isinstance(whole, list):
+        faults.add("", f"is {whole!r:.60}, no list of objects")
+        return Found([])
+    rows: list[dict[str, Any]] = []
+    for number, value in enumerate(whole, 1):
+        _keep(rows, number, value, faults)
+    return Found(rows)
+
+
+def _lines_or_document(data: bytes, error: Exception, faults: Faults) -> Found:
+    """Read a document that is none as lines; where its first line is no object, the document is what is broken."""
+    head = data.strip().split(b"\n", 1)
+    try:
+        _OBJECT.decode(head[0])
+    except _UNREADABLE:
+        if len(head) > 1 or not data.strip():
+            _unreadable("", 0, data, error, faults)
+            return Found([])
+    return line_rows(data, faults)
+
+
+def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: Faults) -> None:
+    if isinstance(value, dict):
+        rows.append(value)
+    else:
+        faults.add(f"row {number}", f"is {value!r:.60}, no object")
+
+
+def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: Faults, offset: int = 0) -> None:
+    """Say why a text is no JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as wrong:
+        lines_before = text.count(b"\n", 0, wrong.start)
+        line = "" if number else f", on line {lines_before + 1}"
+        at = offset + wrong.start
+        what = f"is no JSON: no UTF-8 at byte {at:,} of the file (0x{text[wrong.start]:02x}){line}"
+        faults.add(place, what, "save the file as UTF-8")
+        return
+    unknown = list(_unknown_numbers(number, text))
+    for path, name in unknown:
+        faults.add(path, f"is {name}, which is no JSON", 'write null, or a text ("NaN")')
+    if not unknown:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        faults.add(place, f"is no JSON: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A number as other languages spell it: NaN, Infinity, -Infinity."""
+
+    name: str
+
+
+def _unknown_numbers(number: int, text: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the path and the name of each; `number` is that of the row, 0 for a whole document."""
+    try:
+        value = json.loads(text, parse_constant=_Unknown)
+    except (ValueError, RecursionError):
+        return
+    if number:
+        rows = [(number, value)]
+    else:
+        listed = value.get("data") if isinstance(value, dict) else value
+        rows = list(enumerate(listed if isinstance(listed, list) else [value], 1))
+    for place, row in rows:
+        cells = row.items() if isinstance(row, dict) else [("", row)]
+        for column, cell in cells:
+            name = _first_unknown(cell)
+            if name:
+                yield f"row {place}" + (f", column {column}" if column else ""), name
+
+
+def _first_unknown(value: Any) -> str:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, _Unknown):
+            return item.name
+        if isinstance(item, (dict, list)):
+            pending += item.values() if isinstance(item, dict) else item
+    return ""

@@ -1,0 +1,34 @@
+"""What is wrong with rows: the first problems in full, the rest counted."""
+
+from mesocosm.core.failure import InvalidInput, Problem
+
+__all__ = ["MOST", "Faults"]
+
+MOST = 20
+"""Problems that are spelled out; of the others only the number is told."""
+
+
+class Faults:
+    """Problems of one dataset, collected while its rows are read."""
+
+    def __init__(self) -> None:
+        self.first: list[Problem] = []
+        self.total = 0
+
+    def add(self, path: str, message: str, fix: str = "") -> None:
+        """Take in one problem."""
+        self.take(Problem(path, message, fix))
+
+    def take(self, problem: Problem) -> None:
+        """Take in one problem."""
+        self.total += 1
+        if len(self.first) < MOST:
+            self.first.append(problem)
+
+    def check(self, subject: str) -> None:
+        """Raise InvalidInput about the subject where there are problems; it says how many of them are shown."""
+        if not self.total:
+            return
+        hidden = self.total - len(self.first)
+        said = f"{subject} (the first {len(self.first)} of {self.total:,} problems)" if hidden else subject
+        raise InvalidInput(said, self.first)

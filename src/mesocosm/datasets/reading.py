@@ -1,0 +1,80 @@
+"""One data file in any format: its rows, every problem of them together, the digest of its bytes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.datasets.arrow import parquet_rows
+from mesocosm.datasets.content import MOST_BYTES, read_bytes, read_text, utf8
+from mesocosm.datasets.delimited import delimited_rows
+from mesocosm.datasets.documents import document_rows, line_rows
+from mesocosm.datasets.faults import Faults
+from mesocosm.datasets.found import Found
+from mesocosm.datasets.table import Part
+
+__all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]
+
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file and what is in it."""
+
+    path: Path
+    part: Part
+    found: Found
+
+
+def format_of(file: Path) -> str:
+    """Return the format that the name of a file tells, empty for none; `.gz` may follow."""
+    named = Path(file.stem) if file.suffix.lower() == ".gz" else file
+    return _SUFFIXES.get(named.suffix.lower(), "")
+
+
+def read_file(
+    file: Path, kind: str = "", *, name: str = "", columns: Sequence[str] = (), most: int = MOST_BYTES
+) -> ReadFile:
+    """Return the rows of a file in a format (by default that of its name); CSV has a header unless `columns` are given.
+
+    Raises UsageError for a file that cannot be read or has no rows, InvalidInput with all problems, each naming its row
+    (counted from 1) and column, and Incompatible for parquet without pyarrow.
+    """
+    kind = kind or format_of(file)
+    if kind not in FORMATS:
+        raise UsageError(
+            f"{file}: {kind or file.suffix or 'no suffix'!r} is no known format; name one of {', '.join(FORMATS)}"
+        )
+    data = read_bytes(file, most)
+    faults = Faults()
+    found = _rows(str(file), data, kind, columns, faults)
+    faults.check(str(file))
+    part = Part(name or file.name, len(found.rows), len(data), digest_bytes(data), found.lines)
+    return ReadFile(file, part, found)
+
+
+def no_rows(files: Sequence[Path]) -> UsageError:
+    """Return the error about files without rows."""
+    return UsageError(f"{', '.join(str(file) for file in files)}: no rows; name data that has some")
+
+
+def _rows(name: str, data: bytes, kind: str, columns: Sequence[str], faults: Faults) -> Found:
+    if kind == "parquet":
+        return parquet_rows(name, data, faults)
+    if kind in ("csv", "tsv"):
+        return delimited_rows(read_text(name, data), "," if kind == "csv" else "\t", columns, faults)
+    text = utf8(name, data)
+    if not text.strip():
+        return Found([])
+    return line_rows(text, faults) if kind == "jsonl" else document_rows(text, faults)

@@ -1,0 +1,85 @@
+"""A dataset that was read: its rows in their order, and where each of them stands."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from mesocosm.core.failure import Problem
+
+__all__ = ["Part", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table: its name, number of rows, bytes, digest of the bytes, and the line of each row.
+
+    `lines` is empty where rows have none (JSON documents, parquet). `whole`: the file is one row.
+    """
+
+    name: str
+    rows: int
+    size: int
+    digest: str
+    lines: Sequence[int] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in their order, each a mapping from column to JSON value (texts only in CSV and TSV).
+
+    `columns` are all that occur, in the order of their first appearance; a row may lack some. `digest` tells datasets
+    apart: that of the bytes of the files, and of the commit for data of the hub. `notes` is what a reader should know
+    beside the rows: the commit, values that were read in another form.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[Mapping[str, Any]]
+    digest: str
+    files: tuple[Part, ...] = ()
+    format: str = ""
+    revision: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def where(self, index: int, column: str = "") -> str:
+        """Return how people name a row (they count from 1) and a column of it: `row 17, column question`."""
+        part, place = self._found(index)
+        words = [part.name] if part is not None and (part.whole or len(self.files) > 1) else []
+        if part is None or not part.whole:
+            words.append(f"row {place + 1}")
+        if column:
+            words.append(f"column {column}")
+        return ", ".join(words)
+
+    def line(self, index: int) -> int | None:
+        """Return the line on which a row begins in its file; None where its format has no lines."""
+        part, place = self._found(index)
+        return part.lines[place] if part is not None and part.lines else None
+
+    def problem(self, index: int, column: str, message: str, fix: str = "") -> Problem:
+        """Return what is wrong with a cell (or a row, without column); the line is named where it is another number."""
+        line = self.line(index)
+        _, place = self._found(index)
+        elsewhere = f" (line {line})" if line is not None and line != place + 1 else ""
+        return Problem(self.where(index, column), message + elsewhere, fix)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        ends, total = [], 0
+        for part in self.files:
+            total += part.rows
+            ends.append(total)
+        return ends
+
+    def _found(self, index: int) -> tuple[Part | None, int]:
+        number = bisect_right(self._ends, index)
+        if number >= len(self.files):
+            return None, index
+        return self.files[number], index - (self._ends[number] - self.files[number].rows)

@@ -1,0 +1,60 @@
+"""A prompt cell of a dataset as messages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mesocosm.core.reading import shown
+
+__all__ = ["NoPrompt", "conversation"]
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+class NoPrompt(ValueError):
+    """A cell that is no prompt: what is wrong, and how to mend it. `system`: it is the system prompt's cell."""
+
+    def __init__(self, message: str, fix: str = "", *, system: bool = False) -> None:
+        super().__init__(message)
+        self.fix = fix
+        self.system = system
+
+
+def conversation(prompt: object, system: object) -> tuple[dict[str, Any], ...]:
+    """Return the messages of a prompt (a text, or a list of messages as they are) after that of a system prompt.
+
+    Texts of white space only count as none. Raises NoPrompt.
+    """
+    first = _system(system)
+    if prompt is None or (isinstance(prompt, str) and (not prompt or prompt.isspace())):
+        return first
+    if isinstance(prompt, str):
+        return (*first, {"role": "user", "content": prompt})
+    if not isinstance(prompt, Sequence) or not prompt:
+        what = "an empty list" if isinstance(prompt, Sequence) else shown(prompt)
+        raise NoPrompt(f"is {what}, no text and no list of messages", 'write a text, or [{"role": …, "content": …}]')
+    messages = tuple(_message(place, item) for place, item in enumerate(prompt, 1))
+    if first and messages[0]["role"] in ("system", "developer"):
+        raise NoPrompt("begins with a system message, and the row has a system prompt too", "keep one of the two")
+    return (*first, *messages)
+
+
+def _system(system: object) -> tuple[dict[str, Any], ...]:
+    if system is None:
+        return ()
+    if not isinstance(system, str):
+        raise NoPrompt(f"is {shown(system)}, no text", system=True)
+    return () if not system or system.isspace() else ({"role": "system", "content": system},)
+
+
+def _message(place: int, item: object) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise NoPrompt(f"message {place} is {shown(item)}, no object", 'write {"role": "user", "content": "…"}')
+    # Tables of one shape give every message every field; what is null was not there.
+    message = {key: value for key, value in item.items() if value is not None or key == "content"}
+    role = message.get("role")
+    if role not in ROLES:
+        raise NoPrompt(f"message {place} has the role {shown(role)}", f"choose one of {', '.join(ROLES)}")
+    content = message.get("content")
+    if not isinstance(content, (str, list)) and not (content is None and role == "assistant"):
+        raise NoPrompt(f"message {place} has the content {shown(content)}, no text and no list of parts")
+    return message

@@ -1,0 +1,92 @@
+"""Which column of a table plays which role."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.reading import nearest, shown
+from mesocosm.datasets.table import Table
+from mesocosm.rollouts.tables import Columns
+
+__all__ = ["NoObject", "Roles", "find_roles"]
+
+_USUAL = ("question", "prompt", "input", "instruction", "problem", "query", "text", "messages", "conversation")
+_DEFAULTS = Columns()
+
+
+class NoObject(ValueError):
+    """A cell of metadata that is no JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns that are there; an empty name for a role that no column plays.
+
+    With `metadata` the table is in metadata mode, else in prompt mode. `extras`: what has no role is metadata there.
+    """
+
+    user_prompt: str
+    system_prompt: str
+    ground_truth: tuple[str, ...]
+    metadata: str
+    extras: bool = True
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The columns with a role."""
+        return (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata)
+
+    def metadata_of(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the metadata of a row, None for none. Raises NoObject."""
+        if not self.metadata:
+            taken = self.taken
+            return {name: row[name] for name in row if name not in taken} or None if self.extras else None
+        value = row.get(self.metadata)
+        if isinstance(value, str) and value and not value.isspace():
+            try:
+                value = msgspec.json.decode(value)
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+                raise NoObject(f"is no JSON object: {error}") from error
+        elif isinstance(value, str):
+            value = None
+        if value is not None and not isinstance(value, Mapping):
+            raise NoObject(f"is {shown(value)}, no JSON object")
+        return dict(value) if value else None
+
+
+def find_roles(table: Table, columns: Columns, *, extras: bool = True) -> Roles:
+    """Return the roles of the columns that are there. Raises InvalidInput for those that are named, but missing."""
+    there = frozenset(table.columns)
+    problems = [
+        _missing(table, role, name)
+        for role, name, usual in (
+            ("system_prompt", columns.system_prompt, _DEFAULTS.system_prompt),
+            ("metadata", columns.metadata, _DEFAULTS.metadata),
+        )
+        if name and name not in there and name != usual
+    ]
+    truths = tuple(name for name in columns.ground_truth if name in there)
+    if columns.ground_truth and not truths and columns.ground_truth != _DEFAULTS.ground_truth:
+        problems.append(_missing(table, "ground_truth", columns.ground_truth[0]))
+    metadata = columns.metadata if columns.metadata in there else ""
+    named = columns.user_prompt != _DEFAULTS.user_prompt
+    if columns.user_prompt not in there and (named or not metadata):
+        problems.insert(0, _missing(table, "user_prompt", columns.user_prompt))
+    if problems:
+        raise InvalidInput(table.name, problems)
+    prompt = columns.user_prompt if columns.user_prompt in there else ""
+    system = columns.system_prompt if columns.system_prompt in there else ""
+    return Roles(prompt, system, truths, metadata, extras)
+
+
+def _missing(table: Table, role: str, name: str) -> Problem:
+    folded = {column.strip().lower(): column for column in reversed(table.columns)}
+    usual = [folded[word] for word in _USUAL if word in folded] if role == "user_prompt" else []
+    guess = nearest(name, table.columns) or (usual[0] if usual else "")
+    given = msgspec.json.encode(guess).decode() if guess else '"…"'
+    listed = ", ".join(table.columns[:12]) + (", …" if len(table.columns) > 12 else "")
+    what = f"is missing; the columns are {listed}"
+    return Problem(f"column {name}", what, f"map it: [dataset] columns = {{ {role} = {given} }}")
