@@ -1,0 +1,132 @@
+"""The SDK that rollouts are written with: it needs the standard library and pydantic, nothing else.
+
+Each name is loaded when it is first asked for, so that importing this package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.sdk.backend import ExecutionBackend, LocalBackend, ResultCallback
+    from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, BaseConfig, ConcurrencyConfig, GraderConfig
+    from mesocosm.rollouts.sdk.context import (
+        AgentWorkflowContext,
+        GraderContext,
+        HarborAgentWorkflowContext,
+        RolloutContext,
+        SampleSource,
+        get_rollout_context,
+    )
+    from mesocosm.rollouts.sdk.grader import Grader
+    from mesocosm.rollouts.sdk.judge import Judge, JudgeError
+    from mesocosm.rollouts.sdk.request import (
+        CancelRolloutsRequest,
+        CancelRolloutsResponse,
+        ExecutionRequest,
+        ExecutionResult,
+        GraderCompleteRequest,
+        GraderInitRequest,
+        GraderInitResponse,
+        RolloutCompleteRequest,
+        RolloutInitRequest,
+        RolloutInitResponse,
+        RolloutStatusResponse,
+    )
+    from mesocosm.rollouts.sdk.sample import MessageDict, Messages, RolloutSample
+    from mesocosm.rollouts.sdk.server import ControllerAuth, create_rollout_server
+    from mesocosm.rollouts.sdk.status import GraderStatus, MultiTurnMode, RolloutErrorCategory, RolloutStatus
+    from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+
+__all__ = [
+    "AgentWorkflow",
+    "AgentWorkflowConfig",
+    "AgentWorkflowContext",
+    "AgentWorkflowOutput",
+    "BaseConfig",
+    "CancelRolloutsRequest",
+    "CancelRolloutsResponse",
+    "ConcurrencyConfig",
+    "ControllerAuth",
+    "ExecutionBackend",
+    "ExecutionRequest",
+    "ExecutionResult",
+    "Grader",
+    "GraderCompleteRequest",
+    "GraderConfig",
+    "GraderContext",
+    "GraderInitRequest",
+    "GraderInitResponse",
+    "GraderStatus",
+    "HarborAgentWorkflowContext",
+    "Judge",
+    "JudgeError",
+    "LocalBackend",
+    "MessageDict",
+    "Messages",
+    "MultiTurnMode",
+    "ResultCallback",
+    "RolloutCompleteRequest",
+    "RolloutContext",
+    "RolloutErrorCategory",
+    "RolloutInitRequest",
+    "RolloutInitResponse",
+    "RolloutSample",
+    "RolloutStatus",
+    "RolloutStatusResponse",
+    "SampleSource",
+    "create_rollout_server",
+    "get_rollout_context",
+]
+
+PLACES = {
+    "AgentWorkflow": "workflow",
+    "AgentWorkflowConfig": "config",
+    "AgentWorkflowContext": "context",
+    "AgentWorkflowOutput": "workflow",
+    "BaseConfig": "config",
+    "CancelRolloutsRequest": "request",
+    "CancelRolloutsResponse": "request",
+    "ConcurrencyConfig": "config",
+    "ControllerAuth": "server",
+    "ExecutionBackend": "backend",
+    "ExecutionRequest": "request",
+    "ExecutionResult": "request",
+    "Grader": "grader",
+    "GraderCompleteRequest": "request",
+    "GraderConfig": "config",
+    "GraderContext": "context",
+    "GraderInitRequest": "request",
+    "GraderInitResponse": "request",
+    "GraderStatus": "status",
+    "HarborAgentWorkflowContext": "context",
+    "Judge": "judge",
+    "JudgeError": "judge",
+    "LocalBackend": "backend",
+    "MessageDict": "sample",
+    "Messages": "sample",
+    "MultiTurnMode": "status",
+    "ResultCallback": "backend",
+    "RolloutCompleteRequest": "request",
+    "RolloutContext": "context",
+    "RolloutErrorCategory": "status",
+    "RolloutInitRequest": "request",
+    "RolloutInitResponse": "request",
+    "RolloutSample": "sample",
+    "RolloutStatus": "status",
+    "RolloutStatusResponse": "request",
+    "SampleSource": "context",
+    "create_rollout_server": "server",
+    "get_rollout_context": "context",
+}
+"""The module of each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{PLACES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACES})

@@ -1,0 +1,275 @@
+"""What a workflow and a grader are given, and the context that surrounds them."""
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from pydantic import TypeAdapter
+
+from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
+from mesocosm.rollouts.sdk.judge import Judge
+from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample, copied
+
+TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
+
+CHAT_COMPLETIONS_URL_ENV = "OSMOSIS_CHAT_COMPLETIONS_URL"
+API_KEY_ENV = "OSMOSIS_API_KEY"
+ROLLOUT_ID_ENV = "OSMOSIS_ROLLOUT_ID"
+
+ARTIFACT_ROOT_ENV = "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT"
+
+_number = TypeAdapter(float, config={"allow_inf_nan": False})
+
+
+def artifact_root() -> Path:
+    """Return the folder under which every rollout has a folder of its own for what it leaves behind."""
+    root = os.environ.get(ARTIFACT_ROOT_ENV)
+    return Path(root) if root else Path.home() / ".osmosis"
+
+
+class SampleSource(ABC):
+    """Makes the sample of a workflow that returns None: a session, an agent, whatever holds the messages."""
+
+    @abstractmethod
+    async def get_sample(self) -> RolloutSample:
+        """Return what there is by now. Sources registered with a name may take that name as an argument."""
+
+
+rollout_contextvar: ContextVar["RolloutContext | None"] = ContextVar("rollout_contextvar", default=None)
+
+
+@dataclass
+class RolloutContext:
+    """Where the model of the rollout is, and where its sample comes from. Entered, get_rollout_context gives it.
+
+    Empty values are taken from the environment (OSMOSIS_CHAT_COMPLETIONS_URL, OSMOSIS_API_KEY, OSMOSIS_ROLLOUT_ID).
+    Leaving it leaves no context at all, not the one before.
+    """
+
+    chat_completions_url: str = ""
+    api_key: str | None = field(default=None, repr=False)
+    rollout_id: str = ""
+    sample_source: SampleSource | None = None
+    sample_sources: dict[str, SampleSource] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chat_completions_url = self.chat_completions_url or os.environ.get(CHAT_COMPLETIONS_URL_ENV, "")
+        self.api_key = self.api_key or os.environ.get(API_KEY_ENV)
+        self.rollout_id = self.rollout_id or os.environ.get(ROLLOUT_ID_ENV, "")
+
+    def __enter__(self) -> Self:
+        rollout_contextvar.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        rollout_contextvar.set(None)
+
+    def set_sample_source(self, source: SampleSource) -> None:
+        """Say where the sample comes from. Raises ValueError when that has been said already."""
+        if self.sample_source is not None:
+            raise ValueError("this rollout has a sample source already; a rollout has one")
+        self.sample_source = source
+
+    def register_sample_source(self, name: str, source: SampleSource) -> None:
+        """Add a source under a name, as older rollouts do. Raises ValueError when the name is taken."""
+        if name in self.sample_sources:
+            raise ValueError(f"this rollout has a sample source {name!r} already; give each agent or session its name")
+        self.sample_sources[name] = source
+
+    async def get_sample(self) -> RolloutSample | None:
+        """Return the sample of the source; of several named ones all their samples in one; None without a source."""
+        return joined(list((await self.get_samples()).values()))
+
+    async def get_samples(self) -> dict[str, RolloutSample]:
+        """Return the sample of each source by name; that of a source without a name is called `main`."""
+        samples = {}
+        if self.sample_source is not None:
+            samples["main"] = await self.sample_source.get_sample()
+        for name, source in self.sample_sources.items():
+            sample = await _ask(source, name)
+            if sample.id is None:
+                sample.id = name
+            samples[name] = sample
+        return samples
+
+
+def get_rollout_context() -> RolloutContext | None:
+    """Return the context of the rollout that this code runs in.
+
+    Within `grade` it is there too and shows the judge's address where there is one; the published package has None.
+    """
+    return rollout_contextvar.get()
+
+
+def joined(samples: Sequence[RolloutSample]) -> RolloutSample | None:
+    """Return one sample for several: their messages one after the other, their metrics as `source.metric`.
+
+    The reward is the mean of those that are set, over samples that are not removed; it is removed when all are.
+    """
+    if len(samples) < 2:
+        return samples[0] if samples else None
+    kept = [sample for sample in samples if not sample.remove_sample]
+    rewards = [sample.reward for sample in kept if sample.reward is not None]
+    names = [sample.id or str(place) for place, sample in enumerate(samples)]
+    metrics: dict[str, Any] = {}
+    for name, sample in zip(names, samples, strict=True):
+        metrics.update({f"{name}.{key}": value for key, value in sample.metrics.items()})
+        if sample.reward is not None:
+            metrics[f"{name}.reward"] = sample.reward
+    return RolloutSample(
+        messages=[message for sample in samples for message in sample.messages],
+        trajectory_messages=_trajectory(samples),
+        label=next((sample.label for sample in samples if sample.label is not None), None),
+        reward=sum(rewards) / len(rewards) if rewards else None,
+        remove_sample=not kept,
+        metrics=metrics,
+        extra_fields={name: sample.extra_fields for name, sample in zip(names, samples, strict=True)},
+    )
+
+
+def _trajectory(samples: Sequence[RolloutSample]) -> list[Any] | None:
+    kept = [sample.trajectory_messages for sample in samples if sample.trajectory_messages is not None]
+    return [copied(message) for messages in kept for message in messages] if kept else None
+
+
+async def _ask(source: Any, name: str) -> RolloutSample:
+    """Ask a source that may or may not want to hear its name."""
+    try:
+        inspect.signature(source.get_sample).bind(name)
+    except TypeError:
+        named = False
+    else:
+        named = True
+    sample: RolloutSample = await (source.get_sample(name) if named else source.get_sample())
+    return sample
+
+
+class _Folder:
+    """Has a folder for files to be kept, made when it is first asked for."""
+
+    _artifacts_dir: Path | None
+
+    @property
+    def artifacts_dir(self) -> Path | None:
+        """A folder whose files are kept with the sample; None where nothing is kept."""
+        if self._artifacts_dir is not None:
+            self._artifacts_dir.mkdir(parents=True, exist_ok=True)
+        return self._artifacts_dir
+
+    @artifacts_dir.setter
+    def artifacts_dir(self, folder: Path | None) -> None:
+        self._artifacts_dir = folder
+
+
+class AgentWorkflowContext(_Folder, Generic[TConfig]):
+    """The row that a workflow plays: initial messages, metadata, its place, trial and seed. The label is not for it.
+
+    `config` is the workflow's own `self.config`. `row_index` counts from 0 and is None where nobody told it; `seed` is
+    the same for the same row and trial.
+    """
+
+    def __init__(
+        self,
+        prompt: list[MessageDict],
+        config: TConfig | None = None,
+        metadata: dict[str, Any] | None = None,
+        artifacts_dir: Path | None = None,
+        *,
+        row_index: int | None = None,
+        trial: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self.prompt = prompt
+        self.config = config
+        self.metadata = metadata
+        self.artifacts_dir = artifacts_dir
+        self.row_index = row_index
+        self.trial = trial
+        self.seed = seed
+
+
+class HarborAgentWorkflowContext(AgentWorkflowContext[TConfig]):
+    """The context of a workflow that acts in a container: `environment` is that container."""
+
+    def __init__(
+        self,
+        prompt: list[MessageDict],
+        config: TConfig | None = None,
+        environment: Any = None,
+        metadata: dict[str, Any] | None = None,
+        artifacts_dir: Path | None = None,
+    ) -> None:
+        super().__init__(prompt, config, metadata, artifacts_dir)
+        self.environment = environment
+
+
+class GraderContext(_Folder):
+    """What a grader judges: the sample and the row's label and metadata. `sample` may be replaced by another one.
+
+    `judge` is the model that the run keeps for graders; None when it keeps none. `samples` are those of the sources by
+    name where older rollouts leave several.
+    """
+
+    def __init__(
+        self,
+        label: str | None = None,
+        sample: RolloutSample | None = None,
+        project_path: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        artifacts_dir: Path | None = None,
+        *,
+        samples: dict[str, RolloutSample] | None = None,
+        row_index: int | None = None,
+        trial: int = 0,
+        seed: int = 0,
+        judge: Judge | None = None,
+    ) -> None:
+        self.label = label
+        self.sample = sample
+        self.project_path = project_path
+        self.metadata = metadata
+        self.artifacts_dir = artifacts_dir
+        self.samples = samples if samples is not None else _named(sample)
+        self.row_index = row_index
+        self.trial = trial
+        self.seed = seed
+        self.judge = judge
+
+    def set_reward(self, reward: Any) -> None:
+        """Set the sample's reward: a number, a text that is one, or a scalar of another library.
+
+        Raises ValueError when there is no sample, pydantic's ValidationError when it is no finite number.
+        """
+        if self.sample is None:
+            raise ValueError("there is no sample to reward: the workflow left none")
+        self.sample.reward = reward
+
+    def set_score(self, name: str, value: Any) -> None:
+        """Set a named score beside the reward; it goes to the sample's metrics and is aggregated over the rows.
+
+        Raises ValueError when there is no sample or no name, ValidationError when the value is no finite number.
+        """
+        if self.sample is None:
+            raise ValueError(f"there is no sample to score with {name!r}: the workflow left none")
+        if not name:
+            raise ValueError("a score needs a name")
+        self.sample.metrics[name] = _number.validate_python(value)
+
+    def get_samples(self) -> dict[str, RolloutSample]:
+        """Return the samples by the names of their sources."""
+        return self.samples
+
+    def set_sample_reward(self, sample_id: str, reward: Any) -> None:
+        """Set the reward of one of several samples; the row's is the mean of them. Raises ValueError: no such name."""
+        if sample_id not in self.samples:
+            raise ValueError(f"there is no sample {sample_id!r}; there are: {', '.join(self.samples) or 'none'}")
+        self.samples[sample_id].reward = reward
+
+
+def _named(sample: RolloutSample | None) -> dict[str, RolloutSample]:
+    return {} if sample is None else {sample.id or "main": sample}

@@ -1,0 +1,18 @@
+"""What users write to judge one sample: a grader."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from mesocosm.rollouts.sdk.config import GraderConfig
+from mesocosm.rollouts.sdk.context import GraderContext
+
+
+class Grader(ABC):
+    """Grades one sample. Every execution gets an instance of its own and a copy of the configuration of its own."""
+
+    def __init__(self, config: GraderConfig | None = None) -> None:
+        self.config = config
+
+    @abstractmethod
+    async def grade(self, ctx: GraderContext) -> Any:
+        """Set the reward of `ctx`'s sample, or its `remove_sample`. What is returned means nothing."""

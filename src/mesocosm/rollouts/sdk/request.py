@@ -1,0 +1,135 @@
+"""What is asked of a backend and of a rollout's server, and what they answer."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
+from mesocosm.rollouts.sdk.status import GraderStatus, RolloutErrorCategory, RolloutStatus
+
+
+def _segment(text: str) -> str:
+    if text in {"", ".", ".."} or any(sign in text for sign in "/\\\0"):
+        raise ValueError("the id of a rollout must be one part of a path: not empty, no '.' or '..', no / and no \\")
+    return text
+
+
+RolloutId = Annotated[str, AfterValidator(_segment)]
+"""The id of a rollout; it names a folder, so it is one part of a path."""
+
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+"""A timeout; nothing or less is over already. Leave it out for none."""
+
+
+class ExecutionRequest(BaseModel):
+    """One row to be executed. Timeouts are seconds, None is unbounded.
+
+    `extra_fields["mesocosm"]` holds what our side tells beyond the published protocol: row, trial, seed, model, judge
+    (base_url, api_key, model), artifacts (a folder).
+    """
+
+    id: RolloutId
+    prompt: list[MessageDict]
+    label: str | None = None
+    metadata: dict[str, Any] | None = None
+    agent_timeout_sec: Seconds | None = None
+    grader_timeout_sec: Seconds | None = None
+    extra_fields: dict[str, Any] | None = None
+
+
+class ExecutionResult(BaseModel):
+    """What came of a workflow or of a grading.
+
+    `extra_fields` are diagnostics: cause, detail, queued_s, workflow_s, grader_s, blocked.
+    """
+
+    status: RolloutStatus
+    sample: RolloutSample | None = None
+    err_message: str | None = None
+    err_category: RolloutErrorCategory | None = None
+    extra_fields: dict[str, Any] | None = None
+
+
+class RolloutInitRequest(BaseModel):
+    """What `POST /rollout` takes: the row, where its model is, and where to report to."""
+
+    initial_messages: list[MessageDict]
+    label: str | None = None
+    metadata: dict[str, Any] | None = None
+    rollout_id: RolloutId | None = None
+    chat_completions_url: str
+    controller_api_key: str | None = Field(default=None, repr=False)
+    llm_api_key: str | None = Field(default=None, min_length=1, repr=False)
+    completion_callback_url: str
+    grader_callback_url: str | None = None
+    agent_timeout_sec: Seconds | None = None
+    grader_timeout_sec: Seconds | None = None
+    extra_fields: dict[str, Any] | None = None
+
+
+class RolloutInitResponse(BaseModel):
+    """The answer to `POST /rollout`: nothing; the result comes by callbacks."""
+
+
+class GraderInitRequest(BaseModel):
+    """What a grader's own server takes."""
+
+    sample: RolloutSample
+    rollout_id: str | None = None
+    completion_callback_url: str
+    extra_fields: dict[str, Any] | None = None
+    controller_api_key: str | None = Field(default=None, repr=False)
+
+
+class GraderInitResponse(BaseModel):
+    """The answer of a grader's own server: nothing."""
+
+
+class RolloutCompleteRequest(BaseModel):
+    """The callback at the end of a workflow."""
+
+    status: RolloutStatus
+    rollout_id: str | None = None
+    extra_fields: dict[str, Any] | None = None
+    err_message: str | None = None
+    err_category: RolloutErrorCategory | None = None
+
+
+class GraderCompleteRequest(BaseModel):
+    """The callback at the end of a grading."""
+
+    status: GraderStatus
+    rollout_id: str | None = None
+    sample: RolloutSample | None = None
+    err_message: str | None = None
+    err_category: RolloutErrorCategory | None = None
+    extra_fields: dict[str, Any] | None = None
+
+
+class CancelRolloutsRequest(BaseModel):
+    """Which rollouts to cancel: exactly one of ids, the beginning of ids, or all."""
+
+    ids: list[str] | None = None
+    prefix: str | None = None
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.ids is not None) + (self.prefix is not None) + self.all != 1:
+            raise ValueError("say exactly one of ids, prefix and all: true")
+        return self
+
+
+class CancelRolloutsResponse(BaseModel):
+    """What became of each: cancelled_queued, cancelled_running or not_found."""
+
+    dispositions: dict[str, str]
+
+
+class RolloutStatusResponse(BaseModel):
+    """The answer of `GET /rollout/{id}/status`."""
+
+    rollout_id: str
+    status: RolloutStatus
+    reward: float | None = None
+    err_message: str | None = None

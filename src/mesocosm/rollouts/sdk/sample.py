@@ -1,0 +1,118 @@
+"""What a workflow leaves behind: its messages, and what a grader makes of them."""
+
+import copy
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+log = logging.getLogger(__name__)
+
+MessageDict: TypeAlias = dict[str, Any]
+"""One chat message, as JSON."""
+
+Messages: TypeAlias = list[MessageDict]
+"""A conversation."""
+
+
+class RolloutSample(BaseModel):
+    """One sample: messages, the row's label, reward and further numbers.
+
+    `trajectory_messages` are what is kept for the trajectory: a copy of `messages` unless others are given; an explicit
+    None keeps none. `remove_sample` leaves the sample out of every count. `id` is the name of its source where a
+    rollout leaves several. Numbers must be finite: pydantic's ValidationError on construction and on assignment.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False, validate_assignment=True)
+
+    id: str | None = None
+    messages: Sequence[Mapping[str, Any]] = Field(default_factory=list)
+    trajectory_messages: Sequence[Mapping[str, Any]] | None = None
+    label: str | None = None
+    reward: float | None = None
+    remove_sample: bool = False
+    metrics: dict[str, Any] = Field(default_factory=dict)
+    extra_fields: dict[str, Any] = Field(default_factory=dict)
+
+    def model_post_init(self, _context: Any) -> None:
+        """Copy the messages for the trajectory unless the caller decided about it."""
+        if "trajectory_messages" not in self.model_fields_set:
+            self.__dict__["trajectory_messages"] = copied(self.messages)
+
+    def json_safe_copy(self) -> Self:
+        """Return a copy whose metrics and extra fields can be written as strict JSON.
+
+        Numbers of other libraries become int or float and keys become text; what has no JSON form (NaN, objects) is
+        left out with one warning.
+        """
+        dropped: set[str] = set()
+        update = {"metrics": _safe(self.metrics, dropped), "extra_fields": _safe(self.extra_fields, dropped)}
+        if dropped:
+            log.warning(
+                "left out of the sample's metrics and extra fields, for JSON cannot hold it: %s", _list(dropped)
+            )
+        return self.model_copy(update=update)
+
+
+def copied(value: Any) -> Any:
+    """Return a deep copy; for plain JSON several times faster than copy.deepcopy."""
+    kind = type(value)
+    if kind is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if kind is list:
+        return [copied(item) for item in value]
+    if kind in (str, int, float, bool, type(None)):
+        return value
+    return copy.deepcopy(value)
+
+
+class _Dropped(Exception):
+    """A value has no JSON form."""
+
+
+def _safe(value: Any, dropped: set[str]) -> Any:
+    """Return `value` as JSON; within containers what has no form there is left out."""
+    if isinstance(value, Mapping):
+        return dict(_kept(((str(key), item) for key, item in value.items()), dropped))
+    if isinstance(value, (list, tuple)):
+        return [item for _, item in _kept((("", item) for item in value), dropped)]
+    return _scalar(value)
+
+
+def _kept(items: Any, dropped: set[str]) -> list[tuple[str, Any]]:
+    kept = []
+    for key, item in items:
+        try:
+            kept.append((key, _safe(item, dropped)))
+        except _Dropped as reason:
+            dropped.add(str(reason))
+    return kept
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if not isinstance(value, float):
+        value = _foreign(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Dropped("numbers that are not finite")
+    return value
+
+
+def _foreign(value: Any) -> Any:
+    """Return a number of another library (numpy, torch, Decimal) as one of Python."""
+    name = f"{type(value).__name__} objects"
+    if isinstance(value, (bytes, bytearray, set, frozenset)):
+        raise _Dropped(name)
+    try:
+        return value.__index__() if hasattr(value, "__index__") else float(value)
+    except Exception as error:
+        raise _Dropped(name) from error
+
+
+def _list(names: set[str]) -> str:
+    return ", ".join(sorted(names))

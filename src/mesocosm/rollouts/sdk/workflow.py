@@ -1,0 +1,39 @@
+"""What users write to play one row: a workflow."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
+from mesocosm.rollouts.sdk.context import AgentWorkflowContext
+from mesocosm.rollouts.sdk.sample import MessageDict
+
+TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
+
+
+class AgentWorkflowOutput(BaseModel):
+    """What a workflow may return: its messages, named numbers about them, and notes that nothing reads.
+
+    With messages of None there is no sample. Unknown fields and numbers that are not finite are refused.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
+
+    messages: list[MessageDict] | None = None
+    metrics: dict[str, float] = Field(default_factory=dict)
+    info: dict[str, Any] = Field(default_factory=dict)
+
+
+class AgentWorkflow(ABC, Generic[TConfig]):
+    """Plays one row. Every execution gets an instance of its own and a copy of the configuration of its own."""
+
+    def __init__(self, config: TConfig | None = None) -> None:
+        self.config = config
+
+    @abstractmethod
+    async def run(self, ctx: AgentWorkflowContext[TConfig]) -> AgentWorkflowOutput | list[MessageDict] | None:
+        """Play the row of `ctx` and return the messages.
+
+        None: the sample is asked of the source that was registered with the RolloutContext.
+        """
