@@ -14,6 +14,9 @@ from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.usage import Usage
 
+JUDGE_FAILED = "judge_failed"
+"""In the info of the step that a program returned: the failure of the last call that its graders made."""
+
 Protocols = Literal["openai", "anthropic"]
 
 

@@ -360,6 +360,10 @@ class Store(Protocol):
         """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
         ...
 
+    def drop_unscored(self, run_id: str, score: str) -> int:
+        """Remove every failed episode and those without a value of `score`, so that they are owed again."""
+        ...
+
     def journal(
         self,
         run_id: str,

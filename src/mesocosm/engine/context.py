@@ -12,7 +12,7 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import Call, Forwarded, Program
+from mesocosm.core.gateway import JUDGE_FAILED, Call, Forwarded, Program
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
@@ -23,9 +23,6 @@ from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry
 
 TRACEBACK_FRAMES = 12
-
-JUDGE_FAILED = "judge_failed"
-"""In a step's info: the failure of the last call that a grader made."""
 
 
 class Over(Exception):
@@ -176,7 +173,8 @@ class EpisodeContext:
                 raise
         open_.settle(step.info)
         if open_.judging is not None and open_.judging.failing is not None:
-            step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: open_.judging.failing.failure()})
+            failed = msgspec.to_builtins(open_.judging.failing.failure())
+            step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: failed})
         self._take(step, self._episode.steps + 1, "")
         return step
 

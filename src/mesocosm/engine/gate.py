@@ -19,7 +19,7 @@ from mesocosm.engine.comparison import Comparison, Group, Pair
 
 KINDS = ("regression", "missing", "score", "failed")
 _CONDITION = re.compile(
-    r"(?P<kind>[a-z]+)\s*(?:(?P<p>p)\s*)?(?:(?P<sign><=|>=|<|>)\s*(?P<number>[0-9.eE+-]+)\s*(?P<percent>%)?)?"
+    r"(?P<kind>[A-Za-z_][\w.@^-]*)\s*(?:(?P<p>p)\s*)?(?:(?P<sign><=|>=|<|>)\s*(?P<number>[0-9.eE+-]+)\s*(?P<percent>%)?)?"
 )
 _EXAMPLES = "'regression p<0.05', 'regression>0.02', 'missing>2%', 'score<0.8', 'failed>0'"
 
@@ -56,11 +56,14 @@ class Verdict:
     broken: str = ""
 
 
-def read_condition(text: str) -> Condition:
-    """Return the condition that `text` spells. Raises UsageError with examples."""
+def read_condition(text: str, *, anything: bool = False) -> Condition:
+    """Return the condition that `text` spells. Raises UsageError with examples.
+
+    With `anything` any word may be compared with a number: the name of a metric, for `judge_run`.
+    """
     match = _CONDITION.fullmatch(text.strip())
     kind = match["kind"] if match else ""
-    if match is None or kind not in KINDS:
+    if match is None or (kind not in KINDS and not anything):
         raise UsageError(f"{text!r} is no condition; write for example {_EXAMPLES}")
     by_chance, sign = bool(match["p"]), match["sign"] or ""
     if (by_chance and (kind != "regression" or sign not in {"<", "<="})) or (not sign and kind != "regression"):
@@ -81,6 +84,35 @@ def judge(found: Comparison, conditions: Sequence[Condition]) -> tuple[Verdict, 
     must not open because there is nothing to see.
     """
     return tuple(verdict for condition in conditions for group in found.groups for verdict in _judged(group, condition))
+
+
+def judge_run(run: Run, conditions: Sequence[Condition]) -> tuple[Verdict, ...]:
+    """Return a verdict for each condition about one run: `score` (the primary metric), `failed`, `missing`, any metric.
+
+    A metric that it does not have, or that has no value, breaks its condition.
+    """
+    return tuple(_alone(run, condition) for condition in conditions)
+
+
+def _alone(run: Run, condition: Condition) -> Verdict:
+    subject, kind = _named(run), condition.kind
+    if kind == "failed":
+        count = run.counts.failed
+        return _verdict(condition, run.benchmark, subject, f"{count:,} failed", broken=condition.holds(count))
+    primary = run.primary
+    if kind == "missing":
+        lacking, planned = (sum(primary.missing.values()), primary.n_planned) if primary else (1, 1)
+        share = lacking / planned if planned else 0.0
+        told = f"{lacking:,} of {planned:,} have no value ({share:.1%})"
+        return _verdict(condition, run.benchmark, subject, told, broken=primary is None or condition.holds(share))
+    metric = primary if kind == "score" else next((one for one in run.metrics if one.name == kind), None)
+    if metric is None:
+        names = ", ".join(one.name for one in run.metrics) or "none"
+        return _verdict(condition, run.benchmark, subject, f"it has no metric {kind!r}; it has {names}", broken=True)
+    if metric.value is None:
+        return _verdict(condition, run.benchmark, subject, f"{metric.name} has no value", broken=True)
+    told = f"{metric.name} is {metric.value:.4f}"
+    return _verdict(condition, run.benchmark, subject, told, broken=condition.holds(metric.value))
 
 
 def _judged(group: Group, condition: Condition) -> Iterator[Verdict]:

@@ -80,6 +80,8 @@ class Settings:
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
     `checked` says that the model was asked already whether it can answer. With `alone` a new run is not begun while
     another process works on the same experiment: RunHeld.
+    `retry_failed` repeats what says nothing about the agent, `retry_unscored` (the name of a score) everything that has
+    no value of it, whoever is to blame.
     """
 
     retry_failed: bool = False
@@ -89,6 +91,7 @@ class Settings:
     secrets: Sequence[str] | None = None
     checked: bool = False
     alone: bool = False
+    retry_unscored: str = ""
 
 
 async def run(
@@ -290,6 +293,8 @@ class _Session:
             await _whole(self._hold)
             if self.settings.retry_failed:
                 await _whole(self.store.drop_failed, self.record.id)
+            if self.settings.retry_unscored:
+                await _whole(self.store.drop_unscored, self.record.id, self.settings.retry_unscored)
             await self._play()
         finally:
             if self.held:

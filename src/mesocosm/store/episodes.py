@@ -63,6 +63,24 @@ class Episodes(Part):
 
         return self._database.write(work)
 
+    def drop_unscored(self, run_id: str, score: str) -> int:
+        """Remove every failed episode and those without a value of `score`, for whatever cause; return how many."""
+        lacking = select(scores.c.episode_id).where(
+            scores.c.run_id == run_id, scores.c.name == score, scores.c.value.is_(None)
+        )
+        unscored = delete(episodes).where(
+            episodes.c.run_id == run_id,
+            or_(episodes.c.status == EpisodeStatus.FAILED, episodes.c.id.in_(lacking)),
+        )
+
+        def work(connection: Connection) -> int:
+            dropped = connection.execute(unscored).rowcount
+            if dropped:
+                recount(connection, run_id)
+            return dropped
+
+        return self._database.write(work)
+
     def episode(self, reference: str, *, run_id: str = "") -> Episode:
         """Return one episode with its scores: by id, unique prefix, `RUN/INDEX`, or index in `run_id`.
 

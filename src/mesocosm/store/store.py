@@ -15,14 +15,18 @@ from mesocosm.store.episodes import Episodes
 from mesocosm.store.holder import abandoned
 from mesocosm.store.journal import SqlJournal
 from mesocosm.store.ledger import Ledger
+from mesocosm.store.names import Names
 from mesocosm.store.queries import Listing
 from mesocosm.store.recovery import Recovery
 from mesocosm.store.runs import Runs
 from mesocosm.store.series import Series
+from mesocosm.store.slices import Slices
 from mesocosm.store.writer import Writer
 
 
-class SqlStore(Runs, Deletion, Recovery, Ledger, Listing, Changes, Series, Conversations, Episodes, Bundles, Blobs):
+class SqlStore(
+    Runs, Names, Deletion, Recovery, Ledger, Listing, Changes, Series, Slices, Conversations, Episodes, Bundles, Blobs
+):
     """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
 
     @property

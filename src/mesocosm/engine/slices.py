@@ -1,0 +1,156 @@
+"""Results of a run taken apart by one label of its tasks."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mesocosm.core.failure import Cause, UnknownName
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.run import Run
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.metrics import declared_worst, measure
+from mesocosm.engine.results import Samples, declared_metrics, pass_metric
+from mesocosm.stats import usable
+
+if TYPE_CHECKING:
+    from mesocosm.store.slices import ResultRow
+
+SHOWN = 50
+"""Values of a label that are shown, those of the most samples."""
+
+_labels = msgspec.json.Decoder(dict[str, str])
+_SCORED, _WORST, _MISSING, _SKIPPED = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The samples with one value of a label, None those without the label.
+
+    `reward` and `pass_rate` are as the whole run's: failures of the agent count as the worst value of the run. `failed`
+    are samples without a reward; `missing` of them count nowhere. `skipped` ones are among `samples` alone.
+    """
+
+    value: str | None
+    samples: int
+    reward: MetricResult
+    pass_rate: MetricResult | None
+    failed: int
+    missing: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The slices by one label, those of most samples first, and how many `more` values there are."""
+
+    by: str
+    slices: tuple[Slice, ...]
+    more: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The samples of a run as numbers: which value and cluster each has, what became of it, its reward."""
+
+    values: dict[str | None, int] = field(default_factory=dict)
+    clusters: dict[str, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    of: "array[int]" = field(default_factory=lambda: array("q"))
+    cluster: "array[int]" = field(default_factory=lambda: array("q"))
+    became: "array[int]" = field(default_factory=lambda: array("b"))
+    reward: "array[float]" = field(default_factory=lambda: array("d"))
+
+
+def slices(run: Run, store: Samples, by: str) -> Slices:
+    """Return the results of a run for each value of the label `by`, the 50 with most samples.
+
+    Intervals are clustered by task. Raises UnknownName when no stored sample has the label, or the run has no score.
+    """
+    primary = next((metric for metric in declared_metrics(run) if metric.primary), None)
+    if primary is None:
+        raise UnknownName(f"run {run.id} declares no primary metric, so there is no score to take apart")
+    seen = _read(store.result_rows(run.id, primary.score), by)
+    if by not in seen.names:
+        known = ", ".join(sorted(seen.names)[:20]) or "none"
+        raise UnknownName(f"no sample of run {run.id} has a label {by!r}; there are: {known}")
+    graded = array("d", (value for value, became in zip(seen.reward, seen.became, strict=True) if became == _SCORED))
+    rate = pass_metric(run, graded)
+    worst = _worst(primary, graded)
+    counts = Counter(seen.of)
+    words = list(seen.values)
+    shown = sorted(counts, key=lambda place: (-counts[place], words[place] is None, words[place] or ""))[:SHOWN]
+    members: dict[int, array[int]] = {place: array("q") for place in shown}
+    for number, place in enumerate(seen.of):
+        if place in members:
+            members[place].append(number)
+    found = tuple(_slice(seen, words[place], members[place], primary, rate, worst) for place in shown)
+    return Slices(by, found, len(counts) - len(shown))
+
+
+def _read(rows: "Iterable[ResultRow]", by: str) -> _Seen:
+    seen = _Seen()
+    values, clusters = seen.values, seen.clusters
+    for task, cluster, score, outcome, _, missing, _, labels in rows:
+        named = _labels.decode(labels) if labels else {}
+        if named.keys() - seen.names and len(seen.names) < 1_000:
+            seen.names.update(named)
+        if by in named:
+            seen.names.add(by)
+        value = named.get(by)
+        seen.of.append(values.setdefault(value, len(values)))
+        seen.cluster.append(clusters.setdefault(cluster or task, len(clusters)))
+        if score is not None and usable(score):
+            seen.became.append(_SCORED)
+            seen.reward.append(score)
+            continue
+        seen.reward.append(0.0)
+        if outcome == "worst":
+            seen.became.append(_WORST)
+        else:
+            seen.became.append(_SKIPPED if missing == Cause.SKIPPED else _MISSING)
+    return seen
+
+
+def _worst(metric: Metric, graded: "array[float]") -> float | None:
+    """Return what a failure of the agent counts as in the whole run: a slice alone may not have seen the worst."""
+    if not metric.directed:
+        return None
+    declared = declared_worst(metric)
+    if metric.aggregation == "pass_rate":
+        return declared
+    known = [*graded] if declared is None else [declared, *graded]
+    if not known:
+        return None
+    return min(known) if metric.higher_is_better else max(known)
+
+
+def _slice(
+    seen: _Seen,
+    value: str | None,
+    members: "array[int]",
+    primary: Metric,
+    rate: Metric | None,
+    worst: float | None,
+) -> Slice:
+    became = Counter(seen.became[number] for number in members)
+    counted = len(members) - became[_SKIPPED]
+    (reward,) = measure([primary], _rows(seen, members, primary.score, worst), counted)
+    passed = None
+    if rate is not None:
+        (passed,) = measure([rate], _rows(seen, members, rate.score, declared_worst(rate)), counted)
+    missing = became[_MISSING] + (became[_WORST] if worst is None else 0)
+    return Slice(value, len(members), reward, passed, became[_WORST] + became[_MISSING], missing, became[_SKIPPED])
+
+
+def _rows(seen: _Seen, members: "array[int]", name: str, worst: float | None) -> Iterator[ScoreRow]:
+    for number in members:
+        became = seen.became[number]
+        if became == _SKIPPED:
+            continue
+        value = seen.reward[number] if became == _SCORED else worst if became == _WORST else None
+        missing = Cause.VALUE_MISSING if value is None else None
+        yield ScoreRow(str(seen.cluster[number]), "", 0, name, value, missing, worst=False)

@@ -1,0 +1,219 @@
+"""A rollout on a dataset as a benchmark: every row is a task, and the workflow plays it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Cause, UsageError
+from mesocosm.core.gateway import JUDGE_FAILED
+from mesocosm.core.ids import digest
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Environment
+from mesocosm.core.run import Selection
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+from mesocosm.rollouts.environment import (
+    GRADER_FAILED,
+    LEFT_OUT,
+    METRICS,
+    REWARD,
+    ROW,
+    TRIAL,
+    UNGRADED,
+    RowEpisode,
+)
+from mesocosm.rollouts.place import Place
+from mesocosm.rollouts.rows import Row
+from mesocosm.rollouts.verdict import Judging
+
+KIND = "rollout"
+RATE = "pass_rate"
+_OWN = frozenset({REWARD, RATE})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The chosen rows of a dataset: its name, the sentence that says how they were chosen, and what digests cover."""
+
+    name: str
+    rows: Sequence[Row]
+    chosen: Sequence[int]
+    told: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How rewards are read, and how long code may take. `bounded`: rewards lie in 0..1 by construction."""
+
+    pass_threshold: float = 1.0
+    workflow_seconds: float | None = 450.0
+    grader_seconds: float | None = 150.0
+    seed: int = 0
+    bounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a rollout comes from: its name, `inputs` by the names under which people know them, what viewers show."""
+
+    name: str
+    inputs: dict[str, str]
+    card: dict[str, Any] = field(default_factory=dict)
+
+
+class RolloutBenchmark:
+    """Implements core.ports.Benchmark. `place` executes the rollout; `judging` takes the place of its grader.
+
+    With `capped` at most as many rows are in flight as the place says that it can take, one where it does not say.
+    """
+
+    action_space: Any = None
+    observation_space: Any = None
+
+    def __init__(
+        self,
+        origin: Origin,
+        rows: Rows,
+        terms: Terms,
+        place: Place,
+        *,
+        judging: Judging | None = None,
+        artifacts: Path = Path("artifacts"),
+        capped: bool = False,
+    ) -> None:
+        self.origin = origin
+        self.rows = rows
+        self.terms = terms
+        self._place = place
+        self._judging = judging
+        self._artifacts = artifacts
+        self._capped = capped
+        self._opened = False
+
+    @property
+    def info(self) -> BenchmarkInfo:
+        """Facts that hold before `open`; how many rows may be in flight is known after it."""
+        if not self._opened:
+            return self._known
+        capacity = self._place.capacity
+        return msgspec.structs.replace(self._known, parallel=capacity or (1 if self._capped else None))
+
+    @cached_property
+    def _known(self) -> BenchmarkInfo:
+        inputs = {**self.origin.inputs, "dataset": self.rows.digest}
+        return BenchmarkInfo(
+            id=self.rows.name,
+            title=self.rows.name,
+            version="1",
+            digest=digest(inputs),
+            kind=KIND,
+            metrics=metrics(self.terms),
+            description=self.rows.told,
+            card={**self.origin.card, "rows": self.rows.told},
+            judged=True,
+            discovers=True,
+            inputs=inputs,
+        )
+
+    def count(self, selection: Selection) -> int:
+        """Return how many rows `selection` picks."""
+        return len(self._chosen(selection))
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield the rows of the first repetition."""
+        return self.tasks_of(selection, 0)
+
+    def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
+        """Yield the chosen rows in the order of the dataset; each knows its repetition."""
+        for place in self._chosen(selection):
+            yield _task(self.rows.rows[place], trial)
+
+    def _chosen(self, selection: Selection) -> Sequence[int]:
+        if selection.seeds is None:
+            return self.rows.chosen if selection.count is None else self.rows.chosen[: selection.count]
+        known = len(self.rows.rows)
+        unknown = next((place for place in selection.seeds if not 0 <= place < known), None)
+        if unknown is not None:
+            raise UsageError(f"{self.rows.name} has rows 0 to {known - 1}, no {unknown}")
+        return selection.seeds
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Start the rollout. Raises MesocosmError."""
+        await self._place.open(notice)
+        self._opened = True
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the world of one try of one row."""
+        terms = self.terms
+        return RowEpisode(
+            task,
+            episode_id,
+            self._place,
+            seed=terms.seed,
+            seconds=(terms.workflow_seconds, terms.grader_seconds),
+            artifacts=self._artifacts / episode_id,
+            judging=self._judging,
+        )
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return reward and metrics as the grader left them; nothing is graded again."""
+        del task
+        found = episode.terminal_info
+        scores = [Score(_named(name), float(value)) for name, value in _numbers(found.get(METRICS))]
+        return [_reward(found), *scores]
+
+    async def close(self) -> None:
+        """Stop the rollout."""
+        await self._place.close()
+
+
+def metrics(terms: Terms) -> tuple[Metric, ...]:
+    """Return the metrics of every rollout: a failed workflow is worth 0, or the lowest reward where that is less."""
+    return (
+        Metric(REWARD, REWARD, low=0.0, high=1.0 if terms.bounded else None, primary=True),
+        Metric(RATE, REWARD, "pass_rate", threshold=terms.pass_threshold, inclusive=True),
+    )
+
+
+def _task(row: Row, trial: int) -> Task:
+    shown: dict[str, Any] = {"prompt": list(row.prompt)}
+    if row.metadata is not None:
+        shown["metadata"] = row.metadata
+    return Task(
+        str(row.index),
+        input=shown,
+        target=row.label,
+        metadata={ROW: row.index, TRIAL: trial},
+        labels=row.labels,
+    )
+
+
+def _reward(found: dict[str, Any]) -> Score:
+    failed = found.get(GRADER_FAILED)
+    if failed is not None:
+        # A grader whose judge did not answer is not to blame.
+        judge = found.get(JUDGE_FAILED)
+        blamed = judge if isinstance(judge, dict) else failed
+        return Score(REWARD, missing=Cause(blamed["cause"]), explanation=str(failed["message"]))
+    if found.get(LEFT_OUT):
+        return Score(REWARD, missing=Cause.SKIPPED)
+    if UNGRADED in found:
+        return Score(REWARD, missing=Cause.VALUE_MISSING, explanation=str(found[UNGRADED]))
+    return Score(REWARD, found.get(REWARD), explanation=str(found.get("explanation", "")))
+
+
+def _named(name: str) -> str:
+    """Return a metric's name as that of a score: the names of ours stay ours."""
+    return f"metrics.{name}" if name in _OWN else name
+
+
+def _numbers(found: Any) -> Iterator[tuple[str, float]]:
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if isinstance(value, int | float):
+            yield name, value

@@ -1,0 +1,165 @@
+"""From a stored reference to a rollout that can be run: the benchmark kind `rollout`."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.run import BenchmarkRef
+from mesocosm.rollouts.benchmark import KIND, Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.place import Place
+from mesocosm.rollouts.verdict import Judging
+
+IN_PROCESS = "in-process"
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Options of a reference of kind `rollout`; its source is the folder of the rollout.
+
+    Of secrets only the names are here: their values come from the environment. `capped` says that nobody chose how many
+    rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes to.
+    """
+
+    entrypoint: str
+    dataset: str
+    name: str = ""
+    columns: dict[str, Any] = {}
+    revision: str = ""
+    split: str = ""
+    config: str = ""
+    format: str = ""
+    rows: str = ""
+    limit: int | None = None
+    everything: bool = False
+    sample: float | None = None
+    seed: int | None = None
+    offset: int = 0
+    pass_threshold: float = 1.0
+    workflow_seconds: float | None = 450.0
+    grader_seconds: float | None = 150.0
+    environment: dict[str, str] = {}
+    secrets: tuple[str, ...] = ()
+    isolation: str = "process"
+    grader: dict[str, Any] = {}
+    capped: bool = False
+    artifacts: str = ""
+    installs: str = ""
+    log: str = ""
+
+
+def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
+    """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible; nothing is started yet."""
+    try:
+        options = msgspec.convert(ref.options, Options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
+    folder = Path(ref.source)
+    if not (folder / options.entrypoint).is_file():
+        raise UsageError(f"the rollout {folder} has no {options.entrypoint}; bring it back, or name its entrypoint")
+    return RolloutBenchmark(
+        _origin(folder, options),
+        _rows(options),
+        Terms(
+            options.pass_threshold,
+            options.workflow_seconds,
+            options.grader_seconds,
+            options.seed or 0,
+            bounded=bool(options.grader),
+        ),
+        _place(folder, options),
+        judging=_judging(options.grader),
+        artifacts=Path(options.artifacts or "artifacts"),
+        capped=options.capped,
+    )
+
+
+def _origin(folder: Path, options: Options) -> Origin:
+    from mesocosm.rollouts.source import source_digest
+
+    inputs = {
+        "rollout source": source_digest(folder),
+        "entrypoint": options.entrypoint,
+        "env": digest([options.environment, sorted(options.secrets)]),
+        "timeouts": digest([options.workflow_seconds, options.grader_seconds]),
+        "grader": digest(options.grader) if options.grader else "",
+        "seed": str(options.seed or 0),
+    }
+    card = {
+        "rollout": folder.name,
+        "entrypoint": options.entrypoint,
+        "dataset": options.name,
+        "pass_threshold": options.pass_threshold,
+        "grader": options.grader.get("use", "") if options.grader else "",
+    }
+    return Origin(folder.name, {name: value for name, value in inputs.items() if value}, card)
+
+
+def _rows(options: Options) -> Rows:
+    from mesocosm.datasets import open_table
+    from mesocosm.rollouts.configuration import Columns
+    from mesocosm.rollouts.rows import read_rows
+    from mesocosm.rollouts.selection import choose
+
+    table = open_table(
+        options.dataset,
+        revision=options.revision,
+        split=options.split,
+        config=options.config,
+        format=options.format,
+    )
+    columns = msgspec.convert(options.columns, Columns)
+    rows = read_rows(table, columns)
+    chosen = choose(
+        len(rows),
+        rows=options.rows,
+        limit=options.limit,
+        everything=options.everything,
+        sample=options.sample,
+        seed=options.seed,
+        offset=options.offset,
+        digest=table.digest,
+    )
+    whole = len(chosen.indices) == len(rows)
+    covered = [table.digest, msgspec.to_builtins(columns), None if whole else list(chosen.indices)]
+    return Rows(options.name or table.name, rows, chosen.indices, chosen.told, digest(covered))
+
+
+def _place(folder: Path, options: Options) -> Place:
+    if options.isolation == IN_PROCESS:
+        from mesocosm.rollouts.inprocess import InProcessPlace
+
+        return InProcessPlace(folder, options.entrypoint)
+    from mesocosm.rollouts.served.place import ServedPlace
+
+    return ServedPlace(
+        folder,
+        options.entrypoint,
+        environment={**options.environment, **_secrets(options.secrets)},
+        installs=Path(options.installs) if options.installs else None,
+        log_file=Path(options.log) if options.log else None,
+    )
+
+
+def _secrets(names: tuple[str, ...]) -> Mapping[str, str]:
+    missing = [name for name in names if not os.environ.get(name)]
+    if missing:
+        raise UsageError(
+            f"the rollout needs {', '.join(missing)}: set {'it' if len(missing) == 1 else 'them'} in the environment, "
+            "or give --secrets-file FILE"
+        )
+    return {name: os.environ[name] for name in names}
+
+
+def _judging(options: Mapping[str, Any]) -> Judging | None:
+    if not options:
+        return None
+    from mesocosm.rollouts.graders.catalogue import open_grader
+
+    given = dict(options)
+    use = str(given.pop("use", ""))
+    open_grader(use, given)  # what is wrong with it must be known before anything runs
+    return Judging(lambda: open_grader(use, given))

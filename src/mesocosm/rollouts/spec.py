@@ -1,0 +1,136 @@
+"""From a configuration to what the engine runs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
+from mesocosm.rollouts.benchmark import KIND
+from mesocosm.rollouts.configuration import Config
+from mesocosm.rollouts.opening import IN_PROCESS, Options
+
+ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz", ".csv.gz")
+"""Of files in the folder `data` that are named without them."""
+
+AUTOMATIC = 256
+"""Rows in flight where nobody chose: as many as the rollout says that it can take, and never more than so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a command line says beside the configuration. `results` is the directory that keeps them."""
+
+    results: Path
+    rows: str = ""
+    limit: int | None = None
+    dataset: str = ""
+    max_in_flight: int | None = None
+    name: str = ""
+    in_process: bool = False
+    limits: Limits = field(default_factory=Limits)
+    cache: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def run_spec(config: Config, choice: Choice) -> RunSpec:
+    """Return the spec of a run. Raises UsageError for a model or dataset that cannot be."""
+    evaluation = config.evaluation
+    parallel = choice.max_in_flight or evaluation.batch_size
+    return RunSpec(
+        benchmark=BenchmarkRef(KIND, str(config.folder), _options(config, choice)),
+        model=_model(config, config.experiment.model_path, choice.cache),
+        agent=AgentSettings("program", label=config.experiment.rollout),
+        selection=Selection(trials=evaluation.n),
+        limits=choice.limits,
+        parallel=parallel or AUTOMATIC,
+        name=choice.name,
+        tags=choice.tags,
+        judge=_model(config, config.model.judge, choice.cache) if config.model.judge else None,
+    )
+
+
+def _options(config: Config, choice: Choice) -> dict[str, Any]:
+    evaluation, dataset = config.evaluation, config.dataset
+    place, name = _dataset(config, choice)
+    limit = choice.limit if choice.limit is not None else evaluation.limit
+    isolated = not choice.in_process and config.isolation != IN_PROCESS
+    options = Options(
+        entrypoint=config.experiment.entrypoint,
+        dataset=place,
+        name=name,
+        columns=msgspec.to_builtins(dataset.columns),
+        revision=dataset.revision,
+        split=dataset.split,
+        config=dataset.config,
+        format=dataset.format,
+        rows=choice.rows,
+        limit=limit,
+        everything=evaluation.everything and choice.limit is None,
+        sample=None if choice.limit is not None else evaluation.sample,
+        seed=evaluation.seed,
+        offset=evaluation.offset,
+        pass_threshold=evaluation.pass_threshold,
+        workflow_seconds=evaluation.agent_workflow_timeout_s,
+        grader_seconds=evaluation.grader_timeout_s,
+        environment=dict(config.env),
+        secrets=config.secrets,
+        isolation="process" if isolated else IN_PROCESS,
+        grader={} if config.grader is None else {"use": config.grader.use, **config.grader.options},
+        capped=choice.max_in_flight is None and evaluation.batch_size is None,
+        artifacts=str((choice.results / "artifacts").absolute()),
+        installs=str(config.workspace.root / ".mesocosm" / "environments"),
+        log=str((choice.results / "logs" / f"{config.experiment.rollout}.log").absolute()),
+    )
+    found: dict[str, Any] = msgspec.to_builtins(options)
+    return found
+
+
+def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
+    """Return where the dataset is, and its name. A file of the workspace goes before the hub. Raises UsageError."""
+    if choice.dataset:
+        file = Path(choice.dataset).expanduser()
+        if not file.exists():
+            raise UsageError(f"there is no dataset {file}; --dataset-file names a file or a folder")
+        return str(file.resolve()), file.name.partition(".")[0] or file.name
+    wanted, root, data = config.experiment.dataset, config.workspace.root, config.workspace.data
+    places = [root / Path(wanted).expanduser(), data / wanted, *(data / f"{wanted}{ending}" for ending in ENDINGS)]
+    file = next((place for place in places if place.exists()), None)
+    if file is not None:
+        return str(file.resolve()), file.name.partition(".")[0] or file.name
+    hub = wanted.removeprefix("hf:")
+    if hub.count("/") == 1 and not hub.startswith((".", "/")) and not Path(hub).suffix:
+        return f"hf:{hub}", hub
+    raise UsageError(
+        f"there is no dataset {wanted!r}: looked for {', '.join(str(place) for place in places[1:4])}; put it there, "
+        "write its path, or name one of the Hugging Face hub as hf:OWNER/NAME"
+    )
+
+
+def _file(config: Config, text: str) -> Path:
+    """Return the file of a recording: a path from here, else from the workspace."""
+    file = Path(text).expanduser()
+    within = config.workspace.root / file
+    return within if not file.exists() and within.exists() else file.absolute()
+
+
+def _model(config: Config, text: str, cache: str) -> ModelSettings:
+    table = config.model
+    name = ModelName.parse(text)
+    if table.base_url and not name.base_url and text == config.experiment.model_path:
+        name = ModelName(name.provider, name.model, table.base_url.rstrip("/"))
+    whole = str(name)
+    if name.file:
+        whole = whole.replace(name.file, str(_file(config, name.file)))
+    return ModelSettings(
+        name=whole,
+        temperature=table.temperature,
+        max_tokens=table.max_tokens,
+        top_p=table.top_p,
+        extra={**table.extra, **({"reasoning_effort": table.reasoning_effort} if table.reasoning_effort else {})},
+        timeout_s=table.timeout_s,
+        cache=cache,
+    )

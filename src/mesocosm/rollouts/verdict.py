@@ -1,0 +1,71 @@
+"""A ready-made grader in place of a rollout's own, run where the rollout cannot touch it."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesocosm.core.failure import Cause, EpisodeError, Failure
+from mesocosm.rollouts.place import Sampled, Work
+
+FRAMES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a grader made of a sample; `value` is None where it failed, and `failure` says of what."""
+
+    value: float | None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    explanation: str = ""
+    failure: Failure | None = None
+    seconds: float = 0.0
+
+
+class Judging:
+    """Grades samples with the graders that `make` gives, one for each."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    async def judge(self, work: Work, sample: Sampled) -> Verdict:
+        """Return the verdict; a grader that fails is one too."""
+        # The SDK is imported only where something is graded here.
+        from mesocosm.rollouts.sdk.context import GraderContext
+        from mesocosm.rollouts.sdk.judge import Judge
+        from mesocosm.rollouts.sdk.sample import RolloutSample
+
+        started = time.monotonic()
+        own = RolloutSample(messages=list(sample.messages), label=work.label)
+        access = work.judge
+        context = GraderContext(
+            label=work.label,
+            sample=own,
+            metadata=None if work.metadata is None else dict(work.metadata),
+            artifacts_dir=work.artifacts,
+            row_index=work.row,
+            trial=work.trial,
+            seed=work.seed,
+            judge=None if access is None else Judge(access.base_url, access.api_key, access.model),
+        )
+        try:
+            async with asyncio.timeout(work.grader_seconds):
+                await self._make().grade(context)
+            graded = context.sample
+        except TimeoutError:
+            return _failed(Cause.GRADER_TIMEOUT, f"grader exceeded its {work.grader_seconds:g}s deadline", "", started)
+        except Exception as error:  # noqa: BLE001 - whatever it is, this sample has no verdict and the run goes on
+            frames = "".join(traceback.format_exception(error, limit=-FRAMES))
+            return _failed(Cause.GRADER_ERROR, f"{type(error).__name__}: {error}", frames, started)
+        if graded is None or graded.reward is None:
+            return _failed(Cause.GRADER_ERROR, "the grader set no reward", "", started)
+        scores = {name: float(value) for name, value in graded.metrics.items() if isinstance(value, int | float)}
+        explanation = str(graded.extra_fields.get("explanation", ""))
+        return Verdict(graded.reward, scores, explanation, seconds=time.monotonic() - started)
+
+
+def _failed(cause: Cause, message: str, detail: str, started: float) -> Verdict:
+    failure = EpisodeError(cause, message, detail=detail).failure()
+    return Verdict(None, failure=failure, seconds=time.monotonic() - started)
