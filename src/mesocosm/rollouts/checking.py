@@ -8,7 +8,8 @@ from typing import Any
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.reading import nearest
-from mesocosm.rollouts.project import DATA_FORMATS, Workspace
+from mesocosm.datasets.reading import FORMATS
+from mesocosm.rollouts.project import Workspace
 from mesocosm.rollouts.section import Section, kind, told
 from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
@@ -24,7 +25,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The keys of the tables that have fixed ones."""
 
-OWN = ("isolation", "install")
+OWN = ("isolation",)
 """The keys of [advanced] that mean something here."""
 
 ISOLATIONS = ("process", "in-process")
@@ -154,7 +155,7 @@ def dataset(section: Section) -> DatasetTable:
         revision=section.text("revision"),
         split=section.text("split"),
         config=section.text("config"),
-        format=section.word("format", DATA_FORMATS),
+        format=section.word("format", FORMATS),
         metadata=section.flag("metadata", default=True),
     )
 
@@ -210,7 +211,6 @@ def model(section: Section, model_path: str) -> ModelTable:
 def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
     """Read [advanced]: kept as it is, of which only the keys of `OWN` mean something here."""
     section.word("isolation", ISOLATIONS)
-    section.flag("install", default=True)
     idle = [key for key in section.raw if key not in OWN]
     if idle:
         notes.append(f"[advanced] {', '.join(idle)}: kept for the platform, without effect on this machine")

@@ -3,6 +3,7 @@
 Everything is checked here, before anything runs, and all faults are told together.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -11,9 +12,13 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, nearest
 from mesocosm.rollouts import checking
+from mesocosm.rollouts.older import translate
+from mesocosm.rollouts.overrides import FLAG, TABLES, apply
 from mesocosm.rollouts.project import Workspace, find_workspace
 from mesocosm.rollouts.section import Section, told
 from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
@@ -29,10 +34,13 @@ __all__ = [
     "read_config",
 ]
 
-TABLES = ("experiment", "evaluation", "dataset", "grader", "model", "advanced", "env", "secrets")
-"""The tables of a configuration."""
-
 _LARGEST = 2**20
+_DEEPEST = 32
+_FREE = ("grader.", "model.extra", "advanced.")
+_OUTSIDE = (
+    "write the value itself; a secret comes from the environment or from --secrets-file, by its name in "
+    "[secrets] required"
+)
 _FOREIGN = {
     **dict.fromkeys(("training", "sampling", "checkpoints"), "it belongs into a configuration of training"),
     **dict.fromkeys(("tasks", "agents", "execution", "verifier"), "it belongs into a configuration of a benchmark"),
@@ -68,13 +76,8 @@ class Config:
 
     @property
     def isolation(self) -> str:
-        """`process`, `in-process`, or nothing where the rollout itself decides it."""
+        """`process`, `in-process`, or nothing where the file does not say it."""
         return str(self.advanced.get("isolation", ""))
-
-    @property
-    def install(self) -> bool:
-        """Whether the dependencies of the rollout are installed before the run."""
-        return bool(self.advanced.get("install", True))
 
 
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
@@ -83,15 +86,24 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     Raises UsageError for a file that is missing or lies elsewhere, InvalidInput with all problems of its content.
     """
     workspace = _workspace(path)
-    document = _document(path)
-    problems: list[Problem] = []
-    notes: list[str] = []
-    tables = _tables(document, problems)
-    problems += _variables(tables)
+    done = translate(_document(path))
+    problems, notes = done.problems, done.notes
+    tables = _tables(done.document, problems)
+    problems += apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))
+    problems += _unusable(tables)
     config = _config(path.resolve(), workspace, tables, problems, notes)
     if problems:
-        raise InvalidInput(str(path), problems)
+        origins = {**done.origins, **dict.fromkeys(overrides or {}, FLAG)}
+        raise InvalidInput(str(path), [_traced(problem, origins) for problem in problems])
     return config
+
+
+def _traced(problem: Problem, origins: Mapping[str, str]) -> Problem:
+    """Return `problem` with the place that its value came from, where that is another than its path says."""
+    for path, origin in origins.items():
+        if problem.path == path or problem.path.startswith((f"{path}.", f"{path}[")):
+            return msgspec.structs.replace(problem, message=f"{problem.message} (from {origin})")
+    return problem
 
 
 def _config(
@@ -141,12 +153,27 @@ def _document(path: Path) -> dict[str, Any]:
         problem = Problem(f"line {line}", "is not UTF-8", "save the file as UTF-8")
         raise InvalidInput(str(path), [problem]) from error
     try:
-        return tomllib.loads(text)
+        return _sound(tomllib.loads(text), str(path))
     except (ValueError, RecursionError) as error:
         place = _AT_LINE.search(str(error))
         where = f"line {place[1]}, column {place[2]}" if place else ""
         what = _AT_LINE.sub("", str(error))
         raise InvalidInput(str(path), [Problem(where, f"is not TOML: {what}", "mend that line")]) from error
+
+
+def _sound(values: Mapping[str, Any], subject: str) -> dict[str, Any]:
+    """Return `values` as JSON has them, dates and times as text. Raises UsageError when they are nested absurdly."""
+    level: list[Any] = [values]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for value in level
+            if isinstance(value, (Mapping, list))
+            for item in (value.values() if isinstance(value, Mapping) else value)
+        ]
+    if level:
+        raise UsageError(f"{subject}: nested more than {_DEEPEST} levels deep")
+    return {key: _plain(value) for key, value in values.items()}
 
 
 def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
@@ -155,7 +182,7 @@ def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, A
     homes = {key: table for table, keys in checking.KEYS.items() for key in keys}
     for name, value in document.items():
         if name in TABLES and isinstance(value, Mapping):
-            found[name] = _plain(value)
+            found[name] = dict(value)
         elif name in TABLES:
             problems.append(Problem(name, f"must be a table, not {told(value)}", f"write it as [{name}]"))
         else:
@@ -176,25 +203,23 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, (date, time)) else value
 
 
-def _variables(tables: Mapping[str, Any]) -> list[Problem]:
-    """Return a problem for each value that hopes to be replaced by a variable."""
-    fix = (
-        "write the value itself; a secret comes from the environment or from --secrets-file, by its name in "
-        "[secrets] required"
-    )
-    return [
-        Problem(path, "holds ${…}, and nothing is put in its place", fix)
-        for path, text in _texts("", tables)
-        if _VARIABLE.search(text)
-    ]
+def _unusable(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each value that hopes to be replaced by a variable, or that JSON cannot hold."""
+    for path, value in _leaves("", tables):
+        if isinstance(value, str) and _VARIABLE.search(value):
+            yield Problem(path, "holds ${…}, and nothing is put in its place", _OUTSIDE)
+        elif path.startswith(_FREE) and isinstance(value, float) and not math.isfinite(value):
+            yield Problem(path, f"must be a finite number, not {value}")
+        elif path.startswith(_FREE) and isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield Problem(path, "must be an integer of at most 64 bits")
 
 
-def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _texts(join(path, key), item)
+            yield from _leaves(join(path, key), item)
     elif isinstance(value, list):
         for place, item in enumerate(value):
-            yield from _texts(join(path, place), item)
+            yield from _leaves(join(path, place), item)
+    else:
+        yield path, value

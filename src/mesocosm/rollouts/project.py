@@ -1,6 +1,5 @@
 """Where rollouts live: a workspace with its folders, and a rollout inside of it."""
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
-from mesocosm.core.reading import nearest
-
-DATA_FORMATS = ("jsonl", "csv", "parquet", "json")
-"""Endings of data files, in the order in which a dataset's bare name is looked for."""
-
-_HUB = re.compile(r"(hf:)?[A-Za-z0-9][\w.-]*/[\w.-]+|hf:[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +32,10 @@ class Workspace:
 
     def names(self) -> list[str]:
         """Return the names of the rollouts that are here."""
-        return _names(self.rollouts, folders=True)
+        if not self.rollouts.is_dir():
+            return []
+        folders = [item.name for item in self.rollouts.iterdir() if item.is_dir()]
+        return sorted(name for name in folders if not name.startswith((".", "__")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +67,6 @@ def find_workspace(path: Path) -> Workspace:
         f"{path} lies in no workspace: neither it nor a directory above has both rollouts/ and configs/; "
         "`mesocosm eval init NAME` makes them"
     )
-
-
-def find_dataset(workspace: Workspace, name: str) -> Path | str:
-    """Return where the dataset called `name` is: a file or folder, or `org/name` of a dataset on the Hugging Face hub.
-
-    A path is taken from the root of the workspace. A name is looked for in `data/`, as it is and with the endings of
-    `DATA_FORMATS`. `hf:` in front always means the hub. Raises UsageError when it is nowhere.
-    """
-    if name.startswith("hf:") and _HUB.fullmatch(name):
-        return name.removeprefix("hf:")
-    places = [workspace.root / name, workspace.data / name]
-    if not Path(name).is_absolute():
-        places += [workspace.data / f"{name}.{ending}" for ending in DATA_FORMATS]
-    for place in places:
-        if place.name and place.exists() and place.resolve() != workspace.root.resolve():
-            return place
-    if _HUB.fullmatch(name) and not name.endswith(tuple(f".{ending}" for ending in DATA_FORMATS)):
-        return name
-    near = nearest(name, [Path(known).stem for known in _names(workspace.data, folders=False)])
-    hint = f"; did you mean {near!r}?" if near else f"; put {name}.jsonl there, or name a file or a dataset of the hub"
-    raise UsageError(f"there is no dataset {name!r} in {workspace.data}{hint}")
 
 
 def read_rollout(folder: Path, entrypoint: str) -> Rollout:
@@ -130,10 +105,3 @@ def _project(document: Path) -> Mapping[str, Any]:
 
 def _texts(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, str) for item in value)
-
-
-def _names(directory: Path, *, folders: bool) -> list[str]:
-    if not directory.is_dir():
-        return []
-    found = [item for item in directory.iterdir() if not item.name.startswith((".", "__"))]
-    return sorted(item.name for item in found if item.is_dir() or not folders)

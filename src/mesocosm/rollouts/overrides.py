@@ -1,0 +1,72 @@
+"""`--set section.key=value`: values that go before those of the file."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, MutableMapping
+from typing import Any
+
+from mesocosm.core.failure import Problem, UsageError
+from mesocosm.core.reading import nearest
+from mesocosm.rollouts.section import told
+
+FLAG = "--set"
+TABLES = ("experiment", "evaluation", "dataset", "grader", "model", "advanced", "env", "secrets")
+"""The tables of a configuration."""
+
+_FORM = f"write {FLAG} section.key=value, for example {FLAG} evaluation.n=3"
+_KEY = re.compile(r"[\w-]+(\.[\w-]+)+", re.ASCII)
+_TEXTS = ("experiment.", "env.", "dataset.revision", "dataset.split", "dataset.config")
+"""What is text even where it looks like a number: commits, years, variables."""
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Return key and value of `section.key=value`.
+
+    The value is read as TOML, and is a string where it is none: `3`, `["A", "B"]`, `all`. Raises UsageError, which
+    never repeats the value.
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not _KEY.fullmatch(key):
+        raise UsageError(f"{FLAG} {key!r}: {'that is no section.key' if equals else 'there is no ='}; {_FORM}")
+    section = key.partition(".")[0]
+    if section not in TABLES:
+        near = nearest(section, TABLES)
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(TABLES)}"
+        raise UsageError(f"{FLAG} {key}: there is no section {section!r}; {hint}")
+    return key, _value(key, value.strip())
+
+
+def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the values of several `section.key=value`; of the same key the last one counts. Raises UsageError."""
+    return dict(map(parse_override, texts))
+
+
+def apply(tables: MutableMapping[str, Any], overrides: Mapping[str, Any]) -> list[Problem]:
+    """Put `overrides` into `tables` (which change) and return what could not be put anywhere."""
+    problems = []
+    for path, value in overrides.items():
+        *sections, key = path.split(".")
+        if not sections or sections[0] not in TABLES:
+            problems.append(Problem(path, "names no key of a section", _FORM))
+            continue
+        place: Any = tables
+        for name in sections:
+            place = place.setdefault(name, {})
+            if not isinstance(place, MutableMapping):
+                problems.append(Problem(path, f"lies below {name}, which is {told(place)}"))
+                break
+        else:
+            place[key] = value
+    return problems
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # More than the one key: the text held a line break, and what followed it was read as TOML too.
+    if list(read) != ["value"] or (key.startswith(_TEXTS) and not isinstance(read["value"], str)):
+        return text
+    return read["value"]

@@ -1,0 +1,116 @@
+"""Which code a rollout is: a digest of its files, and the commit that they came from."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from mesocosm.core.failure import UsageError
+
+LEFT_OUT = frozenset(
+    {
+        *(".venv", "venv", "__pycache__", "node_modules", "dist", "build"),
+        *(".git", ".mesocosm", ".osmosis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
+    }
+)
+"""Directories that are no part of the source: what tools make and what runs leave."""
+
+_LEFT_OUT_FILES = frozenset({"uv.lock", ".git", ".DS_Store"})
+_GIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The files of a rollout: `sha256:` and the digest of their paths and contents, how many, and their bytes."""
+
+    digest: str
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The commit of a working tree, and whether anything in the folder that was asked about differs from it."""
+
+    id: str
+    dirty: bool
+    branch: str = ""
+
+
+def read_source(folder: Path) -> Source:
+    """Return the digest of the rollout in `folder`.
+
+    The same paths with the same contents give the same digest on every machine; times, owners and permissions do not
+    matter. Links to files count as the files. Raises UsageError for links to directories and for unreadable files.
+    """
+    whole = sha256()
+    files = size = 0
+    for name, path in sorted(_files(folder, b"")):
+        content, length = _content(path)
+        whole.update(len(name).to_bytes(8, "big") + name + content)
+        files, size = files + 1, size + length
+    return Source(f"sha256:{whole.hexdigest()}", files, size)
+
+
+def read_commit(folder: Path) -> Commit | None:
+    """Return the commit that `folder` is at, None where there is no repository, no commit, or no git."""
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    status = _git(folder, "status", "--porcelain", "--", ".")
+    if not commit or status is None:
+        return None
+    branch = _git(folder, "symbolic-ref", "--short", "--quiet", "HEAD")
+    return Commit(commit.strip(), bool(status.strip()), (branch or "").strip())
+
+
+def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:
+    """Yield each file of the source: its path below the rollout with `/`, and where it is."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
+    for entry in entries:
+        path = Path(entry.path)
+        name = prefix + os.fsencode(entry.name)
+        if entry.is_dir():
+            if entry.name in LEFT_OUT or entry.name.endswith(".egg-info"):
+                continue
+            if entry.is_symlink():
+                raise UsageError(
+                    f"{path} is a link to a directory, whose files no digest covers; copy them into {folder}"
+                )
+            yield from _files(path, name + b"/")
+        elif entry.name in _LEFT_OUT_FILES or entry.name.endswith((".pyc", ".egg-info")):
+            continue
+        elif entry.is_file():
+            yield name, path
+        elif entry.is_symlink():
+            raise UsageError(f"{path} is a link to nothing; remove it or mend it")
+
+
+def _content(path: Path) -> tuple[bytes, int]:
+    """Return the digest of a file's content and its length; files of any size are read piece by piece."""
+    digest, length = sha256(), 0
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
+                length += len(piece)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    return digest.digest(), length
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what git says about `folder`, None when it says nothing good."""
+    # A repository may name a program to be run for its status; only what git itself knows is wanted.
+    command = ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *words]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(  # noqa: S603 -- git itself, and no shell
+            command, capture_output=True, env=environment, timeout=_GIT_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
