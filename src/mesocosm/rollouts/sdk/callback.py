@@ -1,0 +1,145 @@
+"""What a controller is told about one rollout: that its workflow has ended, then its grade; each of them once."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.rollouts.sdk.delivery import Client, DeliveryError, deliver
+from mesocosm.rollouts.sdk.request import (
+    ExecutionResult,
+    GraderCompleteRequest,
+    RolloutCompleteRequest,
+    RolloutInitRequest,
+)
+from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.rollouts.sdk.status import GraderStatus, RolloutStatus
+from mesocosm.rollouts.sdk.trajectory import TrajectoryReport, report_from_response
+
+_LOG = logging.getLogger(__name__)
+_TOO_LARGE = 413
+_OFF_THE_WIRE = {"sample": {"id", "trajectory_messages"}}
+
+
+@dataclass(frozen=True)
+class ControllerAuth:
+    """How a rollout server names itself to its controller."""
+
+    api_key: str | None = None
+
+    def as_bearer_headers(self) -> dict[str, str] | None:
+        """Return the header that carries the key, None without a key."""
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else None
+
+
+class Callbacks:
+    """Tells the controller of one rollout how it went.
+
+    `result` is the latest result that a backend gave, `report` what the controller's replies said about the model's
+    calls. What cannot be delivered is logged: the rollout itself has run.
+    """
+
+    def __init__(self, request: RolloutInitRequest, rollout_id: str, client: Client) -> None:
+        self.result: ExecutionResult | None = None
+        self.report: TrajectoryReport | None = None
+        self.completed = False
+        self.graded = False
+        self._request = request
+        self._id = rollout_id
+        self._client = client
+        self._headers = ControllerAuth(request.controller_api_key).as_bearer_headers()
+
+    @property
+    def wants_grade(self) -> bool:
+        """Whether the controller named an address for grades."""
+        return bool(self._request.grader_callback_url)
+
+    async def complete(self, result: ExecutionResult) -> None:
+        """Tell that the workflow has ended. A second end is not told."""
+        if self.completed:
+            _LOG.warning("rollout %s ended twice; only its first end counts", self._id)
+            return
+        self.completed = True
+        self.result = result
+        told = RolloutCompleteRequest(
+            status=result.status,
+            rollout_id=self._id,
+            extra_fields=_ours(result),
+            err_message=result.err_message,
+            err_category=result.err_category,
+        )
+        body = told.model_dump_json(fallback=str).encode()
+        await self._tell(self._request.completion_callback_url, body)
+
+    async def grade(self, result: ExecutionResult) -> None:
+        """Tell how the sample was graded. A second grade is not told."""
+        if self.graded:
+            _LOG.warning("rollout %s was graded twice; only its first grade counts", self._id)
+            return
+        self.graded = True
+        known = self.result.sample if self.result is not None else None
+        self.result = result if result.sample is not None else result.model_copy(update={"sample": known})
+        url = self._request.grader_callback_url
+        if url is None:
+            return
+        try:
+            refused = await self._tell(url, self._encoded(result, _shown(result))) == _TOO_LARGE
+        except (ValueError, TypeError, RecursionError) as error:
+            _LOG.warning("the sample of rollout %s is no JSON (%s); it is sent without its messages", self._id, error)
+            refused = True
+        if refused:
+            await self._tell(url, self._encoded(result, _least(result)))
+
+    async def fail(self, message: str) -> None:
+        """Tell a failure that no result of the backend stands for, wherever nothing has been told yet."""
+        if not self.completed:
+            await self.complete(ExecutionResult(status=RolloutStatus.FAILURE, err_message=message))
+        if self.wants_grade and not self.graded:
+            await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
+
+    def _encoded(self, result: ExecutionResult, sample: RolloutSample | None) -> bytes:
+        passed = result.status is RolloutStatus.SUCCESS
+        told = GraderCompleteRequest(
+            status=GraderStatus.SUCCESS if passed else GraderStatus.FAILURE,
+            rollout_id=self._id,
+            sample=sample.json_safe_copy() if sample is not None else None,
+            err_message=result.err_message,
+            err_category=result.err_category,
+            extra_fields=_ours(result),
+        )
+        return told.model_dump_json(exclude=_OFF_THE_WIRE, fallback=str).encode()
+
+    async def _tell(self, url: str, body: bytes) -> int | None:
+        """Deliver a body; return the status with which it was refused for good, None when it was taken."""
+        try:
+            reply = await deliver(self._client, url, body, self._headers)
+        except DeliveryError as error:
+            _LOG.error("a callback of rollout %s was not taken: %s", self._id, error)
+            return error.status
+        if len(reply.body) > 2:
+            self.report = report_from_response(reply) or self.report
+        return None
+
+
+def _ours(result: ExecutionResult) -> dict[str, Any] | None:
+    """Return what we tell beyond the published protocol, under one name of our own."""
+    return {"mesocosm": result.extra_fields} if result.extra_fields else None
+
+
+def _shown(result: ExecutionResult) -> RolloutSample | None:
+    """Return the sample for the wire: it has a reward only where that counts."""
+    sample = result.sample
+    if sample is None or sample.reward is None or (result.status is RolloutStatus.SUCCESS and not sample.remove_sample):
+        return sample
+    return sample.model_copy(update={"reward": None})
+
+
+def _least(result: ExecutionResult) -> RolloutSample | None:
+    """Return the sample's verdict alone."""
+    shown = _shown(result)
+    if shown is None:
+        return None
+    numbers: Mapping[str, Any] = {
+        name: value for name, value in shown.metrics.items() if isinstance(name, str) and isinstance(value, int | float)
+    }
+    return RolloutSample(reward=shown.reward, remove_sample=shown.remove_sample, metrics=dict(numbers))

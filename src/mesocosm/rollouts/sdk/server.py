@@ -1,0 +1,242 @@
+"""The server of a rollout: takes rollouts over HTTP, executes them behind a backend, and calls the controller back.
+
+`POST /rollout` answers 202 at once; a completion callback follows when the workflow has ended, a grader callback when
+the sample has been graded. Each is delivered once and tried again until it arrives. The same rollout id posted again
+while its rollout is in flight runs nothing twice.
+
+Where the environment has `MESOCOSM_ROLLOUT_KEY`, every request but `GET /health` needs `Authorization: Bearer <it>`.
+That holds for this server only: one of the osmosis-ai package asks nobody who they are.
+"""
+
+import asyncio
+import hmac
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from mesocosm.rollouts.sdk.backend import ExecutionBackend
+from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
+from mesocosm.rollouts.sdk.context import RolloutContext
+from mesocosm.rollouts.sdk.delivery import Client
+from mesocosm.rollouts.sdk.request import (
+    CancelRolloutsRequest,
+    CancelRolloutsResponse,
+    ExecutionRequest,
+    RolloutInitRequest,
+    RolloutStatusResponse,
+)
+from mesocosm.rollouts.sdk.status import RolloutStatus
+from mesocosm.rollouts.sdk.trajectory import save_trajectory
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+__all__ = ["ControllerAuth", "create_rollout_server"]
+
+KEY_ENV = "MESOCOSM_ROLLOUT_KEY"
+INSTANCE_ENV = "_OSMOSIS_ROLLOUT_INSTANCE_ID"
+
+RETRY_AFTER_S = 5
+"""When a controller should ask again after a 429."""
+
+SHUTDOWN_S = 10.0
+"""Rollouts in flight get so long when the server stops; then they are cancelled."""
+
+_LAST_WORD_S = 2.0
+_LOG = logging.getLogger(__name__)
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Flight:
+    """The rollouts that are on their way behind a backend."""
+
+    def __init__(self, backend: ExecutionBackend) -> None:
+        self._backend = backend
+        self._client = Client()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def __contains__(self, rollout_id: str) -> bool:
+        return rollout_id in self._tasks
+
+    def start(self, request: RolloutInitRequest) -> None:
+        """Begin a rollout; it runs on after this returns."""
+        rollout_id = request.rollout_id or uuid4().hex
+        task = asyncio.create_task(self._run(request, rollout_id), name=f"rollout {rollout_id}")
+        self._tasks[rollout_id] = task
+        task.add_done_callback(lambda done: self._forget(rollout_id, done))
+
+    def cancel(self, ids: Sequence[str] | None, prefix: str | None, everything: bool) -> dict[str, str]:
+        """Cancel rollouts and return what became of each; what the backend does not know is cancelled here."""
+        told = dict(self._backend.cancel_rollouts(ids=ids, prefix=prefix, all=everything))
+        wanted = ids if ids is not None else [key for key in self._tasks if everything or key.startswith(prefix or "")]
+        for rollout_id in wanted:
+            if told.get(rollout_id, "not_found") != "not_found":
+                continue
+            task = self._tasks.get(rollout_id)
+            told[rollout_id] = "not_found" if task is None else "cancelled_running"
+            if task is not None:
+                task.cancel()
+        return told
+
+    async def close(self, seconds: float = SHUTDOWN_S) -> None:
+        """Wait for the rollouts in flight, then cancel the rest."""
+        tasks = list(self._tasks.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._client.close()
+
+    async def _run(self, request: RolloutInitRequest, rollout_id: str) -> None:
+        callbacks = Callbacks(request, rollout_id, self._client)
+        try:
+            await self._execute(request, rollout_id, callbacks)
+        except asyncio.CancelledError:
+            await self._last_word(callbacks, rollout_id)
+            raise
+        except Exception:  # noqa: BLE001 - whatever a backend raises, the controller must hear of it
+            _LOG.exception("rollout %s broke its backend", rollout_id)
+            await callbacks.fail("Internal server error")
+        await self._save(request, rollout_id, callbacks)
+
+    async def _execute(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks) -> None:
+        work = ExecutionRequest(
+            id=rollout_id,
+            prompt=request.initial_messages,
+            label=request.label,
+            metadata=request.metadata,
+            agent_timeout_sec=request.agent_timeout_sec,
+            grader_timeout_sec=request.grader_timeout_sec,
+            extra_fields=request.extra_fields,
+        )
+        key = request.llm_api_key if request.llm_api_key is not None else request.controller_api_key
+        graded = callbacks.wants_grade or self._backend.capture_final_result
+        with RolloutContext(chat_completions_url=request.chat_completions_url, api_key=key, rollout_id=rollout_id):
+            await self._backend.execute(work, callbacks.complete, callbacks.grade if graded else None)
+        await callbacks.fail("The backend ended without a result")
+
+    async def _last_word(self, callbacks: Callbacks, rollout_id: str) -> None:
+        try:
+            async with asyncio.timeout(_LAST_WORD_S):
+                await callbacks.fail("The rollout was cancelled")
+        except (TimeoutError, asyncio.CancelledError):
+            _LOG.warning("the controller could not be told that rollout %s was cancelled", rollout_id)
+
+    async def _save(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks) -> None:
+        if callbacks.result is not None:
+            await save_trajectory(
+                rollout_id=rollout_id,
+                result=callbacks.result,
+                request_label=request.label,
+                request_metadata=request.metadata,
+                request_extra_fields=request.extra_fields,
+                report=callbacks.report,
+            )
+
+    def _forget(self, rollout_id: str, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(rollout_id, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("rollout %s ended with an error of the server", rollout_id, exc_info=error)
+
+
+class Guard:
+    """Lets in who shows the key. `GET /health` is open: who only asks whether the server lives has no key yet."""
+
+    def __init__(self, app: App, key: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 401."""
+        if scope["type"] != "http" or scope["path"] == "/health" or self._shows_key(scope):
+            await self._app(scope, receive, send)
+            return
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b'{"detail":"the bearer key is missing or wrong"}'})
+
+    def _shows_key(self, scope: Scope) -> bool:
+        shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        return hmac.compare_digest(shown, self._expected)
+
+
+def create_rollout_server(
+    *, backend: ExecutionBackend, lifespan: Lifespan | None = None, configure_logging: bool = True
+) -> "FastAPI":
+    """Return the app that serves a backend over the rollout protocol.
+
+    `lifespan` is a FastAPI lifespan of the caller's, entered before the first rollout and left after the last.
+    `configure_logging` gives a process without logging lines of level INFO on standard error. Raises
+    ModuleNotFoundError where FastAPI is not installed.
+    """
+    try:
+        from fastapi import FastAPI
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'a rollout server needs FastAPI and uvicorn: pip install "fastapi>=0.115" "uvicorn>=0.34"', name=error.name
+        ) from error
+    if configure_logging:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    flight = Flight(backend)
+    app = FastAPI(title="Rollout server", lifespan=_lifespan(flight, lifespan))
+    key = os.environ.get(KEY_ENV)
+    if key:
+        app.add_middleware(Guard, key=key)
+    _add_rollout(app, backend, flight)
+    _add_questions(app, backend, flight)
+    return app
+
+
+def _lifespan(flight: Flight, inner: Lifespan | None) -> Lifespan:
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[Any]:
+        async with inner(app) if inner is not None else nullcontext() as state:
+            try:
+                yield state
+            finally:
+                await flight.close()
+
+    return lifespan
+
+
+def _add_rollout(app: "FastAPI", backend: ExecutionBackend, flight: Flight) -> None:
+    from fastapi import HTTPException
+
+    @app.post("/rollout", status_code=202)
+    async def rollout(request: RolloutInitRequest) -> dict[str, Any]:
+        if request.rollout_id is not None and request.rollout_id in flight:
+            return {}
+        if not backend.has_capacity():
+            raise HTTPException(
+                429, "The queue of rollouts is full; try again later", {"Retry-After": str(RETRY_AFTER_S)}
+            )
+        flight.start(request)
+        return {}
+
+    @app.post("/rollout/cancel")
+    async def cancel(request: CancelRolloutsRequest) -> CancelRolloutsResponse:
+        return CancelRolloutsResponse(dispositions=flight.cancel(request.ids, request.prefix, request.all))
+
+
+def _add_questions(app: "FastAPI", backend: ExecutionBackend, flight: Flight) -> None:
+    @app.get("/health")
+    async def health() -> dict[str, Any]:
+        instance = os.environ.get(INSTANCE_ENV)
+        return {**backend.health(), **({"instance_id": instance} if instance else {})}
+
+    @app.get("/rollout/{rollout_id}/status")
+    async def status(rollout_id: str) -> RolloutStatusResponse:
+        known = backend.rollout_status(rollout_id)
+        if known is not None:
+            return RolloutStatusResponse.model_validate({"rollout_id": rollout_id, **dict(known)})
+        running = RolloutStatus.RUNNING if rollout_id in flight else RolloutStatus.UNKNOWN
+        return RolloutStatusResponse(rollout_id=rollout_id, status=running)

@@ -1,0 +1,1 @@
+"""Agent frameworks, one module each; a framework is loaded with its module."""
