@@ -17,7 +17,7 @@ _BOM = codecs.BOM_UTF8
 
 
 def read_bytes(file: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content, of `.gz` unpacked. Raises UsageError for what cannot be read or has more than `most` bytes."""
+    """Return the content, of `.gz` unpacked. Raises UsageError for unreadable files, and beyond `most` bytes."""
     try:
         if file.suffix.lower() != ".gz":
             if file.stat().st_size > most:

@@ -1,27 +1,60 @@
 """`open_table`: a file, a folder or a dataset of the hub as one table."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mesocosm.core.failure import UsageError
-from mesocosm.core.ids import digest_bytes
-from mesocosm.datasets.reading import ReadFile, no_rows, read_file
+from mesocosm.core.failure import Incompatible, UsageError
+from mesocosm.core.ids import digest, digest_bytes
+from mesocosm.datasets.folder import read_folder
+from mesocosm.datasets.hub import Hub, download, list_files
+from mesocosm.datasets.layout import chosen_files
+from mesocosm.datasets.reading import ReadFile, format_of, no_rows, read_file
 from mesocosm.datasets.table import Table
 
-__all__ = ["combined", "open_table"]
+__all__ = ["combined", "is_hub_id", "open_table"]
 
-FILE = "_file"
-"""The column that names the file of a row, where a table has several."""
+_HUB = "hf:"
+_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+_REMEDY = "name a file or folder"
 
 
 def open_table(
     place: Path | str, *, revision: str = "", split: str = "", config: str = "", kind: str = "", name: str = ""
 ) -> Table:
-    """Return the table at a place."""
+    """Return the table of a file, of a folder, or of a dataset on the Hugging Face hub (`org/name`, `hf:name`).
+
+    `kind` is the format (csv, tsv, jsonl, json, parquet; text for a folder of texts) where the names of files do not
+    tell it. `revision`, `split` and `config` are for the hub; without a revision its newest commit is taken, and told.
+    `name` is what the table is called in messages, instead of the place.
+    Raises UsageError for what is not there or has no rows, InvalidInput with every problem, each naming row and column,
+    Incompatible where the hub or a package is missing.
+    """
+    text = str(place)
+    if is_hub_id(place):
+        return _from_hub(text.removeprefix(_HUB), revision, split, config, kind)
     path = Path(place)
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or folder")
-    return _table(name or path.name, [read_file(path, kind)])
+    for word, value in (("revision", revision), ("split", split), ("config", config)):
+        if value:
+            raise UsageError(f"{path}: a {word} ({value}) is for datasets of the Hugging Face hub, and this is a file")
+    if path.is_dir():
+        kind, files = read_folder(path, kind)
+    elif path.exists():
+        files = [read_file(path, kind)]
+        kind = kind or format_of(path)
+    else:
+        raise UsageError(f"{path}: no such file or folder; for a dataset of the Hugging Face hub write {_HUB}org/name")
+    return _table(name or text, kind, files)
+
+
+def is_hub_id(place: Path | str) -> bool:
+    """Return whether a place is on the hub: it says `hf:`, or is like `org/name` and no file or folder here."""
+    text = str(place)
+    if text.startswith(_HUB):
+        return True
+    return (
+        isinstance(place, str) and bool(_ID.fullmatch(text)) and not format_of(Path(text)) and not Path(text).exists()
+    )
 
 
 def combined(files: Sequence[ReadFile]) -> str:
@@ -30,10 +63,40 @@ def combined(files: Sequence[ReadFile]) -> str:
     return digests[0] if len(digests) == 1 else digest_bytes("".join(digests).encode())
 
 
-def _table(name: str, files: Sequence[ReadFile]) -> Table:
-    rows = files[0].found.rows
+def _from_hub(repository: str, revision: str, split: str, config: str, kind: str) -> Table:
+    listing = list_files(repository, revision, _REMEDY)
+    try:
+        names = chosen_files(repository, listing, config, split)
+    except UsageError as error:
+        if listing.cached:
+            said = f"the Hugging Face hub cannot be asked, and what was fetched before is not enough: {error}"
+            raise Incompatible(repository, [said]) from error
+        raise
+    paths = download(repository, Hub(repository, listing.commit, names), _REMEDY)
+    files = [read_file(path, kind or format_of(Path(name)), name=name) for path, name in zip(paths, names, strict=True)]
+    read = _table(repository, kind or format_of(Path(names[0])), files)
+    identity = {name: file.part.digest for name, file in zip(names, files, strict=True)}
+    where = " (the hub could not be asked; from the cache)" if listing.cached else ""
+    pinned = f"{repository} at commit {listing.commit}{where}: {', '.join(names[:4])}" + ", …" * (len(names) > 4)
+    return Table(
+        repository,
+        read.columns,
+        read.rows,
+        digest({"hub": repository, "revision": listing.commit, "files": identity}),
+        read.files,
+        read.format,
+        listing.commit,
+        (pinned, *read.notes),
+    )
+
+
+def _table(name: str, kind: str, files: Sequence[ReadFile]) -> Table:
+    rows = files[0].found.rows if len(files) == 1 else [row for file in files for row in file.found.rows]
     if not rows:
         raise no_rows([file.path for file in files])
     shapes = dict.fromkeys(map(tuple, rows))
     columns = tuple(dict.fromkeys(column for shape in shapes for column in shape))
-    return Table(name, columns, rows, combined(files), tuple(file.part for file in files))
+    notes = tuple(
+        note if len(files) == 1 else f"{file.part.name}: {note}" for file in files for note in file.found.notes
+    )
+    return Table(name, columns, rows, combined(files), tuple(file.part for file in files), kind, "", notes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest_bytes
@@ -37,9 +37,9 @@ class ReadFile:
     found: Found
 
 
-def format_of(file: Path) -> str:
+def format_of(file: PurePath) -> str:
     """Return the format that the name of a file tells, empty for none; `.gz` may follow."""
-    named = Path(file.stem) if file.suffix.lower() == ".gz" else file
+    named = PurePath(file.stem) if file.suffix.lower() == ".gz" else file
     return _SUFFIXES.get(named.suffix.lower(), "")
 
 

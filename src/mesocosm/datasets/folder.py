@@ -1,0 +1,90 @@
+"""A folder as a dataset: its data files one after the other, else its texts, one row each."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.datasets.content import read_bytes, read_text
+from mesocosm.datasets.faults import Faults
+from mesocosm.datasets.found import Found
+from mesocosm.datasets.front_matter import BadFrontMatter, front_matter
+from mesocosm.datasets.reading import FORMATS, ReadFile, format_of, read_file
+from mesocosm.datasets.table import Part
+
+__all__ = ["FILE", "TEXTS", "read_folder"]
+
+FILE = "_file"
+"""The column that names the file of a row, where a folder has several."""
+
+TEXTS = (".md", ".markdown", ".txt")
+
+
+def read_folder(folder: Path, kind: str = "") -> tuple[str, list[ReadFile]]:
+    """Return the format and the files of a folder, in the order of their names.
+
+    Data files are those directly in the folder, and must be of one format, or of the named one. A folder without any is
+    read as texts, with its subfolders. Raises UsageError for a folder without either, InvalidInput with all problems.
+    """
+    data = [file for file in sorted(folder.iterdir()) if _is_shown(file, folder) and format_of(file) and file.is_file()]
+    formats = Counter(format_of(file) for file in data)
+    if kind and kind != "text":
+        data = [file for file in data if format_of(file) == kind]
+    elif len(formats) > 1 and not kind:
+        told = " and ".join(f"{count:,} of {name}" for name, count in sorted(formats.items()))
+        raise UsageError(f"{folder} holds files of several formats ({told}); name a file, or one format")
+    if data and kind != "text":
+        return kind or format_of(data[0]), _data(data)
+    texts = sorted(file for file in folder.rglob("*") if _is_shown(file, folder) and file.suffix.lower() in TEXTS)
+    texts = [file for file in texts if file.is_file()]
+    if kind not in ("", "text") or not texts:
+        wanted = f"no {kind} file" if kind not in ("", "text") else f"no file of {', '.join((*FORMATS, *TEXTS))}"
+        raise UsageError(f"{folder} holds no data: {wanted}")
+    return "text", _texts(folder, texts)
+
+
+def _is_shown(file: Path, folder: Path) -> bool:
+    return not any(name.startswith(".") for name in file.relative_to(folder).parts)
+
+
+def _data(files: Sequence[Path]) -> list[ReadFile]:
+    read = [read_file(file) for file in files]
+    if len(read) == 1:
+        return read
+    for file in read:
+        if FILE in file.found.columns or any(FILE in row for row in file.found.rows):
+            raise UsageError(f"{file.path} has a column {FILE}, which the files of a folder get; rename it")
+        for row in file.found.rows:
+            row[FILE] = file.part.name
+    return read
+
+
+def _texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
+    faults = Faults()
+    read = []
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        data = read_bytes(file)
+        try:
+            row = _text_row(name, read_text(name, data))
+        except BadFrontMatter as error:
+            faults.add(name, str(error))
+            continue
+        except InvalidInput as error:
+            for problem in error.problems:
+                faults.add(f"{name}, {problem.path}" if problem.path else name, problem.message, problem.fix)
+            continue
+        digest = digest_bytes(name.encode() + b"\0" + data)
+        read.append(ReadFile(file, Part(name, 1, len(data), digest, whole=True), Found([row])))
+    faults.check(str(folder))
+    return read
+
+
+def _text_row(name: str, text: str) -> dict[str, Any]:
+    facts, body = front_matter(text)
+    for taken in ("text", "path"):
+        if taken in facts:
+            raise BadFrontMatter(f"its head has a fact {taken!r}, which is the name of a column; rename it")
+    return {"text": body, "path": name, **facts}

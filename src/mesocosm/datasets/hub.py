@@ -1,0 +1,168 @@
+"""Files of datasets on the Hugging Face hub, at the commit that is meant and no other."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import Incompatible, UnknownName, UsageError
+
+__all__ = ["Hub", "Listing", "download", "list_files"]
+
+_WHOLE = re.compile(r"[0-9a-f]{40}")
+_PREFIX = re.compile(r"[0-9a-f]{6,39}")
+_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Files of a dataset on the Hugging Face hub: repository, the commit that is meant, paths inside.
+
+    The hub itself takes whole commit ids and names of branches; the first digits of an id are looked up here.
+    """
+
+    repository: str
+    revision: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a dataset holds at a commit: paths, and what its card says. `cached`: only what was fetched before."""
+
+    commit: str
+    files: tuple[str, ...]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    cached: bool = False
+
+
+def download(subject: str, hub: Hub, remedy: str) -> list[Path]:
+    """Return the files, from the cache where they are in it.
+
+    Raises Incompatible, which ends in the remedy, where they cannot be had.
+    """
+    try:
+        import httpx
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    except ImportError as error:
+        raise Incompatible(subject, [_without_package(remedy)]) from error
+    unreachable = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, httpx.HTTPError, OSError, ValueError)
+    try:
+        return _downloaded(hub)
+    except unreachable as error:
+        reason = (
+            f"its data (dataset {hub.repository} at {hub.revision[:8]}) cannot be fetched from the Hugging Face hub: "
+            f"{_first_line(error)}; {remedy}"
+        )
+        raise Incompatible(subject, [reason]) from error
+
+
+def list_files(repository: str, revision: str, remedy: str) -> Listing:
+    """Return what a dataset holds at a revision (a commit, a branch, a tag; empty for its newest commit).
+
+    Where nobody answers, what was fetched before is listed. Raises UnknownName for a dataset or revision that the hub
+    does not have, UsageError for an impossible id, Incompatible where the hub cannot be asked.
+    """
+    try:
+        import httpx
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import (
+            GatedRepoError,
+            HfHubHTTPError,
+            HFValidationError,
+            OfflineModeIsEnabled,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
+    except ImportError as error:
+        raise Incompatible(repository, [_without_package(remedy)]) from error
+    try:
+        whole = _revision(Hub(repository, revision, ()))
+        info = HfApi().dataset_info(repository, revision=whole or None, timeout=_SECONDS)
+    except HFValidationError as error:
+        raise UsageError(f"{repository!r} is no id of a dataset: {_first_line(error)}") from error
+    except RevisionNotFoundError as error:
+        raise UnknownName(f"{repository}: the Hugging Face hub has no revision {revision} of it") from error
+    except GatedRepoError as error:
+        raise Incompatible(
+            repository, [f"its owner asks for consent: {_first_line(error)}; then set HF_TOKEN"]
+        ) from error
+    except RepositoryNotFoundError as error:
+        what = f"there is no file or folder {repository}, and no such dataset on the Hugging Face hub"
+        raise UnknownName(f"{what} (for a private one set HF_TOKEN); {remedy}") from error
+    except (HfHubHTTPError, OfflineModeIsEnabled, httpx.HTTPError, OSError, ValueError) as error:
+        known = _cached(repository, revision or "main")
+        if known is None:
+            reason = f"it cannot be looked up on the Hugging Face hub: {_first_line(error)}; {remedy}"
+            raise Incompatible(repository, [reason]) from error
+        return known
+    card = vars(info.card_data) if info.card_data else {}
+    return Listing(str(info.sha), tuple(sorted(file.rfilename for file in info.siblings or ())), card)
+
+
+def _without_package(remedy: str) -> str:
+    return f"its data is on the Hugging Face hub; pip install 'mesocosm[hub]', or {remedy}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _folder(repository: str) -> Path:
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(HF_HUB_CACHE, repo_folder_name(repo_id=repository, repo_type="dataset"))
+
+
+def _cached(repository: str, revision: str) -> Listing | None:
+    """Return what is kept of a revision, None for nothing."""
+    folder = _folder(repository)
+    known = folder / "refs" / revision
+    commit = known.read_text().strip() if known.is_file() else revision
+    place = folder / "snapshots" / commit
+    if not _WHOLE.fullmatch(commit) or not place.is_dir():
+        found = [path for path in (folder / "snapshots").glob(f"{revision}*") if _PREFIX.fullmatch(revision)]
+        if len(found) != 1:
+            return None
+        place = found[0]
+    files = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+    return Listing(place.name, tuple(files), cached=True) if files else None
+
+
+def _downloaded(hub: Hub) -> list[Path]:
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    revision = _revision(hub)
+
+    def place(file: str, *, cached: bool) -> Path:
+        found = hf_hub_download(
+            hub.repository, file, revision=revision, repo_type="dataset", etag_timeout=_SECONDS, local_files_only=cached
+        )
+        return Path(found)
+
+    try:
+        return [place(file, cached=True) for file in hub.files]
+    except LocalEntryNotFoundError:
+        # Downloads are repeated for half a minute where nobody listens; this question is asked once.
+        HfApi().dataset_info(hub.repository, revision=revision, timeout=_SECONDS)
+        return [place(file, cached=False) for file in hub.files]
+
+
+def _revision(hub: Hub) -> str:
+    """Return the whole id of a commit that is named by its first digits: as cached, else as the hub lists it."""
+    if not _PREFIX.fullmatch(hub.revision):
+        return hub.revision
+    from huggingface_hub import HfApi
+
+    cached = _folder(hub.repository) / "snapshots"
+    known = [folder.name for folder in cached.glob(f"{hub.revision}*")]
+    if not known:
+        commits = HfApi().list_repo_commits(hub.repository, repo_type="dataset")
+        known = [commit.commit_id for commit in commits if commit.commit_id.startswith(hub.revision)]
+    whole = [name for name in known if _WHOLE.fullmatch(name)]
+    if len(whole) != 1:
+        raise ValueError(f"{len(whole)} commits of it begin with {hub.revision}")
+    return whole[0]
