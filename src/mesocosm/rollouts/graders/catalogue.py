@@ -1,0 +1,46 @@
+"""Ready-made graders by name, with their options checked: what a configuration names in its table `[grader]`."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from mesocosm.core.failure import InvalidInput, Problem, UnknownName
+from mesocosm.core.registry import fold, suggestion
+from mesocosm.rollouts.graders.answer import AnswerConfig
+from mesocosm.rollouts.graders.ready import ReadyGrader
+
+NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
+_SPELLINGS = {"normalized": "normalised", "multiple-choice": "choice", "number": "numeric", "schema": "json_schema"}
+
+
+def grader_class(use: str) -> type[ReadyGrader[Any]]:
+    """Return the grader called `use`; hyphen, underscore and case make no difference. Raises UnknownName."""
+    name = _SPELLINGS.get(fold(use), fold(use).replace("-", "_"))
+    if name not in NAMES:
+        raise UnknownName(f"no ready-made grader is called {use!r}{suggestion(use, list(NAMES))}")
+    module = importlib.import_module(f"mesocosm.rollouts.graders.{name}")
+    found = getattr(module, f"{name.title().replace('_', '')}Grader")
+    assert issubclass(found, ReadyGrader)
+    made: type[ReadyGrader[Any]] = found
+    return made
+
+
+def open_grader(use: str, options: Mapping[str, Any]) -> ReadyGrader[Any]:
+    """Return a ready-made grader. Raises UnknownName, and InvalidInput with all problems of the options together."""
+    made = grader_class(use)
+    try:
+        return made(**{str(name): value for name, value in options.items()})
+    except ValidationError as error:
+        raise InvalidInput(f"[grader] {use}", _problems(error, made.Config)) from None
+
+
+def _problems(error: ValidationError, config: type[AnswerConfig]) -> Iterator[Problem]:
+    known = sorted({*(field.alias or name for name, field in config.model_fields.items())} - {"concurrency"})
+    for found in error.errors():
+        path = ".".join(str(part) for part in found["loc"]) or "options"
+        if found["type"] == "extra_forbidden":
+            yield Problem(path, f"there is no such option{suggestion(path, known)}")
+        else:
+            yield Problem(path, found["msg"].removeprefix("Value error, "))

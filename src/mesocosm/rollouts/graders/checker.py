@@ -1,0 +1,221 @@
+"""Tests functions that nobody trusts. A program of its own, run confined; standard library only.
+
+    python -I -S -c SOURCE < ITEM
+
+ITEM is JSON: `program` (the answer's text), `setup` (text that runs before the tests), `tests` (objects with `code`, or
+with `call`, `args`, `kwargs` and `expected`), `names` (functions of the answer that the tests use), `cpu_seconds`,
+`token`. First it says `ready`, then a line of JSON: `token` and `results`, for each test why it failed, or nothing.
+
+The functions live in a process of their own, which never sees the tests: it is asked for values as plain data, and its
+values come back as plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose, no
+output to fake, no expected value to read. The kernel keeps it from looking into this process, for this one is marked as
+not dumpable before the other exists (prctl(2), ptrace(2)). Whatever else leads to our output, a line counts only with
+the token, which is read here after the other was split off.
+"""
+
+import builtins
+import ctypes
+import json
+import os
+import resource
+import sys
+from typing import Any, BinaryIO
+
+_PR_SET_DUMPABLE = 4
+_MOST_REPLY = 8 * 1024 * 1024
+_ENDINGS = (StopIteration, StopAsyncIteration)
+_BUNDLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+class Gone(Exception):
+    """The answer's process ended in the middle of it."""
+
+
+class Opaque:
+    """A value that is no plain data; equal to nothing."""
+
+
+def encode(value: Any) -> Any:
+    """Return plain data as JSON can hold it."""
+    if value is None or isinstance(value, bool):
+        return value
+    for exact in (str, float):
+        if isinstance(value, exact):
+            return exact(value)
+    if isinstance(value, int):
+        return {"int": hex(value)}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, bytes | bytearray):
+        return {"bytes": value.hex()}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
+    for name, kind in _BUNDLES.items():
+        if isinstance(value, kind):
+            return {name: [encode(item) for item in value]}
+    return {"opaque": 0}
+
+
+def decode(value: Any) -> Any:
+    """Return what `encode` was given; anything strange becomes opaque."""
+    if value is None or isinstance(value, bool | str | float):
+        return value
+    ((name, content),) = value.items()
+    if name == "int":
+        return int(content, 16)
+    if name == "complex":
+        return complex(*content)
+    if name == "bytes":
+        return bytes.fromhex(content)
+    if name == "dict":
+        return {decode(key): decode(item) for key, item in content}
+    return _BUNDLES[name](decode(item) for item in content) if name in _BUNDLES else Opaque()
+
+
+def send(stream: BinaryIO, value: Any) -> None:
+    """Write one line of JSON."""
+    stream.write(json.dumps(value).encode("utf-8", "surrogatepass") + b"\n")
+    stream.flush()
+
+
+def answer(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Be the untrusted side: run the program, then call its functions as asked. Never returns."""
+    item = json.loads(requests.readline())
+    resource.setrlimit(resource.RLIMIT_CPU, (item["cpu_seconds"], item["cpu_seconds"]))
+    space: dict[str, Any] = {"__name__": "answer"}
+    try:
+        exec(compile(item["program"], "answer.py", "exec"), space)  # noqa: S102 -- what this is for
+        send(replies, {"value": True})
+    except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+        send(replies, told(error))
+        os._exit(1)
+    for line in requests:
+        try:
+            name, arguments, named = decode(json.loads(line))
+            send(replies, {"value": encode(space[name](*arguments, **named))})
+        except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+            send(replies, told(error))
+    os._exit(0)
+
+
+def told(error: BaseException) -> dict[str, str]:
+    """Return an exception as a reply."""
+    return {"error": type(error).__name__, "message": str(error)[:500]}
+
+
+class Answer:
+    """The answer's process as the tests see it."""
+
+    def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
+        self._requests = requests
+        self._replies = replies
+
+    def start(self, item: dict[str, Any]) -> None:
+        """Let the program run. Raises what it raised, or Gone."""
+        send(self._requests, {name: item[name] for name in ("program", "cpu_seconds")})
+        self._reply()
+
+    def call(self, name: str, arguments: Any, named: Any) -> Any:
+        """Return the value of a function. Raises what it raised, or Gone."""
+        try:
+            send(self._requests, encode((name, tuple(arguments), dict(named))))
+        except OSError:
+            raise Gone from None
+        return self._reply()
+
+    def _reply(self) -> Any:
+        line = self._replies.readline(_MOST_REPLY)
+        if not line.endswith(b"\n"):
+            raise Gone
+        reply = json.loads(line)
+        if "error" in reply:
+            kind = getattr(builtins, str(reply["error"]), None)
+            # One that ends loops would cut short what the tests go through.
+            said = f"{reply['error']}: {reply.get('message')}"
+            if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, _ENDINGS):
+                raise kind(said)
+            raise RuntimeError(said)
+        return decode(reply["value"])
+
+
+class Function:
+    """One function of the answer."""
+
+    def __init__(self, answer: Answer, name: str) -> None:
+        self._answer = answer
+        self._name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return its value. Raises what it raised, or Gone."""
+        return self._answer.call(self._name, arguments, named)
+
+
+def results(item: dict[str, Any], answer: Answer) -> list[str]:
+    """Return why each test failed, nothing for those that passed."""
+    tests, found = item["tests"], []
+    try:
+        answer.start(item)
+    except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+        return [reason(error)] * len(tests)
+    space: dict[str, Any] = {"__name__": "tests"}
+    space |= {name: Function(answer, name) for name in item["names"]}
+    for test in tests:
+        try:
+            check(item, test, dict(space), answer)
+        except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+            found.append(reason(error))
+        else:
+            found.append("")
+    return found
+
+
+def check(item: dict[str, Any], test: dict[str, Any], space: dict[str, Any], answer: Answer) -> None:
+    """Run one test. Raises what it raises."""
+    if "code" in test:
+        exec(compile(item["setup"], "setup.py", "exec"), space)  # noqa: S102 -- the tests are trusted
+        exec(compile(test["code"], "test.py", "exec"), space)  # noqa: S102 -- the same
+        return
+    given = answer.call(test["call"], test["args"], test["kwargs"])
+    # What comes out of JSON is a list where the function may well give a tuple.
+    given = list(given) if isinstance(given, tuple) else given
+    assert given == test["expected"], f"{test['call']} gave {given!r:.200}"
+
+
+def reason(error: BaseException) -> str:
+    """Return why a test failed."""
+    if isinstance(error, Gone):
+        return "the program ended, was ended at a limit, or said too much"
+    return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def main() -> None:
+    """Check one item."""
+    # Nothing of the item is read before the other process exists: it would have a copy.
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    os.write(1, b"ready\n")
+    to_child, from_child = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        be_untrusted(to_child[0], from_child[1])
+    os.close(to_child[0])
+    os.close(from_child[1])
+    item = json.loads(sys.stdin.buffer.read())
+    found = results(item, Answer(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
+    os.write(1, json.dumps({"token": item["token"], "results": found}).encode() + b"\n")
+    os._exit(0)
+
+
+def be_untrusted(requests: int, replies: int) -> None:
+    """Keep these two files and no other, and answer. Never returns."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.dup2(requests, 30)
+    os.dup2(replies, 31)
+    os.closerange(3, 30)
+    os.closerange(32, 1024)
+    answer(os.fdopen(30, "rb"), os.fdopen(31, "wb"))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""Python that passes the tests of its row, run confined."""
+
+import asyncio
+import json
+import math
+import secrets
+import weakref
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced
+from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.tests_of import Dialogue, Tests, read_tests
+from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+from mesocosm.rollouts.sdk.context import GraderContext
+
+if TYPE_CHECKING:
+    from mesocosm.sandboxes.programs import Ended, Programs
+
+_WALL_FACTOR = 2
+_WALL_SPARE = 5.0
+"""A program may take so many times its CPU time by the clock, and so many seconds more: machines are shared."""
+_MOST_PROGRAM = 100_000
+
+
+class CodeConfig(AnswerConfig):
+    """Options of the grader `code`.
+
+    `tests_from`: the metadata that holds the tests; without it they are the label. `entry_point`, or
+    `entry_point_from` in the metadata: the function that is tested. `seconds` of CPU time and `memory_mb` hold for one
+    answer, or for one dialogue with it. `reward`: 1 when all tests pass, or the share that passes. `unsafe` runs
+    without isolation where the machine has none.
+    """
+
+    name: str = "code"
+    tests_from: str = ""
+    entry_point: str = Field(default="", pattern=r"^(?:[A-Za-z_]\w*)?$")
+    entry_point_from: str = ""
+    seconds: float = Field(default=10.0, gt=0, le=600, allow_inf_nan=False)
+    memory_mb: int = Field(default=512, ge=64, le=65_536)
+    reward: Literal["all", "share"] = "all"
+    unsafe: bool = False
+    max_chars: int = Field(default=_MOST_PROGRAM, ge=1, le=_MOST_PROGRAM)
+
+
+class CodeRule:
+    """The reward for the tests that the answer's program passes; the score `tests_passed` is their share."""
+
+    def __init__(self, config: CodeConfig | None = None) -> None:
+        self.config = config or CodeConfig()
+
+    async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+        """Return the verdict on a reply.
+
+        Raises MissingLabel where the row has no usable tests, RuntimeError where programs cannot be confined here.
+        """
+        tests = read_tests(self._held(label, metadata), self._entry_point(metadata))
+        program = self.program(reply)
+        if not program:
+            return Verdict(0.0, {"tests_passed": 0.0}, f"{NOTHING}: no code")
+        reasons = await (self._talk(program, tests) if tests.dialogues else self._check(program, tests))
+        share = reasons.count("") / len(reasons)
+        value = share if self.config.reward == "share" else float(share == 1)
+        first = next(filter(None, reasons), "")
+        return Verdict(
+            value, {"tests_passed": share}, f"{reasons.count('')} of {len(reasons)} passed: {first}" * bool(first)
+        )
+
+    def program(self, reply: str) -> str:
+        """Return the program that a reply means: its last fenced block, all of it where there is none."""
+        if self.config.after or self.config.pattern or self.config.last:
+            return extract(reply, self.config)
+        if len(reply) > self.config.max_chars:
+            return ""
+        blocks = [block for block in fenced(reply) if block.strip()]
+        return blocks[-1] if blocks else reply.strip()
+
+    def _held(self, label: str | None, metadata: Mapping[str, Any] | None) -> object:
+        return (metadata or {}).get(self.config.tests_from) if self.config.tests_from else label
+
+    def _entry_point(self, metadata: Mapping[str, Any] | None) -> str:
+        name = self.config.entry_point_from
+        held = (metadata or {}).get(name) if name else self.config.entry_point
+        if name and not (isinstance(held, str) and held.isidentifier()):
+            raise MissingLabel(f"metadata {name!r} should name the function that is tested, and is {held!r:.80}")
+        return str(held)
+
+    async def _check(self, program: str, tests: Tests) -> list[str]:
+        item = {
+            "program": program,
+            "setup": tests.setup,
+            "tests": tests.calls,
+            "names": tests.names,
+            "cpu_seconds": max(1, math.ceil(self.config.seconds)),
+            "token": secrets.token_hex(16),
+        }
+        ended = await self._run(_checker(), json.dumps(item))
+        return _results(ended, str(item["token"]), len(tests.calls))
+
+    async def _talk(self, program: str, tests: Tests) -> list[str]:
+        return [_compared(await self._run(program, dialogue.stdin), dialogue) for dialogue in tests.dialogues]
+
+    async def _run(self, source: str, stdin: str) -> "Ended":
+        seconds = _WALL_FACTOR * self.config.seconds + _WALL_SPARE
+        return await _runner(self.config).run(source, stdin=stdin.encode("utf-8", "replace"), seconds=seconds)
+
+
+def _results(ended: "Ended", token: str, count: int) -> list[str]:
+    """Return why each test failed. Raises RuntimeError where nothing was tried."""
+    first, *lines = ended.stdout.split(b"\n")
+    if first != b"ready":
+        raise RuntimeError(f"the checker of programs did not start: {ended.stderr[-500:] or ended.how}")
+    for line in lines:
+        try:
+            said: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict) and secrets.compare_digest(str(said.get("token")).encode(), token.encode()):
+            return [str(reason) for reason in said["results"]]
+    return [f"no verdict: the checker ended with {ended.how} after {ended.seconds:.1f} s"] * count
+
+
+def _compared(ended: "Ended", dialogue: Dialogue) -> str:
+    """Return why a program did not say what it should; space at the ends of lines and of the text does not matter."""
+    if ended.how != "ok":
+        return f"the program ended with {ended.how}: {ended.stderr[-300:]}"
+    given = _lines(ended.stdout.decode("utf-8", "replace"))
+    return "" if given == _lines(dialogue.stdout) else f"the program said {' / '.join(given)!r:.200}"
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+@cache
+def _checker() -> str:
+    return Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
+
+
+_RUNNERS: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[float, int, bool], Programs]]" = (
+    weakref.WeakKeyDictionary()
+)
+"""Runners by event loop, whose turns cannot be shared between loops, and by their limits."""
+
+
+def _runner(config: CodeConfig) -> "Programs":
+    """Return the runner with the limits of `config`. Raises RuntimeError where nothing can be confined."""
+    try:
+        from dataclasses import replace
+
+        from mesocosm.sandboxes.allowance import MIB
+        from mesocosm.sandboxes.bubblewrap import available
+        from mesocosm.sandboxes.programs import SMALL, Programs
+    except ImportError as error:
+        raise RuntimeError(
+            "the grader code needs the package mesocosm in the rollout's environment; install it there, or name the "
+            "grader in the table [grader] of the configuration, which runs it outside"
+        ) from error
+    if not config.unsafe and not (works := available()):
+        raise RuntimeError(
+            f"the answers are programs that a model wrote, and {works.reason}; or take the risk with unsafe = true"
+        )
+    runners = _RUNNERS.setdefault(asyncio.get_running_loop(), {})
+    key = (config.seconds, config.memory_mb, config.unsafe)
+    if key not in runners:
+        cpu = 2 * max(1, math.ceil(config.seconds)) + 2
+        allowance = replace(SMALL, cpu_seconds=cpu, memory_bytes=config.memory_mb * MIB)
+        runners[key] = Programs(allowance, unsafe=config.unsafe)
+    return runners[key]
+
+
+class CodeGrader(ReadyGrader[CodeConfig]):
+    """The rule as a grader of the SDK."""
+
+    Config = CodeConfig
+
+    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+        """Return what came of running the reply's program."""
+        return await CodeRule(self.options).grade(reply, ctx.label, ctx.metadata)

@@ -1,0 +1,39 @@
+"""Equal to the label, character by character."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
+from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+
+
+class ExactConfig(AnswerConfig):
+    """Options of the grader `exact`: those of every answer."""
+
+    name: str = "exact"
+
+
+class ExactRule:
+    """1 where the answer is the label, apart from space around either, else 0."""
+
+    def __init__(self, config: ExactConfig | None = None) -> None:
+        self.config = config or ExactConfig()
+
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+        """Return the verdict on a reply. Raises MissingLabel."""
+        right = labels(label, metadata, self.config)
+        answer = extract(reply, self.config)
+        if not answer:
+            return failed(NOTHING)
+        return passed() if answer in right else failed(f"{answer!r:.200} is not {right[0]!r:.200}")
+
+
+class ExactGrader(ReadyGrader[ExactConfig]):
+    """The rule as a grader of the SDK."""
+
+    Config = ExactConfig
+
+    def rule(self) -> ExactRule:
+        """Return the rule with these options."""
+        return ExactRule(self.options)

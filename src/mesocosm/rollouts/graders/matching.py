@@ -1,0 +1,127 @@
+r"""Regular expressions of users, with an end: matched in a process of its own, which is killed when it takes too long.
+
+Python's expressions have no limit of their own, and one like `(a+)+$` needs longer than the universe lasts for some
+texts of 40 characters. No look at an expression tells the harmless ones from the others, so all go the same way.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from typing import Any
+
+SECONDS = 1.0
+"""What one match may take by the clock."""
+_MOST_FOUND = 1000
+_WORKER = """
+import json, re, sys
+for line in sys.stdin.buffer:
+    asked = json.loads(line)
+    pattern = re.compile(asked["pattern"], asked["flags"])
+    whole = pattern.fullmatch(asked["text"])
+    hits = ([whole] if whole else []) if asked["full"] else pattern.finditer(asked["text"])
+    group = asked["group"] if asked["group"] is not None else min(pattern.groups, 1)
+    found = []
+    for hit in hits:
+        found.append(hit[group] or "")
+        if len(found) == asked["most"]:
+            break
+    sys.stdout.buffer.write(json.dumps(found).encode() + b"\\n")
+    sys.stdout.buffer.flush()
+"""
+
+
+class TooSlow(Exception):
+    """An expression takes too long on a text."""
+
+
+def check_pattern(pattern: str, flags: int = 0) -> str:
+    """Return an expression as it is. Raises ValueError for one that is malformed."""
+    try:
+        re.compile(pattern, flags)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{pattern!r:.80} is no regular expression: {error}") from error
+    return pattern
+
+
+def found(pattern: str, text: str, *, flags: int = 0, full: bool = False, group: int | str | None = None) -> list[str]:
+    """Return what a group of `pattern` finds in `text`, in order, 1,000 finds at most; with `full` all of the text.
+
+    The group is the first where the expression has one, else everything. Raises TooSlow after `SECONDS`.
+    """
+    asked = {"pattern": pattern, "text": text, "flags": flags, "full": full, "group": group, "most": _MOST_FOUND}
+    worker = _take()
+    reply = _ask(worker, json.dumps(asked).encode() + b"\n")
+    if reply is None:
+        raise TooSlow(f"the expression {pattern!r:.80} took longer than {SECONDS:g} s on {len(text):,} characters")
+    _give(worker)
+    hits = json.loads(reply)
+    assert isinstance(hits, list)
+    return hits
+
+
+def _ask(worker: "subprocess.Popen[bytes]", line: bytes) -> bytes | None:
+    """Return the worker's reply; None when it was killed, or died."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    watch = threading.Timer(SECONDS, worker.kill)
+    watch.daemon = True
+    watch.start()
+    reply = b""
+    try:
+        with contextlib.suppress(OSError):
+            worker.stdin.write(line)
+            worker.stdin.flush()
+            reply = worker.stdout.readline()
+    finally:
+        watch.cancel()
+        watch.join()
+        if not reply.endswith(b"\n") or worker.poll() is not None:
+            _end(worker)
+    return reply if reply.endswith(b"\n") else None
+
+
+_idle: list["subprocess.Popen[bytes]"] = []
+
+
+def _take() -> "subprocess.Popen[bytes]":
+    """Return an idle worker, or a new one."""
+    with contextlib.suppress(IndexError):
+        while True:
+            worker = _idle.pop()
+            if worker.poll() is None:
+                return worker
+            _end(worker)
+    environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+    pipe: Any = subprocess.PIPE
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _WORKER]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)  # noqa: S603
+
+
+def _give(worker: "subprocess.Popen[bytes]") -> None:
+    if worker.poll() is None:
+        _idle.append(worker)
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    worker.kill()
+    for stream in (worker.stdin, worker.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    worker.wait()
+
+
+@atexit.register
+def _end_all() -> None:
+    while _idle:
+        _end(_idle.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    # A child of ours must not talk to the workers of its parent.
+    os.register_at_fork(after_in_child=_idle.clear)

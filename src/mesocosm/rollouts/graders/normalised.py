@@ -1,0 +1,80 @@
+"""Equal to the label, but for case, punctuation, articles and space; and how many words they share.
+
+Normal form and F1 after SQuAD (Rajpurkar et al. 2016, EMNLP, section 6.1), on Unicode's compatibility form (NFKC).
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
+from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+
+class NormalisedConfig(AnswerConfig):
+    """Options of the grader `normalised`.
+
+    `articles`, `punctuation`, `accents`, `case`: whether they matter. `reward`: equality, or F1 over words, which gives
+    part of the reward to answers that share words with the label.
+    """
+
+    name: str = "normalised"
+    articles: bool = False
+    punctuation: bool = False
+    accents: bool = True
+    case: bool = False
+    reward: Literal["exact", "f1"] = "exact"
+
+
+class NormalisedRule:
+    """1 where the normal forms are equal, else 0; the score `f1` tells the overlap of their words."""
+
+    def __init__(self, config: NormalisedConfig | None = None) -> None:
+        self.config = config or NormalisedConfig()
+
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+        """Return the verdict on a reply. Raises MissingLabel."""
+        right = [self.normal(text) for text in labels(label, metadata, self.config)]
+        answer = self.normal(extract(reply, self.config))
+        if not answer:
+            return Verdict(0.0, {"f1": 0.0}, NOTHING)
+        overlap = max(f1(answer, text) for text in right)
+        equal = answer in right
+        explanation = "" if equal else f"{answer!r:.200} is not {right[0]!r:.200}"
+        return Verdict(overlap if self.config.reward == "f1" else float(equal), {"f1": overlap}, explanation)
+
+    def normal(self, text: str) -> str:
+        """Return the normal form of a text; what consists of punctuation and articles alone keeps them."""
+        whole = unicodedata.normalize("NFKC", text)
+        whole = whole if self.config.case else whole.casefold()
+        if not self.config.accents:
+            parts = unicodedata.normalize("NFD", whole)
+            whole = "".join(letter for letter in parts if not unicodedata.combining(letter))
+        bare = whole
+        if not self.config.punctuation:
+            bare = "".join(" " if unicodedata.category(letter)[0] in "PS" else letter for letter in bare)
+        if not self.config.articles:
+            bare = _ARTICLE.sub(" ", bare)
+        return " ".join(bare.split()) or " ".join(whole.split())
+
+
+def f1(answer: str, right: str) -> float:
+    """Return the harmonic mean of precision and recall over words, each counted as often as it stands there."""
+    given, wanted = Counter(answer.split()), Counter(right.split())
+    shared = (given & wanted).total()
+    return 2 * shared / (given.total() + wanted.total()) if shared else 0.0
+
+
+class NormalisedGrader(ReadyGrader[NormalisedConfig]):
+    """The rule as a grader of the SDK."""
+
+    Config = NormalisedConfig
+
+    def rule(self) -> NormalisedRule:
+        """Return the rule with these options."""
+        return NormalisedRule(self.options)

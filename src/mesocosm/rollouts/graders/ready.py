@@ -1,0 +1,62 @@
+"""What all ready-made graders have in common: from the sample to the rule, and from its verdict to the reward."""
+
+import asyncio
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from mesocosm.rollouts.graders.answer import AnswerConfig, answer_text
+from mesocosm.rollouts.graders.verdict import Verdict
+from mesocosm.rollouts.sdk.config import GraderConfig
+from mesocosm.rollouts.sdk.context import GraderContext
+from mesocosm.rollouts.sdk.grader import Grader
+
+EXPLANATION = "explanation"
+"""The extra field of a sample that says why it earned what it did."""
+
+C = TypeVar("C", bound=AnswerConfig)
+
+
+class Rule(Protocol):
+    """Judges an answer without knowing of samples."""
+
+    def grade(self, reply: str, label: str | None, metadata: dict[str, Any] | None) -> Verdict:
+        """Return the verdict on a whole reply. Raises MissingLabel where the row does not say what is right."""
+        ...
+
+
+class ReadyGrader(Grader, Generic[C]):
+    """A grader whose options are those of its configuration: `NumericGrader(after="A:")`, or a configuration."""
+
+    Config: ClassVar[type[AnswerConfig]]
+    slow: ClassVar[bool] = False
+
+    def __init__(self, config: GraderConfig | None = None, **options: Any) -> None:
+        chosen = config
+        if options or not isinstance(config, self.Config):
+            given = {} if config is None else config.model_dump(exclude_unset=True, by_alias=True)
+            chosen = self.Config.model_validate({**given, **options})
+        super().__init__(chosen)
+        self.options: C = chosen  # type: ignore[assignment]  # validated against Config, which is C
+
+    def rule(self) -> Rule:
+        """Return the rule with these options."""
+        raise NotImplementedError
+
+    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+        """Return what the rule says of a reply. Expressions of users may take a while, and keep nobody waiting."""
+        rule, label, metadata = self.rule(), ctx.label, ctx.metadata
+        if self.slow or self.options.pattern:
+            return await asyncio.to_thread(rule.grade, reply, label, metadata)
+        return rule.grade(reply, label, metadata)
+
+    async def grade(self, ctx: GraderContext) -> None:
+        """Set the reward, the named scores and the explanation. Raises ValueError where the row cannot be graded."""
+        if ctx.sample is None:
+            raise ValueError(
+                "there is no sample to grade: the workflow returned no messages and registered no source of samples"
+            )
+        verdict = await self.verdict(ctx, answer_text(ctx.sample.messages))
+        for name, value in verdict.scores.items():
+            ctx.set_score(name, value)
+        if verdict.explanation:
+            ctx.sample.extra_fields[EXPLANATION] = verdict.explanation
+        ctx.set_reward(verdict.value)

@@ -1,0 +1,93 @@
+"""An answer that a regular expression matches."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
+from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
+from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+
+LABEL = "{label}"
+_ANYTHING = ("", "0", "no", "\x00", "Zq7 \n!")
+
+
+class RegexConfig(AnswerConfig):
+    """Options of the grader `regex`.
+
+    `match`: the expression that all of the answer must match; with `anywhere`, some part of it. `{label}` in it stands
+    for the label as plain text. With `group` (a number or a name) what that group finds must be the label, and the same
+    wherever it is found. `ignore_case`, `multiline`, `dotall` as in Python.
+    """
+
+    name: str = "regex"
+    match: str = Field(min_length=1, max_length=5000)
+    anywhere: bool = False
+    group: int | str | None = None
+    ignore_case: bool = False
+    multiline: bool = False
+    dotall: bool = False
+
+    @property
+    def flags(self) -> int:
+        """The flags as Python counts them."""
+        chosen = {re.IGNORECASE: self.ignore_case, re.MULTILINE: self.multiline, re.DOTALL: self.dotall}
+        return int(sum(flag for flag, on in chosen.items() if on))
+
+    @model_validator(mode="after")
+    def _sound(self) -> "RegexConfig":
+        pattern = self.match.replace(LABEL, "label")
+        check_pattern(pattern, self.flags)
+        compiled = re.compile(pattern, self.flags)
+        if isinstance(self.group, str) and self.group not in compiled.groupindex:
+            raise ValueError(f"match has no group called {self.group!r}")
+        if isinstance(self.group, int) and not 0 <= self.group <= compiled.groups:
+            raise ValueError(f"match has {compiled.groups} groups, and none with number {self.group}")
+        if self.group is None and LABEL not in self.match:
+            matches = compiled.search if self.anywhere else compiled.fullmatch
+            if all(matches(text) for text in _ANYTHING):
+                raise ValueError("match accepts any answer whatever; say what a right one must look like")
+        return self
+
+
+class RegexRule:
+    """1 where the expression matches, else 0. An answer on which it takes too long earns nothing."""
+
+    def __init__(self, config: RegexConfig) -> None:
+        self.config = config
+
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+        """Return the verdict on a reply. Raises MissingLabel where the expression needs the label."""
+        config = self.config
+        compared = config.group is not None or LABEL in config.match
+        right = labels(label, metadata, config) if compared else [""]
+        try:
+            answer = extract(reply, config)
+            if not answer:
+                return failed(NOTHING)
+            return (
+                passed() if any(self._fits(answer, text) for text in right) else failed("the expression finds nothing")
+            )
+        except TooSlow as error:
+            return Verdict(0.0, {"match_too_slow": 1.0}, str(error))
+
+    def _fits(self, answer: str, label: str) -> bool:
+        config = self.config
+        pattern = config.match.replace(LABEL, re.escape(label))
+        group = 0 if config.group is None else config.group
+        hits = found(pattern, answer, flags=config.flags, full=not config.anywhere, group=group)
+        return {hit.strip() for hit in hits} == {label} if config.group is not None else bool(hits)
+
+
+class RegexGrader(ReadyGrader[RegexConfig]):
+    """The rule as a grader of the SDK."""
+
+    Config = RegexConfig
+    slow = True
+
+    def rule(self) -> RegexRule:
+        """Return the rule with these options."""
+        return RegexRule(self.options)

@@ -1,0 +1,128 @@
+"""The tests of a row, as they are written in its metadata or label."""
+
+import ast
+import builtins
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.rollouts.graders.answer import MissingLabel
+
+_FORMS = (
+    "Python text with assert statements or a function check(candidate), a list of such texts, "
+    'a list of {"args", "kwargs", "expected"}, or a list of {"stdin", "stdout"}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """What a program reads, and what it must write."""
+
+    stdin: str
+    stdout: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """Tests of functions as `checker` takes them, or dialogues with the whole program; `names` are the functions."""
+
+    setup: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    names: tuple[str, ...] = ()
+    dialogues: tuple[Dialogue, ...] = ()
+
+
+def read_tests(held: object, entry_point: str) -> Tests:
+    """Return the tests. Raises MissingLabel where there are none, or none that depends on the answer."""
+    if isinstance(held, str) and held.lstrip().startswith("["):
+        try:
+            held = json.loads(held)
+        except ValueError as error:
+            raise MissingLabel(f"the tests begin like a JSON list and are none: {error}") from None
+    if isinstance(held, str) and held.strip():
+        return _written([held], entry_point)
+    if isinstance(held, list) and held:
+        if all(isinstance(item, str) for item in held):
+            return _written(held, entry_point)
+        if all(isinstance(item, dict) and "stdout" in item for item in held):
+            return _dialogues(held)
+        if all(isinstance(item, dict) and "expected" in item for item in held):
+            return _calls(held, entry_point)
+    raise MissingLabel(f"the row has no tests: they should be {_FORMS}, and are {held!r:.80}")
+
+
+def _dialogues(items: list[dict[str, Any]]) -> Tests:
+    told = tuple(Dialogue(str(item.get("stdin", "")), str(item["stdout"])) for item in items)
+    if not any(dialogue.stdout.strip() for dialogue in told):
+        raise MissingLabel("the tests expect no output at all: a program that does nothing would pass them")
+    return Tests(dialogues=told)
+
+
+def _calls(items: list[dict[str, Any]], entry_point: str) -> Tests:
+    if not entry_point:
+        raise MissingLabel(
+            "tests with args and expected need the name of the function: set entry_point, or entry_point_from to the "
+            "metadata that holds it"
+        )
+    calls = tuple(
+        {
+            "call": entry_point,
+            "args": list(item.get("args", ())),
+            "kwargs": dict(item.get("kwargs") or {}),
+            "expected": item["expected"],
+        }
+        for item in items
+    )
+    return Tests(calls=calls, names=(entry_point,))
+
+
+def _written(texts: list[str], entry_point: str) -> Tests:
+    """Split texts into what they prepare and what they assert; every statement that asserts is a test of its own."""
+    setup: list[ast.stmt] = []
+    asserted: list[ast.stmt] = []
+    for text in texts:
+        for statement in _parsed(text).body:
+            (asserted if _asserts(statement) else setup).append(statement)
+    made = _bound(setup)
+    if "check" in made and not asserted:
+        if not entry_point:
+            raise MissingLabel("tests with a function check(candidate) need the name of the function: set entry_point")
+        asserted = [ast.parse(f"check({entry_point})").body[0]]
+    used = {node.id for part in (*setup, *asserted) for node in ast.walk(part) if isinstance(node, ast.Name)}
+    names = sorted(used - made - set(dir(builtins)) - {"__name__"})
+    if not asserted or not names:
+        raise MissingLabel("the tests assert nothing about the answer: any program would pass them")
+    calls = tuple({"code": ast.unparse(statement)} for statement in asserted)
+    return Tests("\n".join(map(ast.unparse, setup)), calls, tuple(names))
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise MissingLabel(f"the tests are no Python: {error}") from None
+
+
+def _asserts(statement: ast.stmt) -> bool:
+    """Return whether a statement at the top asserts or calls; definitions, imports and assignments prepare."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Call)
+    return isinstance(statement, ast.Assert | ast.For | ast.While | ast.With | ast.Try | ast.If)
+
+
+def _bound(statements: list[ast.stmt]) -> set[str]:
+    """Return the names that statements make, those inside functions included."""
+    made: set[str] = set()
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            made.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            made.add(node.id)
+        elif isinstance(node, ast.arg):
+            made.add(node.arg)
+        elif isinstance(node, ast.alias):
+            made.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            made.add(node.name)
+    return made

@@ -1,0 +1,26 @@
+"""What a rule says of an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`value` is the reward, from 0 to 1; `scores` are further numbers by name; `explanation` is for people."""
+
+    value: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+    explanation: str = ""
+
+
+NOTHING = "there is no answer"
+
+
+def passed(explanation: str = "") -> Verdict:
+    """Return full marks."""
+    return Verdict(1.0, explanation=explanation)
+
+
+def failed(explanation: str) -> Verdict:
+    """Return nothing earned, and why."""
+    return Verdict(0.0, explanation=explanation)
