@@ -44,7 +44,7 @@ def compare(
     found = compared(store, [find_run(store, name).id for name in runs], metric)
     verdicts = judge(found, wanted)
     if junit is not None:
-        _write(junit, _junit(verdicts))
+        write_file(junit, junit_of("mesocosm compare", verdicts))
     if markdown is not None:
         _write_markdown(markdown, found, verdicts)
     if chosen.json:
@@ -100,14 +100,15 @@ def _write_markdown(path: Path, found: "Comparison", verdicts: "Sequence[Verdict
     if str(path) == "-":
         click.echo(text, nl=False)
     else:
-        _write(path, text.encode())
+        write_file(path, text.encode())
 
 
-def _junit(verdicts: "Sequence[Verdict]") -> bytes:
+def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
+    """Return the verdicts of a gate as JUnit XML."""
     from mesocosm.interop.junit import Case, junit
 
     return junit(
-        "mesocosm compare",
+        suite,
         [
             Case(f"mesocosm.{verdict.benchmark}", f"{verdict.condition}: {verdict.subject}", verdict.broken)
             for verdict in verdicts
@@ -115,6 +116,7 @@ def _junit(verdicts: "Sequence[Verdict]") -> bytes:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that a flag names, with its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

@@ -24,6 +24,8 @@ TREE: dict[str, tuple[str, str]] = {
     "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
     "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, look at what was run, compare models."),
+    "eval": ("mesocosm.cli.eval.eval:evaluate", "Evaluate rollouts: a workflow and a grader on a dataset."),
+    "dataset": ("mesocosm.cli.dataset:dataset", "Look at datasets: preview, validate, statistics."),
     "compare": ("mesocosm.cli.compare:compare", "Compare runs with statistics, for people and for gates."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),

@@ -1,0 +1,35 @@
+"""The configuration of an evaluation run, for people."""
+
+import click
+
+from mesocosm.cli.main import Options
+from mesocosm.cli.render import table, when
+from mesocosm.core.run import Run
+
+
+def configuration(run: Run, chosen: Options) -> None:
+    """Print what a run was started with, and with which code."""
+    options, facts = run.spec.benchmark.options, run.provenance.get("eval", {})
+    seconds = (options.get("workflow_seconds", 450.0), options.get("grader_seconds", 150.0))
+    rows = [
+        ("config", str(facts.get("config", "–"))),
+        ("rollout", f"{run.agent} ({options.get('entrypoint', '')})"),
+        ("dataset", str(options.get("dataset", ""))),
+        ("rows", str(run.info.get("description", ""))),
+        ("n", str(run.spec.selection.trials)),
+        ("pass threshold", f"{options.get('pass_threshold', 1.0):g}"),
+        (
+            "timeouts",
+            " · ".join(f"{what} {value:g} s" for what, value in zip(("workflow", "grader"), seconds, strict=True)),
+        ),
+        ("in flight", "as many as the rollout takes" if options.get("capped") else str(run.spec.parallel)),
+        ("model", f"temperature {run.spec.model.temperature:g} · max_tokens {run.spec.model.max_tokens:,}"),
+        ("judge", "" if run.spec.judge is None else run.spec.judge.name),
+        ("grader", str(options.get("grader", {}).get("use", "")) or "the rollout's own"),
+        ("env", ", ".join(options.get("environment", {}))),
+        ("secrets", ", ".join(options.get("secrets", ()))),
+        ("started", when(run.started_at)),
+        ("ended", when(run.ended_at)),
+    ]
+    click.echo("\nconfiguration")
+    table(["", ""], [row for row in rows if row[1]], chosen, whole=(0,))

@@ -1,0 +1,129 @@
+"""The documents of `eval` commands: the envelopes of the older tool, and everything of ours beside them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.run import Run
+from mesocosm.engine.gate import Verdict
+from mesocosm.engine.results import Results
+from mesocosm.interop.record import moment, run_document
+
+SCHEMA_VERSION = 1
+
+
+def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[str, Any]:
+    """Return a list of runs."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "items": [_item(run) for run in items],
+        "total_count": len(items) if total is None else total,
+        "has_more": cursor is not None,
+        "next_offset": None,
+        "next_cursor": cursor,
+    }
+
+
+def detail(
+    run: Run, found: Results, verdicts: Sequence[Verdict] = (), *, baseline: Run | None = None
+) -> dict[str, Any]:
+    """Return everything about one run."""
+    facts = run.provenance.get("eval", {})
+    options = run.spec.benchmark.options
+    data = {
+        "eval_run": _run(run),
+        "summary": summary(run, found),
+        "config": _config(run),
+        "results": msgspec.to_builtins(found),
+        "model": run.model,
+        "dataset": run.benchmark,
+        "rows": run.info.get("description", ""),
+        "rollout": run.agent,
+        "entrypoint": options.get("entrypoint"),
+        "env_config": options.get("environment", {}),
+        "secrets": list(options.get("secrets", ())),
+        "workspace_directory": facts.get("workspace"),
+        "run": run_document(run),
+    }
+    if verdicts:
+        data["gate"] = [
+            {"condition": verdict.condition, "closed": bool(verdict.broken), "reason": verdict.broken}
+            for verdict in verdicts
+        ]
+    if baseline is not None:
+        data["baseline"] = baseline.name or baseline.id
+    return {"schema_version": SCHEMA_VERSION, "data": data}
+
+
+def summary(run: Run, found: Results) -> dict[str, Any]:
+    """Return the headline numbers: `avg_reward` is over graded samples, `pass_rate` counts every failure as no pass."""
+    counts = found.counts
+    return {
+        "avg_reward": None if found.reward is None else found.reward.mean,
+        "pass_rate": found.seed_pass_rate,
+        "pass_threshold": found.pass_threshold,
+        "graded": counts.graded,
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "skipped": counts.skipped,
+        "total_samples": counts.done,
+        "total_tokens": run.usage.total,
+        "progress": {"completed": counts.done, "total": counts.planned, "unit": "samples"},
+    }
+
+
+def operation(name: str, run: Run, status: str, message: str) -> dict[str, Any]:
+    """Return what a command did to a run."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "status": status,
+        "operation": name,
+        "resource": _run(run),
+        "message": message,
+        "next_steps_structured": [{"command": f"mesocosm eval info {run.name or run.id}"}],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "name": run.name or run.id,
+        "status": run.status,
+        "model_name": run.model,
+        "dataset_name": run.benchmark,
+        "rollout_name": run.agent,
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "completed_at": moment(run.ended_at),
+        "error": run.error,
+        "tags": list(run.tags),
+    }
+
+
+def _item(run: Run) -> dict[str, Any]:
+    reward = next((metric for metric in run.metrics if metric.primary), None)
+    rate = next((metric for metric in run.metrics if metric.name == "pass_rate"), None)
+    return {
+        **_run(run),
+        "summary": {
+            "avg_reward": None if reward is None else reward.value,
+            "pass_rate": None if rate is None else rate.value,
+            "failed": run.counts.failed,
+            "progress": {"completed": run.counts.done, "total": run.counts.planned, "unit": "samples"},
+        },
+    }
+
+
+def _config(run: Run) -> dict[str, Any]:
+    options = run.spec.benchmark.options
+    return {
+        "limit": "all" if options.get("everything") else options.get("limit"),
+        "sample": options.get("sample"),
+        "seed": options.get("seed"),
+        "n": run.spec.selection.trials,
+        "batch_size": None if options.get("capped") else run.spec.parallel,
+        "pass_threshold": options.get("pass_threshold", 1.0),
+        "agent_workflow_timeout_s": options.get("workflow_seconds", 450.0),
+        "grader_timeout_s": options.get("grader_seconds", 150.0),
+    }

@@ -1,0 +1,57 @@
+"""`mesocosm eval download NAME`."""
+
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+KINDS = ("metrics", "samples", "trajectories", "artifacts", "logs")
+DEFAULT = ("metrics", "trajectories")
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Directory to write into [./NAME].")
+@click.option(
+    "--type",
+    "kinds",
+    default=",".join(DEFAULT),
+    show_default=True,
+    help=f"Apart by commas: {', '.join(KINDS)}, or all.",
+)
+@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is asked.")
+def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: bool, yes: bool) -> None:
+    """Write a run as files: metrics, samples (JSON lines), trajectories, artifacts, logs."""
+    from mesocosm.cli.eval.document import operation
+    from mesocosm.cli.eval.logs import places
+    from mesocosm.cli.eval.work import find_evaluation
+    from mesocosm.cli.render import emit
+    from mesocosm.cli.run import results
+    from mesocosm.core.failure import UsageError
+    from mesocosm.interop.download import write_download
+
+    del yes
+    wanted = {kind.strip() for kind in kinds.split(",") if kind.strip()}
+    unknown = wanted - {*KINDS, "all"}
+    if unknown or not wanted:
+        raise UsageError(f"--type {kinds!r}: choose of {', '.join(KINDS)}, or all")
+    store, chosen = results(), options()
+    run = find_evaluation(store, name)
+    folder = output or Path(run.name or run.id)
+    chosen_rows = places(rows)
+    written = write_download(
+        run,
+        store,
+        folder,
+        set(KINDS) if "all" in wanted else wanted,
+        rows=None if chosen_rows is None else set(map(int, chosen_rows)),
+        overwrite=overwrite,
+    )
+    message = f"wrote {len(written):,} files into {folder}"
+    if chosen.json:
+        emit({**operation("eval.download", run, "done", message), "output_path": str(folder), "files": list(written)})
+    else:
+        click.echo(message)

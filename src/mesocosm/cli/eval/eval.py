@@ -1,0 +1,29 @@
+"""The group of commands."""
+
+import click
+
+from mesocosm.cli.main import Group
+
+_HERE = "mesocosm.cli.eval"
+TREE = {
+    "init": (f"{_HERE}.init:init", "Write a rollout, its dataset and its configuration, ready to run."),
+    "run-local": (
+        f"{_HERE}.run_local:run_local",
+        "Evaluate a rollout on this machine; finished rows are never repeated.",
+    ),
+    "list": (f"{_HERE}.list:list_", "List evaluation runs, newest first."),
+    "info": (f"{_HERE}.info:info", "Show an evaluation run: results, configuration, what failed and why."),
+    "stop": (f"{_HERE}.stop:stop", "Ask the process that works on a run to stop it."),
+    "logs": (f"{_HERE}.logs:logs", "Show what happened in a run, row by row, oldest first."),
+    "download": (f"{_HERE}.download:download", "Write metrics, samples, trajectories, artifacts and logs as files."),
+    "rubric": (f"{_HERE}.rubric:rubric", "Judge answers in a file by a rubric."),
+    "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with labels that people gave."),
+}
+
+
+@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def evaluate(context: click.Context) -> None:
+    """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

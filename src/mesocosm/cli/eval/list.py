@@ -1,0 +1,71 @@
+"""`mesocosm eval list`."""
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.run import Run, RunStatus
+
+
+@click.command("list", cls=Command)
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs of one page.")
+@click.option("--all", "everything", is_flag=True, help="All of them.")
+@click.option("--cursor", help="Where the page before ended.")
+@click.option(
+    "--status", type=click.Choice(["pending", "running", "finished", "failed", "stopped"]), help="In this state."
+)
+@click.option("--rollout", help="Runs of this rollout.")
+@click.option("--dataset", help="Runs on this dataset.")
+@click.option("--model", help="Runs of this model.")
+def list_(
+    limit: int,
+    everything: bool,
+    cursor: str | None,
+    status: str | None,
+    rollout: str | None,
+    dataset: str | None,
+    model: str | None,
+) -> None:
+    """List evaluation runs, newest first."""
+    from mesocosm.cli.eval.document import listed
+    from mesocosm.cli.render import emit, interval, number, state, table, when
+    from mesocosm.cli.run import results
+    from mesocosm.rollouts.benchmark import KIND
+    from mesocosm.store import RunFilter
+
+    store, chosen = results(), options()
+    wanted = RunFilter(
+        statuses=() if status is None else (RunStatus(status),),
+        benchmarks=_one(dataset),
+        models=_one(model),
+        agents=_one(rollout),
+        kinds=(KIND,),
+    )
+    found: list[Run] = []
+    while True:
+        page = store.list_runs(wanted, limit=limit, cursor=cursor)
+        found += page.items
+        cursor = page.cursor
+        if not everything or cursor is None:
+            break
+    if chosen.json:
+        emit(listed(found, None, cursor))
+        return
+    if not found:
+        click.echo("no evaluation runs match; `mesocosm eval run-local CONFIG` makes one")
+        return
+    rows = []
+    for run in found:
+        primary = run.primary
+        reward = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        done = f"{run.counts.done:,}/{run.counts.planned:,}"
+        rows.append(
+            [run.name or run.id, state(run), run.agent, run.benchmark, run.model, reward, done, when(run.created_at)]
+        )
+    columns = ["name", "status", "rollout", "dataset", "model", "reward", "samples", "started"]
+    table(columns, rows, chosen, right=(6,), whole=(0, 1, 6))
+    if cursor:
+        click.echo(f"more: --cursor {cursor}, or --all")
+
+
+def _one(value: str | None) -> tuple[str, ...]:
+    return () if value is None else (value,)

@@ -1,0 +1,120 @@
+"""`mesocosm eval logs NAME`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Command, options
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event, Kind
+
+if TYPE_CHECKING:
+    from mesocosm.core.run import Run
+    from mesocosm.store import SqlStore
+
+TAIL = 40
+REWARD = "reward"
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many samples.")
+@click.option("--cursor", help="Where the page before ended.")
+@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option("--failed", is_flag=True, help="Only samples that failed.")
+def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> None:
+    """Show what happened in a run: warnings, output, failures with their tracebacks, sample by sample.
+
+    Below it stands the end of what the rollout's process printed.
+    """
+    from mesocosm.cli.eval.work import find_evaluation
+    from mesocosm.cli.render import emit
+    from mesocosm.cli.run import results
+
+    store, chosen = results(), options()
+    run = find_evaluation(store, name)
+    wanted = places(rows)
+    found: list[dict[str, Any]] = []
+    while len(found) < limit:
+        page = store.episodes(run.id, cursor=cursor, limit=min(limit, 200))
+        found += [_sample(store, episode) for episode in page.items if _fits(episode, wanted, failed=failed)]
+        cursor = page.cursor
+        if cursor is None or (not wanted and not failed):
+            break
+    found = found[:limit] if wanted is not None or failed else found
+    printed = _printed(run)
+    if chosen.json:
+        emit({"schema_version": 1, "items": found, "next_cursor": cursor, "output": printed})
+        return
+    for sample in found:
+        _show(sample)
+    if not found:
+        click.echo("nothing happened yet, or no sample fits")
+    if printed:
+        click.secho("\noutput of the rollout's process, its end:", bold=True)
+        click.echo("\n".join(printed))
+    if cursor:
+        click.echo(f"more: --cursor {cursor}")
+
+
+def _fits(episode: Episode, wanted: set[str] | None, *, failed: bool) -> bool:
+    unscored = any(score.name == REWARD and score.value is None for score in episode.scores)
+    return (wanted is None or episode.task_id in wanted) and (not failed or unscored)
+
+
+def places(rows: str) -> set[str] | None:
+    """Return the rows that a flag names, None for all."""
+    if not rows:
+        return None
+    from mesocosm.rollouts.selection import choose
+
+    return {str(place) for place in choose(2**31, rows).indices}
+
+
+def _sample(store: "SqlStore", episode: Episode) -> dict[str, Any]:
+    lines = list(_lines(store.events(episode.id)))
+    failure = episode.failure
+    return {
+        "row": episode.task_id,
+        "trial": episode.trial,
+        "status": episode.status,
+        "reward": next((score.value for score in episode.scores if score.name == REWARD), None),
+        "why": next((score.explanation for score in episode.scores if score.name == REWARD), ""),
+        "cause": None if failure is None else failure.cause,
+        "message": "" if failure is None else failure.message,
+        "detail": "" if failure is None else failure.detail,
+        "log": lines,
+    }
+
+
+def _lines(events: Iterator[Event]) -> Iterator[str]:
+    for event in events:
+        if event.kind in {Kind.LOG, Kind.WARNING, Kind.RETRY}:
+            payload = event.payload if isinstance(event.payload, dict) else {}
+            yield f"{payload.get('stream') or event.kind}: {payload.get('message', '')}"
+
+
+def _show(sample: dict[str, Any]) -> None:
+    from mesocosm.cli.render import number
+
+    reward = f" · reward {number(sample['reward'])}" if sample["reward"] is not None else ""
+    click.secho(f"row {sample['row']} trial {sample['trial']} · {sample['status']}{reward}", bold=True)
+    for line in sample["log"]:
+        click.echo(f"  {line}")
+    if sample["cause"]:
+        click.echo(f"  {sample['cause']}: {sample['message']}")
+        for line in sample["detail"].splitlines():
+            click.echo(f"    {line}")
+    elif sample["why"]:
+        click.echo(f"  {sample['why']}")
+
+
+def _printed(run: "Run") -> list[str]:
+    """Return the end of what the rollout's process printed."""
+    place = run.spec.benchmark.options.get("log")
+    try:
+        return Path(str(place)).read_text(errors="replace").splitlines()[-TAIL:] if place else []
+    except OSError:
+        return []

@@ -1,0 +1,187 @@
+"""What people and programs read of an evaluation run."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.eval.document import detail
+from mesocosm.cli.main import Options, plural
+from mesocosm.cli.render import duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.engine.gate import Verdict
+from mesocosm.engine.results import Results, results
+
+if TYPE_CHECKING:
+    from mesocosm.cli.eval.work import Flags
+    from mesocosm.store import SqlStore
+
+MOST_FAILURES = 8
+ADVICE = {
+    "rollout_failed": "its output is in `mesocosm eval logs {name}`",
+    "value_missing": "give the rollout a grader, or name one in the table [grader]",
+}
+
+
+def show(
+    run: Run,
+    store: "SqlStore",
+    chosen: Options,
+    verdicts: Sequence[Verdict] = (),
+    *,
+    done: bool = False,
+    baseline: Run | None = None,
+) -> None:
+    """Print what came of a run: for people, or as one document."""
+    found = results(run, store, run.metrics)
+    if chosen.json:
+        emit(detail(run, found, verdicts, baseline=baseline))
+        return
+    if done:
+        click.echo(
+            f"run {run.name or run.id}: all {plural(run.counts.planned, 'sample')} are finished, nothing was run"
+        )
+    click.echo()
+    click.echo(f"{run.agent} on {run.benchmark} · {run.model} · {state(run)}")
+    headline(found, chosen)
+    for line in [*facts(run, found), *_passes(found), *_failed(run, found, store), *_other(run)]:
+        click.echo(line)
+    if baseline is not None:
+        _against(baseline, run, store, chosen)
+    for verdict in verdicts:
+        click.echo(f"gate {verdict.condition}: {'closed, ' + verdict.broken if verdict.broken else 'open'}")
+    _onward(run, store, chosen)
+
+
+def headline(found: Results, chosen: Options) -> None:
+    """Print the numbers of a run with their intervals."""
+    rows = [_row(result, "score" if result is found.score else result.name) for result in _numbers(found)]
+    if rows:
+        table(["", "value", "95 % interval", "n"], rows, chosen, right=(1, 3))
+
+
+def facts(run: Run, found: Results) -> Iterator[str]:
+    """Yield lines about samples, rewards, time and cost."""
+    counts = found.counts
+    passed = "" if counts.passed is None else f", {counts.passed:,} passed (reward ≥ {found.pass_threshold:g})"
+    skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
+    owed = f", {counts.owed:,} owed" if counts.owed else ""
+    done = f"{counts.done:,}/{counts.planned:,} samples"
+    yield f"{done}: {counts.graded:,} graded{passed}, {counts.failed:,} failed{skipped}{owed}"
+    if found.reward is not None:
+        spread = found.reward
+        yield (
+            f"reward of graded samples: mean {number(spread.mean)}, std {number(spread.std)}, "
+            f"min {number(spread.min)}, median {number(spread.median)}, max {number(spread.max)}"
+        )
+    line = f"wall time {duration(worked(run))}"
+    if found.latency is not None:
+        line += f" · a sample takes {found.latency.p50:.2f} s (p50), {found.latency.p95:.2f} s (p95)"
+    if run.usage.total:
+        line += f" · {tokens(run.usage.total)} tokens · {money(run.usage.cost_usd)}"
+    yield line
+
+
+def _numbers(found: Results) -> Iterator[MetricResult]:
+    yield from (result for result in (found.score, found.pass_rate) if result is not None)
+    yield from found.metrics
+
+
+def _row(result: MetricResult, name: str) -> list[str]:
+    bounds = interval(result.low, result.high) or "–"
+    return [name, number(result.value), bounds, f"{result.n_scored:,}/{result.n_planned:,}"]
+
+
+def _passes(found: Results) -> Iterator[str]:
+    if len(found.passes) < 2:
+        return
+    for name, chances in (("pass@k", [one.at for one in found.passes]), ("pass^k", [one.hat for one in found.passes])):
+        shown = [f"{one.k}: {chance.value:.1%}" for one, chance in zip(found.passes, chances, strict=True)]
+        yield f"{name}  " + "  ".join(shown)
+
+
+def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
+    """Yield a line for each cause of failure, with the first sample's own words."""
+    words = {
+        cause: (episode.task_id, episode.failure.message.splitlines()[0][:160] if episode.failure else "")
+        for cause, _, episode in (store.failures(run.id) if run.counts.failed else ())
+    }
+    for failure in found.failures[:MOST_FAILURES]:
+        counted = "counts as worst" if failure.valid else "has no score"
+        row, said = words.get(failure.cause, ("", ""))
+        first = f"; first in row {row}: {said}" if said else ""
+        advice = ADVICE.get(failure.cause, "").format(name=run.name or run.id)
+        yield f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}" + (
+            f"; {advice}" if advice else ""
+        )
+
+
+def _other(run: Run) -> Iterator[str]:
+    """Yield what a reader must know beside the numbers."""
+    yield from (line for line in remarks(run) if "episodes failed" not in line)
+
+
+def _against(baseline: Run, run: Run, store: "SqlStore", chosen: Options) -> None:
+    from mesocosm.cli.comparing import COLUMNS, notes, page, rows
+    from mesocosm.engine.comparison import compare
+
+    found = compare(store, [baseline.id, run.id])
+    click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
+    table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
+    for line in dict.fromkeys(notes(found)):
+        click.echo(line)
+    click.echo(f"  {page([baseline.id, run.id], store, chosen)}")
+
+
+def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
+    from mesocosm.cli import link
+
+    name = run.name or run.id
+    click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}")
+    if chosen.view is not False and not chosen.quiet:
+        viewer = link.running(chosen.results(), link.place_name(store))
+        click.echo("  mesocosm view    in the browser" if viewer is None else f"  {viewer.page(run.id)}")
+    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
+        click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
+
+
+def write(run: Run, store: "SqlStore", chosen: Options, flags: "Flags", verdicts: Sequence[Verdict]) -> None:
+    """Write the files that the flags ask for."""
+    if flags.junit is not None:
+        from mesocosm.cli.compare import junit_of, write_file
+
+        write_file(flags.junit, junit_of("mesocosm eval", verdicts))
+    if flags.markdown is not None:
+        from mesocosm.cli.compare import write_file
+
+        text = "\n".join(markdown(run, results(run, store, run.metrics), verdicts)) + "\n"
+        if str(flags.markdown) == "-":
+            click.echo(text, err=chosen.json)
+        else:
+            write_file(flags.markdown, text.encode())
+    if flags.output is not None:
+        from mesocosm.interop.download import write_download
+
+        write_download(run, store, flags.output, {"metrics", "samples"}, overwrite=True)
+
+
+def markdown(run: Run, found: Results, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the lines of a report for a pull request."""
+    yield f"### {run.agent} on {run.benchmark}"
+    yield ""
+    yield f"{run.model} · {state(run)} · {when(run.started_at)} · {run.info.get('description', '')}"
+    yield ""
+    yield "| | value | 95 % interval | n |"
+    yield "|---|---:|---|---:|"
+    for result in _numbers(found):
+        yield "| " + " | ".join(_row(result, "score" if result is found.score else result.name)) + " |"
+    yield ""
+    yield from facts(run, found)
+    yield from _passes(found)
+    for failure in found.failures:
+        yield f"- {failure.count:,} {failure.cause} ({failure.stage})"
+    if verdicts:
+        yield ""
+        for verdict in verdicts:
+            yield f"- {'❌' if verdict.broken else '✅'} `{verdict.condition}` {verdict.broken}".rstrip()

@@ -1,0 +1,72 @@
+"""`mesocosm eval run-local CONFIG`, which `mesocosm run local CONFIG` does too."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mesocosm.cli.main import Command, Finite, options, view_option
+
+LIMITS = ("rpm", "tpm", "run_tokens", "run_usd", "retries")
+
+
+@click.command("run-local", cls=Command)
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
+@click.option("--limit", type=click.IntRange(min=1), help="The first so many rows.")
+@click.option("--name", default="", help="Name of the run; the same name again continues that run.")
+@click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
+@click.option("--retry-failed", is_flag=True, help="Run rows again that failed or were skipped.")
+@click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows at the same time [batch_size].")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a value: --set evaluation.n=4. Repeatable."
+)
+@click.option("--dataset-file", default="", metavar="FILE", help="Another dataset than that of the configuration.")
+@click.option(
+    "--secrets-file", default="", metavar="FILE", help="Secrets as NAME=value lines; - reads them from stdin."
+)
+@click.option("--in-process", is_flag=True, help="Load the rollout into this process: fast, and a debugger sees it.")
+@click.option("--baseline", default="", metavar="RUN", help="Compare with this run, row by row.")
+@click.option("--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit 1 when it holds; see below.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the conditions as JUnit XML to this file.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it).")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
+@click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute.")
+@click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
+@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
+@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of the run.")
+@click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
+@click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
+@click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is ever asked here.")
+@view_option
+def run_local(config: Path, **given: Any) -> int:
+    """Evaluate the rollout that CONFIG names, on this machine.
+
+    The same command again continues where the last one was cut off, and runs nothing when all is done. A changed
+    pass_threshold is applied to the rewards that are there.
+
+    \b
+    Conditions for gates: "pass_rate<0.8", "score<0.7", "failed>0", "missing>2%",
+    and with --baseline: "regression p<0.05", "regression>0.02".
+
+    \b
+    mesocosm eval run-local configs/eval/my-rollout.toml --limit 20
+    mesocosm eval run-local configs/eval/my-rollout.toml --fail-if 'pass_rate<0.8'
+    """
+    return evaluate(config, given)
+
+
+def evaluate(config: Path, given: dict[str, Any]) -> int:
+    """Run the configuration with these flags; return the exit code."""
+    from mesocosm.cli.eval.work import Flags, Work
+
+    chosen = options()
+    chosen.quiet = chosen.quiet or given["quiet"]
+    if given["view"] is not None:
+        chosen.view = given["view"]
+    names = Flags.__dataclass_fields__
+    flags = Flags(**{name: value for name, value in given.items() if name in names})
+    with Work(config, flags, chosen) as work:
+        return work.run()

@@ -1,0 +1,44 @@
+"""Slices of an evaluation run by a label, for people and programs."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from mesocosm.cli.main import Options
+from mesocosm.cli.render import interval, number, table
+from mesocosm.core.run import Run
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+
+def document(run: Run, store: "SqlStore", label: str) -> dict[str, Any]:
+    """Return the slices as JSON. Raises UnknownName for a label that no sample has."""
+    from mesocosm.engine.slices import slices
+
+    found: dict[str, Any] = msgspec.to_builtins(slices(run, store, label))
+    return found
+
+
+def show(run: Run, store: "SqlStore", label: str, chosen: Options) -> None:
+    """Print the slices. Raises UnknownName for a label that no sample has."""
+    from mesocosm.engine.slices import slices
+
+    found = slices(run, store, label)
+    rows = []
+    for one in found.slices:
+        rate = one.pass_rate
+        rows.append(
+            [
+                "(none)" if one.value is None else one.value,
+                f"{one.samples:,}",
+                f"{number(one.reward.value)} {interval(one.reward.low, one.reward.high)}".strip(),
+                "–" if rate is None else f"{number(rate.value)} {interval(rate.low, rate.high)}".strip(),
+                f"{one.failed:,}",
+            ]
+        )
+    click.echo(f"\nby {found.by}")
+    table([found.by, "samples", "reward", "pass rate", "failed"], rows, chosen, right=(1, 4), whole=(0,))
+    if found.more:
+        click.echo(f"and {found.more:,} more values")

@@ -1,0 +1,34 @@
+"""`mesocosm eval stop NAME`."""
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is asked.")
+def stop(name: str, yes: bool) -> int:
+    """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
+    from mesocosm.cli.eval.document import operation
+    from mesocosm.cli.eval.work import find_evaluation
+    from mesocosm.cli.render import GOING, abandoned, emit
+    from mesocosm.cli.run import results
+    from mesocosm.core.failure import UsageError
+
+    del yes
+    store, chosen = results(), options()
+    run = find_evaluation(store, name)
+    shown = run.name or run.id
+    if run.status not in GOING:
+        raise UsageError(f"run {shown} is {run.status}; only a pending or running one can be stopped")
+    if abandoned(run):
+        message = f"nobody works on run {shown} any more; the command that started it continues it"
+    else:
+        store.request_stop(run.id)
+        message = f"run {shown} will stop within seconds"
+    if chosen.json:
+        emit(operation("eval.stop", run, "requested", message))
+    else:
+        click.echo(message)
+    return 0

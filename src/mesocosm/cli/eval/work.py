@@ -1,0 +1,277 @@
+"""One invocation of `eval run-local`: what it asks for, whether there is such a run already, and what came of it."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+import msgspec
+
+from mesocosm.cli.attendance import attend
+from mesocosm.cli.link import Link
+from mesocosm.cli.main import Options
+from mesocosm.cli.progress import watcher
+from mesocosm.cli.session import exit_code, find_run, hidden_values, open_results
+from mesocosm.core.failure import RunHeld, UnknownName, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import Observer, Parts
+from mesocosm.core.redact import Redactor
+from mesocosm.core.run import Limits, Run, RunSpec
+from mesocosm.engine import session
+from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
+from mesocosm.engine.metrics import measure
+from mesocosm.rollouts.benchmark import KIND
+from mesocosm.rollouts.configuration import Config, read_config
+from mesocosm.rollouts.environment import REWARD
+from mesocosm.rollouts.overrides import parse_override
+from mesocosm.rollouts.secret_values import resolve
+from mesocosm.rollouts.spec import Choice, run_spec
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+GATE_CLOSED = 1
+DONE, CONTINUED, NEW = "done", "continued", "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The flags of the command."""
+
+    rows: str = ""
+    limit: int | None = None
+    name: str = ""
+    fresh: bool = False
+    retry_failed: bool = False
+    max_in_flight: int | None = None
+    assignments: tuple[str, ...] = ()
+    dataset_file: str = ""
+    secrets_file: str = ""
+    in_process: bool = False
+    baseline: str = ""
+    conditions: tuple[str, ...] = ()
+    junit: Path | None = None
+    markdown: Path | None = None
+    output: Path | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    run_tokens: int | None = None
+    run_usd: float | None = None
+    retries: int = 4
+    cache: str = ""
+    tag: tuple[str, ...] = ()
+
+
+class Work(AbstractContextManager["Work"]):
+    """What a command line asks for, ready to run. Raises UsageError for everything that cannot work.
+
+    Nothing is made on the disk before `run`.
+    """
+
+    def __init__(self, path: Path, flags: Flags, chosen: Options) -> None:
+        self.flags = flags
+        self._chosen = chosen
+        self._store: SqlStore | None = None
+        self.what = NEW
+        if flags.fresh and flags.retry_failed:
+            raise UsageError("--fresh begins anew and --retry-failed goes on: choose one")
+        self.conditions = [read_condition(text, anything=True) for text in flags.conditions]
+        if not flags.baseline and any(condition.kind == "regression" for condition in self.conditions):
+            raise UsageError("a regression is against another run: name it with --baseline")
+        overrides = dict(parse_override(text) for text in flags.assignments)
+        self.config: Config = read_config(path, overrides)
+        self.secrets = _secrets(self.config, flags.secrets_file)
+        self.spec: RunSpec = run_spec(self.config, _choice(flags, chosen))
+
+    def run(self) -> int:
+        """Run what is owed, show the result, and return the exit code."""
+        from mesocosm.cli.eval import report
+
+        for note in self.config.notes:
+            click.echo(f"note: {note}", err=True)
+        baseline = self._baseline()
+        run, interrupted = attend(self._work)
+        verdicts = self._judge(run, baseline)
+        report.write(run, self.store, self._chosen, self.flags, verdicts)
+        report.show(run, self.store, self._chosen, verdicts, done=self.what == DONE, baseline=baseline)
+        code = exit_code(run, interrupted=interrupted)
+        return GATE_CLOSED if code == 0 and any(verdict.broken for verdict in verdicts) else code
+
+    @property
+    def store(self) -> "SqlStore":
+        """The results; they are made where there are none."""
+        if self._store is None:
+            self._store = open_results(self._chosen)
+        return self._store
+
+    def _baseline(self) -> Run | None:
+        return find_evaluation(self.store, self.flags.baseline) if self.flags.baseline else None
+
+    def _judge(self, run: Run, baseline: Run | None) -> tuple[Verdict, ...]:
+        against = [one for one in self.conditions if one.kind == "regression"]
+        verdicts = judge_run(run, [one for one in self.conditions if one.kind != "regression"])
+        if baseline is None or not against:
+            return verdicts
+        from mesocosm.engine.comparison import compare
+
+        return (*verdicts, *judge(compare(self.store, [baseline.id, run.id]), against))
+
+    async def _work(self, control: session.Control, attendance: Observer) -> Run:
+        hidden = [*hidden_values(self._chosen), *self.secrets]
+        async with session.opened(self.spec) as parts:
+            click.echo(parts.benchmark.info.description, err=True)
+            record = session.new_run(self.spec, parts, Redactor(hidden))
+            record.provenance = {**record.provenance, "eval": self._facts()}
+            earlier = self._earlier(record)
+            if earlier is not None:
+                self._adopt_terms(earlier, record, parts)
+            if earlier is not None and not earlier.counts.owed and not self.flags.retry_failed:
+                self.what = DONE
+                return self.store.get_run(earlier.id)
+            record.name = self.flags.name or _stamped(self.config.path.stem)
+            settings = session.Settings(
+                retry_unscored=REWARD if self.flags.retry_failed else "",
+                parallel=self.spec.parallel,
+                limits=self.spec.limits,
+                secrets=hidden,
+                alone=True,
+            )
+            with watcher(self._chosen) as observer:
+                watching = [observer, Link(self._chosen, self.store, observer), attendance]
+                if earlier is None:
+                    return await session.play(record, parts, self.store, watching, control=control, settings=settings)
+                self.what = CONTINUED
+                done = f"{earlier.counts.done:,} of {earlier.counts.planned:,} samples are finished"
+                click.echo(f"continues run {earlier.name or earlier.id}: {done}", err=True)
+                return await session.play_on(earlier, parts, self.store, watching, control=control, settings=settings)
+
+    def _earlier(self, record: Run) -> Run | None:
+        """Return the run that this command continues, if there is one. Raises UsageError, RunHeld."""
+        store, name = self.store, self.flags.name
+        earlier = store.run_named(name, KIND) if name else store.latest(record.signature)
+        if earlier is None:
+            return None
+        earlier = store.get_run(earlier.id)
+        if store.going(earlier):
+            raise RunHeld(
+                f"{earlier.holder} works on run {earlier.name or earlier.id}; it can be followed in the viewer"
+            )
+        if self.flags.fresh:
+            archived = f"{earlier.name or earlier.id}.archive-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+            store.rename_run(earlier, archived)
+            click.echo(f"the earlier run is now called {archived}", err=True)
+            return None
+        if earlier.signature != record.signature:
+            raise UsageError(
+                f"run {name!r} was started with other inputs; changed: {', '.join(changed(earlier, record))}. "
+                "--fresh begins anew under this name and keeps the old run; another --name begins a run beside it"
+            )
+        return earlier
+
+    def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> None:
+        """Let an earlier run be read by the terms of now: its pass threshold is no part of the experiment."""
+        if earlier.info.get("metrics") == record.info.get("metrics"):
+            return
+        earlier.info, earlier.spec = {**record.info}, msgspec.structs.replace(record.spec, name=earlier.spec.name)
+        earlier.provenance = {**earlier.provenance, "rescored_at": time.time()}
+        self.store.save_terms(earlier)
+        info = parts.benchmark.info
+        planned = earlier.counts.planned
+        earlier.metrics = measure(info.metrics, self.store.score_rows(earlier.id), planned, discover=info.discovers)
+        self.store.save_run(earlier)
+        click.echo("the pass threshold has changed: the stored rewards are read by the new one", err=True)
+
+    def _facts(self) -> dict[str, Any]:
+        config = self.config
+        return {
+            "config": str(config.path),
+            "rollout": config.experiment.rollout,
+            "entrypoint": config.experiment.entrypoint,
+            "dataset": self.spec.benchmark.options["dataset"],
+            "workspace": str(config.workspace.root),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._store is not None:
+            self._store.close()
+
+
+def find_evaluation(store: "SqlStore", name: str) -> Run:
+    """Return the evaluation run called `name`, or with that id, the beginning of one, or `last`. Raises UnknownName."""
+    from mesocosm.store import RunFilter
+
+    named = store.run_named(name, KIND)
+    if named is not None:
+        return store.get_run(named.id)
+    if name == "last":
+        newest = store.list_runs(RunFilter(kinds=(KIND,)), limit=1).items
+        if not newest:
+            raise UnknownName("there is no evaluation run yet; `mesocosm eval run-local CONFIG` makes one")
+        return store.get_run(newest[0].id)
+    return find_run(store, name)
+
+
+def changed(earlier: Run, record: Run) -> list[str]:
+    """Return the names of the inputs in which two runs differ."""
+    before, now = _inputs(earlier), _inputs(record)
+    return [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)] or ["the limits of samples"]
+
+
+def _inputs(run: Run) -> dict[str, str]:
+    model = {name: value for name, value in msgspec.to_builtins(run.spec.model).items() if name not in _FREE}
+    judging = msgspec.to_builtins(run.spec.judge)
+    known: Mapping[str, str] = run.info.get("inputs", {})
+    return {
+        **known,
+        "model": digest(model),
+        "judge": digest(judging),
+        "n": str(run.spec.selection.trials),
+        "rollout": run.agent,
+    }
+
+
+_FREE = frozenset({"timeout_s", "cache"})
+"""Settings of a model that are no part of an experiment."""
+
+
+def _choice(flags: Flags, chosen: Options) -> Choice:
+    limits = Limits(
+        requests_per_minute=flags.rpm,
+        tokens_per_minute=flags.tpm,
+        run_tokens=flags.run_tokens,
+        run_usd=flags.run_usd,
+        retries=flags.retries,
+    )
+    return Choice(
+        results=chosen.results(),
+        rows=flags.rows,
+        limit=flags.limit,
+        dataset=flags.dataset_file,
+        max_in_flight=flags.max_in_flight,
+        name=flags.name,
+        in_process=flags.in_process,
+        limits=limits,
+        cache=str(Path(flags.cache).resolve()) if flags.cache else "",
+        tags=flags.tag,
+    )
+
+
+def _secrets(config: Config, file: str) -> Sequence[str]:
+    """Put the secrets that the rollout needs into the environment, where the run takes them from; return the values."""
+    found = resolve(config.secrets, "-" if file == "-" else Path(file) if file else None, os.environ)
+    os.environ.update(found)
+    return list(found.values())
+
+
+def _stamped(stem: str) -> str:
+    return f"{stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(4).hex()}"
