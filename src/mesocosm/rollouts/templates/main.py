@@ -1,0 +1,58 @@
+"""The rollout {{name}}: one question, one answer, and a reward for the right number.
+
+    mesocosm eval run-local configs/eval/{{name}}.toml
+"""
+
+import os
+import re
+
+from mesocosm.rollouts import (
+    AgentWorkflow,
+    AgentWorkflowConfig,
+    AgentWorkflowContext,
+    AgentWorkflowOutput,
+    Grader,
+    GraderConfig,
+    GraderContext,
+    LocalBackend,
+    create_rollout_server,
+)
+from mesocosm.rollouts.sdk.completion import complete
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+class Workflow(AgentWorkflow[AgentWorkflowConfig]):
+    """The agent. Give it tools, more turns, other agents: whatever it returns as messages is its sample."""
+
+    async def run(self, ctx: AgentWorkflowContext[AgentWorkflowConfig]) -> AgentWorkflowOutput:
+        messages = list(ctx.prompt)
+        # Any OpenAI client does as well: get_rollout_context() has its base_url (chat_completions_url) and api_key.
+        answer = await complete(messages)
+        messages.append(answer)
+        words = len((answer.get("content") or "").split())
+        return AgentWorkflowOutput(messages=messages, metrics={"words": words})
+
+
+class LastNumber(Grader):
+    """Gives 1 when the last number of the answer is the one in the column ground_truth, else 0."""
+
+    async def grade(self, ctx: GraderContext) -> None:
+        content = str(ctx.sample.messages[-1].get("content") or "")
+        numbers = NUMBER.findall(content.replace(",", ""))
+        right = bool(numbers) and float(numbers[-1]) == float(ctx.label)
+        ctx.set_reward(1.0 if right else 0.0)
+
+
+backend = LocalBackend(
+    workflow=Workflow,
+    workflow_config=AgentWorkflowConfig(name="{{name}}"),
+    grader=LastNumber,
+    grader_config=GraderConfig(name="last-number"),
+)
+app = create_rollout_server(backend=backend)
+
+if __name__ == "__main__":
+    import uvicorn
+
+    uvicorn.run(app, host="127.0.0.1", port=int(os.environ.get("_OSMOSIS_ROLLOUT_PORT", "8000")))
