@@ -1,0 +1,1 @@
+"""Rollouts in processes of their own, spoken to by the published rollout protocol."""

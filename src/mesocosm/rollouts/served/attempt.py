@@ -1,0 +1,253 @@
+"""One try of a row in one process of its rollout: posted, waited for, and given up in time."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
+from mesocosm.http.response import Response
+from mesocosm.rollouts.place import Ended, Failed, Work
+from mesocosm.rollouts.served.callbacks import Expected
+from mesocosm.rollouts.served.fleet import Seat
+from mesocosm.rollouts.served.process import Loss, quoted
+from mesocosm.rollouts.served.wire import Completion, ended, request, workflow_failure
+
+T = TypeVar("T")
+
+ASKED_S, LAST_S = 0.3, 0.8
+"""So long after a deadline the server is asked whether it lives, and given up. Together with what follows that is less
+than place.GRACE_S."""
+
+POST_S = 30.0
+"""A server that takes longer to accept a try is blocked, however much time the try has."""
+
+NOTICEABLE = 0.2
+"""The share of a try's time that others must have held the event loop for, so that its timeout is their doing."""
+
+_ENDING_S = 0.5
+_PARTIAL_S = 0.2
+_FIRST_WAIT, _SHORTEST_WAIT, _LONGEST_WAIT = 1.0, 0.05, 60.0
+
+
+class Displaced(Exception):
+    """The try lost its process, or its time there, without fault of its own; it may be made again elsewhere.
+
+    `harmed`: by another try.
+    """
+
+    def __init__(self, words: str, *, harmed: bool = True) -> None:
+        super().__init__(words)
+        self.harmed = harmed
+
+
+class Overdue(Exception):
+    """The server answers, but the try has not ended in time."""
+
+
+class Lost(Exception):
+    """The process was lost while the try ran there."""
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__(loss.words)
+        self.loss = loss
+
+
+class Attempt:
+    """One try in one process, which knows it as `name`. `abandoned`: the server still works on it afterwards."""
+
+    def __init__(self, work: Work, name: str, seat: Seat, expected: Expected) -> None:
+        self.abandoned = False
+        self._work = work
+        self._name = name
+        self._server = seat.process
+        self._expected = expected
+        self._shared = not seat.lane
+        self._began = time.monotonic()
+        self._refused_s = 0.0
+
+    async def play(self) -> Ended:
+        """Return what came of it. Raises Displaced, EpisodeError."""
+        try:
+            await self._post()
+            completion = await self._within(self._expected.completion, self._work.workflow_seconds)
+        except Lost as lost:
+            return self._lost(lost.loss, None)
+        except Overdue:
+            return self._overdue(None)
+        workflow_s = time.monotonic() - self._began
+        failure = workflow_failure(completion)
+        if failure is not None:
+            return await self._failed(completion, failure, workflow_s)
+        began = time.monotonic()
+        try:
+            grading = await self._within(self._expected.grading, self._work.grader_seconds, began)
+        except Lost as lost:
+            return self._lost(lost.loss, workflow_s)
+        except Overdue:
+            return self._overdue(workflow_s)
+        grader_s = time.monotonic() - began
+        result = ended(completion, grading, workflow_s, grader_s)
+        if result.failure is not None and result.failure.cause is Cause.GRADER_TIMEOUT:
+            self._check_others(self._work.grader_seconds)
+        return self._timed(result)
+
+    # Starting
+
+    async def _post(self) -> None:
+        """Have the server accept it, when it has room. Raises Lost, Overdue, EpisodeError, Displaced."""
+        body = request(self._work, self._name, self._expected.replies)
+        first = time.monotonic()
+        while True:
+            self._began = time.monotonic()
+            seconds = min(POST_S, self._work.workflow_seconds or POST_S)
+            response = await self._posted(body, seconds)
+            if response.status != 429:
+                break
+            await self._sleep(_retry_after(response))
+            self._refused_s = time.monotonic() - first
+            if self._refused_s > (self._work.workflow_seconds or float("inf")):
+                raise self._broken(f"the server had no room for this row within {self._refused_s:.0f} s (429)")
+        if not 200 <= response.status < 300:
+            words = response.body[:500].decode("utf-8", "replace")
+            raise self._broken(f"the server refused this row with status {response.status}: {words}")
+
+    async def _posted(self, body: bytes, seconds: float) -> Response:
+        try:
+            return await self._raced(self._server.post("/rollout", body, seconds + LAST_S + _ENDING_S), seconds)
+        except (ConnectFailed, ConnectionLost) as error:
+            # A process that ended takes its connections with it, and is heard to end a moment later.
+            await asyncio.wait({self._server.lost}, timeout=_ENDING_S)
+            if self._server.lost.done():
+                raise Lost(self._server.lost.result()) from error
+            raise Displaced(str(error), harmed=False) from error
+        except Timeout as error:
+            raise Overdue from error
+        except HttpError as error:
+            raise self._broken(f"the server answered POST /rollout with something else than HTTP: {error}") from error
+
+    async def _raced(self, coroutine: Awaitable[T], seconds: float | None) -> T:
+        task = asyncio.ensure_future(coroutine)
+        try:
+            return await self._within(task, seconds)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _sleep(self, seconds: float) -> None:
+        await asyncio.wait({self._server.lost}, timeout=seconds)
+        if self._server.lost.done():
+            raise Lost(self._server.lost.result())
+
+    # Waiting
+
+    async def _within(self, future: "asyncio.Future[T]", seconds: float | None, began: float | None = None) -> T:
+        """Return the result of `future`, which ends `seconds` after `began` by itself. Raises Lost, Overdue."""
+        lost = self._server.lost
+        waits: set[asyncio.Future[Any]] = {future, lost}
+        if not future.done():
+            deadline = None if seconds is None else (began or self._began) + seconds
+            left = None if deadline is None else max(deadline + ASKED_S - time.monotonic(), 0)
+            await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if deadline is not None and not future.done() and not lost.done():
+                await self._ask(waits, deadline + LAST_S, time.monotonic() - (began or self._began))
+        if future.done():
+            return future.result()
+        if lost.done():
+            raise Lost(lost.result())
+        raise Overdue
+
+    async def _ask(self, waits: "set[asyncio.Future[Any]]", last: float, silent: float) -> None:
+        """Look whether the server answers until time `last`; when it does not, it is lost."""
+        limit = max(last - time.monotonic(), 0.05)
+        probe = asyncio.create_task(self._server.healthy(limit))
+        try:
+            every = {*waits, probe}
+            await asyncio.wait(every, timeout=limit + 0.05, return_when=asyncio.FIRST_COMPLETED)
+            if any(future.done() for future in waits):
+                return
+            if probe.done() and probe.result():
+                await asyncio.wait(waits, timeout=max(last - time.monotonic(), 0), return_when=asyncio.FIRST_COMPLETED)
+                return
+        finally:
+            probe.cancel()
+            await asyncio.gather(probe, return_exceptions=True)
+        # A dead process does not answer either, and its end is about to be heard.
+        await asyncio.wait({self._server.lost}, timeout=0.02)
+        self._server.lose(f"its process answered nothing {silent:.1f} s after the start of this row")
+
+    # Ending
+
+    def _lost(self, loss: Loss, workflow_s: float | None) -> Ended:
+        """Return what the loss of the process means for this try. Raises Displaced, EpisodeError."""
+        if loss.died:
+            if not loss.alone:
+                raise Displaced(loss.words)
+            raise self._broken(f"its process {loss.words} while this row ran{quoted(loss.stderr)}", loss.stderr)
+        passed = self._passed(workflow_s)
+        if not passed or (loss.culprit != self._name and (loss.culprit or not loss.alone)):
+            raise Displaced(loss.words)
+        where = f" at {loss.where}" if loss.where else ""
+        part = "workflow" if workflow_s is None else "grader"
+        return self._late(f"the {part} blocked its event loop{where}: {loss.words}", workflow_s)
+
+    def _overdue(self, workflow_s: float | None) -> Ended:
+        part, seconds = ("workflow", self._work.workflow_seconds) if workflow_s is None else ("grader", None)
+        seconds = self._work.grader_seconds if seconds is None else seconds
+        self.abandoned = True
+        self._check_others(seconds)
+        return self._late(f"the {part} did not end within {seconds or POST_S:g} s, nor when it was told to", workflow_s)
+
+    def _late(self, message: str, workflow_s: float | None) -> Ended:
+        passed = time.monotonic() - self._began
+        if workflow_s is None:
+            return self._timed(Ended(failure=Failed(Cause.WORKFLOW_TIMEOUT, message), workflow_s=passed))
+        failure = Failed(Cause.GRADER_TIMEOUT, message)
+        return self._timed(Ended(failure=failure, workflow_s=workflow_s, grader_s=passed - workflow_s))
+
+    async def _failed(self, completion: Completion, failure: Failed, workflow_s: float) -> Ended:
+        """Return the end of a workflow that failed; its grader has nothing to say. Raises Displaced."""
+        if completion.extra_fields:
+            # Our own SDK sends the messages until the failure after it.
+            await asyncio.wait({self._expected.grading}, timeout=_PARTIAL_S)
+        done = self._expected.grading.done()
+        result = ended(completion, self._expected.grading.result() if done else None, workflow_s, 0.0)
+        if failure.cause is Cause.WORKFLOW_TIMEOUT:
+            self._check_others(self._work.workflow_seconds)
+            own = self._server.held().get(self._name)
+            if own is not None and own.seconds > NOTICEABLE * (self._work.workflow_seconds or 0):
+                words = f"{failure.message}; it blocked its event loop for {own.seconds:.1f} s at {own.where}"
+                result = replace(result, failure=replace(failure, message=words))
+        return self._timed(result)
+
+    def _check_others(self, seconds: float | None) -> None:
+        """Raise Displaced when others held the event loop for much of this try's time."""
+        if not self._shared or seconds is None:
+            return
+        others = {name: held for name, held in self._server.held().items() if name != self._name}
+        others = {name: held for name, held in others.items() if name in self._server.tries}
+        if sum(held.seconds for held in others.values()) > NOTICEABLE * seconds:
+            raise Displaced("other rows blocked the event loop")
+
+    def _passed(self, workflow_s: float | None) -> bool:
+        seconds = self._work.workflow_seconds
+        if workflow_s is not None:
+            seconds = None if self._work.grader_seconds is None else workflow_s + self._work.grader_seconds
+        return seconds is None or time.monotonic() - self._began >= seconds
+
+    def _timed(self, result: Ended) -> Ended:
+        return replace(result, queued_s=result.queued_s + self._refused_s) if self._refused_s else result
+
+    def _broken(self, message: str, stderr: str = "") -> EpisodeError:
+        return EpisodeError(Cause.ROLLOUT_FAILED, message, stderr=stderr)
+
+
+def _retry_after(response: Response) -> float:
+    try:
+        seconds = float(response.headers.get("retry-after", ""))
+    except ValueError:
+        return _FIRST_WAIT
+    return min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT)

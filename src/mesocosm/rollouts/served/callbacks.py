@@ -1,0 +1,103 @@
+"""The listener that rollout servers report to: one completion and one grading for each try."""
+
+import asyncio
+import hmac
+import secrets
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from mesocosm.proxy.server import Reply, Request, Server
+from mesocosm.rollouts.served.wire import Completion, Grading, Replies
+
+_PATH = "/v1/rollouts/"
+_REMEMBERED = 4096
+"""So many tries that are over are still known: their late callbacks are acknowledged, lest servers repeat them."""
+
+_ENDS = {"completion": {"success", "failure", "cancelled"}, "grader": {"success", "failure"}}
+_completion = msgspec.json.Decoder(Completion).decode
+_grading = msgspec.json.Decoder(Grading).decode
+
+
+class Expected:
+    """The callbacks of one try. What came first counts."""
+
+    def __init__(self, replies: Replies) -> None:
+        loop = asyncio.get_running_loop()
+        self.replies = replies
+        self.completion: asyncio.Future[Completion] = loop.create_future()
+        self.grading: asyncio.Future[Grading] = loop.create_future()
+
+
+class Callbacks:
+    """Listens on loopback for callbacks. `notice` hears of those that contradict an earlier one."""
+
+    def __init__(self, notice: Callable[[str], None]) -> None:
+        self._notice = notice
+        self._server = Server(self._answer)
+        self._key = secrets.token_urlsafe(24)
+        self._root = ""
+        self._expected: dict[str, Expected] = {}
+        self._over: deque[str] = deque(maxlen=_REMEMBERED)
+        self._known: set[str] = set()
+
+    async def start(self) -> None:
+        """Listen on a free port. Raises OSError."""
+        self._root = await self._server.start()
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._server.stop()
+
+    def expect(self, name: str) -> Expected:
+        """Wait for the callbacks of try `name` from now on."""
+        root = f"{self._root}{_PATH}{name}"
+        expected = Expected(Replies(f"{root}/completion", f"{root}/grader", self._key))
+        self._expected[name] = expected
+        return expected
+
+    def forget(self, name: str) -> None:
+        """Acknowledge what still comes for try `name`, and heed it no more."""
+        if self._expected.pop(name, None) is None:
+            return
+        if len(self._over) == _REMEMBERED:
+            self._known.discard(self._over[0])
+        self._over.append(name)
+        self._known.add(name)
+
+    async def _answer(self, request: Request, reply: Reply) -> None:
+        status, words = self._take(request)
+        await reply.send(status, msgspec.json.encode({"detail": words} if words else {}))
+
+    def _take(self, request: Request) -> tuple[int, str]:
+        given = request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {self._key}".encode()):
+            return 401, "this callback needs the controller_api_key of its try as bearer token"
+        name, _, kind = request.path.removeprefix(_PATH).rpartition("/")
+        if not request.path.startswith(_PATH) or kind not in _ENDS:
+            return 404, f"nothing is at {request.path}"
+        if request.method != "POST":
+            return 405, "callbacks are POSTed"
+        expected = self._expected.get(name)
+        if expected is None:
+            return (200, "") if name in self._known else (404, f"no try is called {name!r}")
+        try:
+            return self._settle(name, kind, expected, request.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._notice(f"rollout: a {kind} callback that cannot be read was refused: {error}")
+            return 422, f"not a {kind} callback: {error}"
+
+    def _settle(self, name: str, kind: str, expected: Expected, body: bytes) -> tuple[int, str]:
+        told: Completion | Grading = _completion(body) if kind == "completion" else _grading(body)
+        if told.status not in _ENDS[kind]:
+            return 422, f"status {told.status!r} does not end anything"
+        if told.rollout_id not in {None, name}:
+            return 422, f"the body is about another try than {name!r}"
+        future: asyncio.Future[Any] = expected.completion if kind == "completion" else expected.grading
+        if not future.done():
+            future.set_result(told)
+        elif not future.cancelled() and future.result() != told:
+            self._notice(f"rollout: a second, different {kind} callback for {name} was ignored")
+        return 200, ""

@@ -1,0 +1,91 @@
+"""Interpreters on this machine: which one fits what a rollout asks for."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MINORS = range(20, 10, -1)
+"""Python 3.N that are looked for, newest first. Older than 3.11 runs no rollout."""
+
+_CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python: the path of its program and its version."""
+
+    path: str
+    version: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def own() -> Interpreter:
+    """Return the one that runs us."""
+    return Interpreter(sys.executable, sys.version_info[:3])
+
+
+def fits(version: tuple[int, int, int], wanted: str) -> bool:
+    """Return whether a version is in the set that `requires-python` names (PEP 440, releases only).
+
+    A clause that cannot be read excludes nothing.
+    """
+    return all(_holds(version, clause) for clause in wanted.split(",") if clause.strip())
+
+
+async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | None:
+    """Return our own interpreter, or one on the path, whose version fits; None when there is none."""
+    if fits(own().version, wanted):
+        return own()
+    for name in ("python3", *(f"python3.{minor}" for minor in reversed(MINORS))):
+        path = shutil.which(name, path=environment.get("PATH", os.defpath))
+        found = await _asked(path, environment) if path is not None else None
+        if found is not None and found.version >= (3, 11) and fits(found.version, wanted):
+            return found
+    return None
+
+
+async def _asked(path: str, environment: Mapping[str, str]) -> Interpreter | None:
+    """Return the interpreter at a path; None when that cannot run (the shim of a version switch, say)."""
+    code = "import sys; print(sys.executable, *sys.version_info[:3], sep='\\n')"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path,
+            "-I",
+            "-c",
+            code,
+            env=dict(environment),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        said, _ = await process.communicate()
+        executable, *numbers = said.decode().split("\n")[:4]
+        major, minor, micro = map(int, numbers)
+    except (OSError, ValueError):
+        return None
+    return Interpreter(executable, (major, minor, micro))
+
+
+def _holds(version: tuple[int, int, int], clause: str) -> bool:
+    match = _CLAUSE.match(clause)
+    if match is None:
+        return True
+    sign, number, star = match.groups()
+    parts = tuple(map(int, number.split(".")))
+    if sign == "~=":
+        return version >= _padded(parts) and version[: len(parts) - 1] == parts[:-1]
+    if sign in {"==", "===", "!="}:
+        same = version[: len(parts)] == parts if star else version == _padded(parts)
+        return same != (sign == "!=")
+    bound = _padded(parts)
+    return {"<": version < bound, "<=": version <= bound, ">": version > bound, ">=": version >= bound}[sign]
+
+
+def _padded(parts: tuple[int, ...]) -> tuple[int, int, int]:
+    major, minor, micro = (*parts, 0, 0)[:3]
+    return major, minor, micro

@@ -1,0 +1,190 @@
+"""A rollout folder that runs in processes of its own. Implements rollouts.place.Place."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.redact import Redactor, secret_values
+from mesocosm.http.client import Client
+from mesocosm.rollouts.place import Ended, Log, Work
+from mesocosm.rollouts.served.attempt import Attempt, Displaced
+from mesocosm.rollouts.served.callbacks import Callbacks
+from mesocosm.rollouts.served.fleet import Fleet
+from mesocosm.rollouts.served.installation import Installation
+from mesocosm.rollouts.served.output import LogFile
+from mesocosm.rollouts.served.process import Launch, start
+
+INHERITED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
+    *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
+)
+"""Variables of ours that every rollout sees; all others must be declared."""
+
+LOOPBACK = "127.0.0.1,localhost"
+TRIES = 3
+"""A row that lost its process without fault of its own is run again, so many times in all."""
+
+START_S = 90.0
+_IDLE_S = 3.0
+"""Shorter than servers keep an idle connection (uvicorn: 5 s), so that none of theirs ends under a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What an open place holds."""
+
+    client: Client
+    callbacks: Callbacks
+    fleet: Fleet
+    scratch: Path
+
+
+class ServedPlace:
+    """Runs the rollout of `folder` behind the published protocol.
+
+    Its processes see `environment` and the variables in INHERITED. Virtual environments are kept in `installs` and used
+    again; None: beside our user's other caches. `concurrency` is how many tries will run at once, if that is known.
+    What processes write goes to `log_file`, without the secrets of `environment`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        entrypoint: str,
+        *,
+        environment: Mapping[str, str],
+        installs: Path | None = None,
+        concurrency: int | None = None,
+        log_file: Path | None = None,
+        start_seconds: float = START_S,
+    ) -> None:
+        self._folder = folder.absolute()
+        self._entrypoint = entrypoint
+        self._environment = dict(environment)
+        self._installs = installs or _cache()
+        self._concurrency = concurrency
+        self._seconds = start_seconds
+        self._log = LogFile(log_file, Redactor(secret_values(environment)))
+        self._prefix = f"r{token_hex(6)}-"
+        self._numbers = count(1)
+        self._opened: _Opened | None = None
+
+    @property
+    def capacity(self) -> int | None:
+        """How many tries the rollout's server takes at once; None: any number."""
+        return self._opened.fleet.capacity if self._opened is not None else None
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Make the virtual environment where one is needed, and start the rollout. Raises MesocosmError."""
+        installation = Installation(self._folder, self._installs, self._variables())
+        python = await installation.python(notice)
+        scratch = Path(tempfile.mkdtemp(prefix="mesocosm-rollout-"))
+        self._log.open()
+        client, callbacks = Client(idle_timeout=_IDLE_S), Callbacks(notice)
+        launch = Launch(
+            python,
+            self._folder,
+            self._entrypoint,
+            self._variables(Path(python).parent),
+            self._prefix,
+            scratch,
+            self._seconds,
+        )
+        fleet = Fleet(lambda: start(launch, client, self._log), self._concurrency, notice)
+        self._opened = _Opened(client, callbacks, fleet, scratch)
+        try:
+            await callbacks.start()
+            await fleet.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def run(self, work: Work, log: Log) -> Ended:
+        """Run one try. Raises EpisodeError (rollout_failed), RunAborted when no process can be started any more.
+
+        One that lost its process to another row is run again, its time from the beginning.
+        """
+        assert self._opened is not None, "open the place first"
+        displaced = ""
+        for _ in range(TRIES):
+            try:
+                return await self._once(self._opened, work, log)
+            except Displaced as error:
+                displaced = str(error)
+                if error.harmed:
+                    self._opened.fleet.isolate(displaced)
+        raise EpisodeError(Cause.ROLLOUT_FAILED, f"this row lost its process {TRIES} times: {displaced}")
+
+    async def close(self) -> None:
+        """End all processes and remove what they left in temporary places."""
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        await opened.fleet.close()
+        await opened.callbacks.stop()
+        await opened.client.close()
+        self._log.close()
+        await asyncio.to_thread(self._tidy, opened.scratch)
+
+    async def _once(self, opened: "_Opened", work: Work, log: Log) -> Ended:
+        fleet, callbacks = opened.fleet, opened.callbacks
+        seat = await fleet.take()
+        name = f"{self._prefix}{next(self._numbers)}"
+        seat.process.tries[name] = log
+        attempt = Attempt(work, name, seat, callbacks.expect(name))
+        try:
+            return await attempt.play()
+        except asyncio.CancelledError:
+            attempt.abandoned = True
+            raise
+        finally:
+            callbacks.forget(name)
+            seat.process.tries.pop(name, None)
+            if attempt.abandoned:
+                fleet.abandon(seat, name)
+            fleet.give_back(seat)
+            _keep(opened.scratch / name / "artifacts", work.artifacts)
+
+    def _variables(self, programs: Path | None = None) -> dict[str, str]:
+        """Return the whole environment of a process of the rollout."""
+        variables = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        variables.update(self._environment)
+        for name in ("NO_PROXY", "no_proxy"):
+            variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
+        if programs is not None:
+            variables["PATH"] = os.pathsep.join(filter(None, (str(programs), variables.get("PATH", ""))))
+        return variables
+
+    def _tidy(self, scratch: Path) -> None:
+        shutil.rmtree(scratch, ignore_errors=True)
+        # Servers that do not know the variable for it leave the trajectories of their tries here.
+        home = Path(self._environment.get("HOME") or os.environ.get("HOME") or Path.home()) / ".osmosis"
+        with suppress(OSError):
+            for left in home.glob(f"{self._prefix}*"):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Move the files that a server of another SDK let its rollout write to where ours would be."""
+    try:
+        files = list(made.iterdir())
+    except OSError:
+        return
+    if files:
+        kept.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            with suppress(OSError):
+                shutil.move(file, kept / file.name)
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "mesocosm" / "environments"

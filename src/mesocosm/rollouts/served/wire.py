@@ -1,0 +1,191 @@
+"""What is said to a rollout server and by it: the start of a try, and the two callbacks that tell its end."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause
+from mesocosm.rollouts.place import Access, Ended, Failed, Sampled, Work
+
+FIELD = "mesocosm"
+"""Under this name of `extra_fields` travels what the published protocol has no word for."""
+
+SUCCESS = "success"
+_OF_WORKFLOW = frozenset({Cause.WORKFLOW_FAILED, Cause.WORKFLOW_INVALID, Cause.WORKFLOW_TIMEOUT})
+_OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
+_RETURNED = ("must return", "returned", "return value", "return type", "agentworkflowoutput")
+"""A message about what a workflow returned has one of these; the category alone also covers every ValueError."""
+
+_UNGRADED = (
+    "nothing was graded: the rollout has no grader, or the row has neither label nor metadata; "
+    "give the LocalBackend a grader=…, or the row a ground_truth"
+)
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """The completion callback: what became of the workflow."""
+
+    status: str
+    err_message: str | None = None
+    err_category: str | None = None
+    extra_fields: dict[str, Any] | None = None
+    rollout_id: str | None = None
+
+
+class WireSample(msgspec.Struct, frozen=True):
+    """A sample as it is sent."""
+
+    messages: list[dict[str, Any]] = []
+    reward: float | None = None
+    remove_sample: bool = False
+    metrics: dict[str, Any] = {}
+    extra_fields: dict[str, Any] = {}
+
+
+class Grading(msgspec.Struct, frozen=True):
+    """The grader callback: the sample and what became of its grading."""
+
+    status: str
+    err_message: str | None = None
+    err_category: str | None = None
+    sample: WireSample | None = None
+    extra_fields: dict[str, Any] | None = None
+    rollout_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Where a try reports: the addresses of both callbacks, and the key that they need."""
+
+    completion: str
+    grading: str
+    key: str = field(repr=False)
+
+
+def request(work: Work, name: str, replies: Replies) -> bytes:
+    """Return the body of `POST /rollout` for one try that the server knows as `name`."""
+    told: dict[str, Any] = {
+        "row": work.row,
+        "trial": work.trial,
+        "seed": work.seed,
+        "model": work.model.model,
+        "artifacts": str(work.artifacts.absolute()),
+    }
+    if work.judge is not None:
+        told["judge"] = _access(work.judge)
+    return msgspec.json.encode(
+        {
+            "initial_messages": list(work.prompt),
+            "label": work.label,
+            "metadata": work.metadata,
+            "rollout_id": name,
+            "chat_completions_url": work.model.base_url,
+            "llm_api_key": work.model.api_key or None,
+            "controller_api_key": replies.key,
+            "completion_callback_url": replies.completion,
+            "grader_callback_url": replies.grading,
+            "agent_timeout_sec": work.workflow_seconds,
+            "grader_timeout_sec": work.grader_seconds,
+            "extra_fields": {FIELD: told},
+        }
+    )
+
+
+def _access(access: Access) -> dict[str, str]:
+    return {"base_url": access.base_url, "api_key": access.api_key, "model": access.model}
+
+
+def workflow_failure(completion: Completion) -> Failed | None:
+    """Return why the workflow failed; None when it did not."""
+    if completion.status == SUCCESS:
+        return None
+    told = _told(completion.extra_fields)
+    message = completion.err_message or f"the workflow ended with status {completion.status!r} and said no more"
+    cause = _cause(told, _OF_WORKFLOW)
+    if cause is None:
+        cause = _guessed(completion.err_category, message)
+    return Failed(cause, message, str(told.get("detail") or ""))
+
+
+def ended(completion: Completion, grading: Grading | None, workflow_s: float, grader_s: float) -> Ended:
+    """Return what came of a try; the seconds are those measured here, and give way to those that the server told.
+
+    A workflow that failed is the true cause whatever its grader says.
+    """
+    told = {
+        **{"queued_s": 0.0, "workflow_s": workflow_s, "grader_s": grader_s},
+        **_times(_told(completion.extra_fields)),
+        **_times(_told(grading.extra_fields if grading else None)),
+    }
+    times = told["queued_s"], told["workflow_s"], told["grader_s"]
+    sample = _sample(grading.sample) if grading is not None and grading.sample is not None else None
+    failure = workflow_failure(completion)
+    if failure is not None:
+        return Ended(sample or _partial(completion), failure, False, *times)  # noqa: FBT003
+    if grading is None:
+        silent = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
+        return Ended(sample, silent, False, *times)  # noqa: FBT003
+    if grading.status == SUCCESS:
+        graded = sample is not None and not sample.left_out
+        return Ended(sample, None, graded, *times)
+    return Ended(sample, grader_failure(grading), False, *times)  # noqa: FBT003
+
+
+def grader_failure(grading: Grading) -> Failed:
+    """Return why a grading failed. Without a word and a category, the server had nothing to grade with."""
+    told = _told(grading.extra_fields)
+    cause = _cause(told, _OF_GRADER)
+    detail = str(told.get("detail") or "")
+    if cause is None:
+        if not grading.err_message and not grading.err_category:
+            return Failed(Cause.GRADER_ERROR, _UNGRADED, detail)
+        cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
+    return Failed(cause, grading.err_message or f"the grader failed ({grading.err_category})", detail)
+
+
+def _guessed(category: str | None, message: str) -> Cause:
+    if category == "timeout":
+        return Cause.WORKFLOW_TIMEOUT
+    words = message.lower()
+    if category == "validation_error" and any(sign in words for sign in _RETURNED):
+        return Cause.WORKFLOW_INVALID
+    return Cause.WORKFLOW_FAILED
+
+
+def _told(extra: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    told = (extra or {}).get(FIELD)
+    return told if isinstance(told, dict) else {}
+
+
+def _cause(told: Mapping[str, Any], allowed: frozenset[Cause]) -> Cause | None:
+    return next((cause for cause in allowed if cause == told.get("cause")), None)
+
+
+def _times(told: Mapping[str, Any]) -> dict[str, float]:
+    names = ("queued_s", "workflow_s", "grader_s")
+    return {name: float(told[name]) for name in names if isinstance(told.get(name), int | float)}
+
+
+def _partial(completion: Completion) -> Sampled | None:
+    """Return the messages that a failed workflow left, where the server reports them."""
+    messages = _told(completion.extra_fields).get("messages")
+    return Sampled(messages=messages) if isinstance(messages, list) and messages else None
+
+
+def _sample(sample: WireSample) -> Sampled:
+    metrics = {
+        name: float(value)
+        for name, value in sample.metrics.items()
+        if isinstance(value, int | float) and math.isfinite(value)
+    }
+    others = {name: value for name, value in sample.metrics.items() if name not in metrics}
+    return Sampled(
+        messages=sample.messages,
+        reward=None if sample.remove_sample else sample.reward,
+        metrics=metrics,
+        extra={**others, **sample.extra_fields},
+        left_out=sample.remove_sample,
+    )
