@@ -18,7 +18,7 @@ from mesocosm.rollouts.sdk.trajectory import TrajectoryReport, report_from_respo
 
 _LOG = logging.getLogger(__name__)
 _TOO_LARGE = 413
-_OFF_THE_WIRE = {"sample": {"id", "trajectory_messages"}}
+_OFF_THE_WIRE: dict[str, Any] = {"sample": {"id", "trajectory_messages"}}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class Callbacks:
             err_category=result.err_category,
             extra_fields=_ours(result),
         )
-        return told.model_dump_json(exclude=_OFF_THE_WIRE, fallback=str).encode()
+        exclude = _OFF_THE_WIRE if told.extra_fields else _OFF_THE_WIRE | {"extra_fields": True}
+        return told.model_dump_json(exclude=exclude, fallback=str).encode()
 
     async def _tell(self, url: str, body: bytes) -> int | None:
         """Deliver a body; return the status with which it was refused for good, None when it was taken."""

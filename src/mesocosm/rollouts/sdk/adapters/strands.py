@@ -1,0 +1,82 @@
+"""Strands agents bound to the rollout's model; an agent's messages become the sample.
+
+Inside `AgentWorkflow.run`: an OsmosisStrandsAgent with `model=OsmosisRolloutModel()`; return None, and the agent's
+messages are the sample. The names are those of the osmosis-ai package; calls go through Strands' OpenAI model, not
+through LiteLLM.
+"""
+
+from typing import Any
+
+try:
+    from strands import Agent  # type: ignore[import-not-found]
+    from strands.models.openai import OpenAIModel  # type: ignore[import-not-found]
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'this rollout uses Strands, which is not installed: pip install "strands-agents[openai]"', name=error.name
+    ) from error
+
+from mesocosm.rollouts.sdk.adapters.address import address_of, named
+from mesocosm.rollouts.sdk.adapters.transcript import from_blocks, to_blocks
+from mesocosm.rollouts.sdk.context import RolloutContext, SampleSource, get_rollout_context
+from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
+
+
+class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
+    """Stands for the rollout's model where none is running yet, as in a module; an OsmosisStrandsAgent replaces it.
+
+    `kwargs` are those of Strands' model: `params` with temperature, top_p, max_tokens, and `client_args`.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.kwargs = kwargs
+        self.config = {"model_id": named(kwargs.get("model_id")), **kwargs}
+
+
+def bound_model(placeholder: OsmosisRolloutModel, context: RolloutContext) -> OpenAIModel:
+    """Return the model that a placeholder stands for. Raises RuntimeError when the context names no address."""
+    address = address_of(context)
+    kwargs = dict(placeholder.kwargs)
+    client = {**(kwargs.pop("client_args", None) or {}), "base_url": address.base_url, "api_key": address.api_key}
+    name = named(kwargs.pop("model_id", None))
+    return OpenAIModel(client_args=client, model_id=name, **kwargs)
+
+
+class OsmosisStrandsAgent(Agent):  # type: ignore[misc]
+    """An agent that asks the rollout's model when its model is an OsmosisRolloutModel, and is the rollout's sample.
+
+    Text contents of `messages` become blocks. Raises RuntimeError when a placeholder is given and no rollout runs.
+    """
+
+    def __init__(self, *args: Any, messages: list[MessageDict] | None = None, model: Any = None, **kwargs: Any) -> None:
+        if args:
+            model, *rest = args
+            if rest:
+                raise TypeError("an OsmosisStrandsAgent takes all its arguments but the model by name")
+        context = get_rollout_context()
+        if isinstance(model, OsmosisRolloutModel):
+            if context is None:
+                raise RuntimeError("no rollout is running here: make an OsmosisStrandsAgent within AgentWorkflow.run")
+            model = bound_model(model, context)
+        super().__init__(model=model, messages=to_blocks(messages) if messages is not None else None, **kwargs)
+        if context is not None:
+            _register(context, kwargs.get("name"), StrandsAgentSampleSource(self))
+
+
+def _register(context: RolloutContext, name: str | None, source: SampleSource) -> None:
+    """Enter a source; older rollouts name their agents, and may have several."""
+    if name is None:
+        context.set_sample_source(source)
+    else:
+        context.register_sample_source(name, source)
+
+
+class StrandsAgentSampleSource(SampleSource):
+    """Makes the sample of an agent: its messages, and for the trajectory the same as chat messages."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def get_sample(self) -> RolloutSample:
+        """Return what the agent holds by now."""
+        messages = list(self._agent.messages)
+        return RolloutSample(messages=messages, trajectory_messages=from_blocks(messages))
