@@ -80,7 +80,21 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple(seeds) or None
 
 
-@click.command(cls=Command, many=("--seeds", "--tag"))
+class Local(Command):
+    """The command; with a TOML file it is `eval run-local`, which has flags of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments by the command that they are meant for."""
+        if any(word.endswith(".toml") for word in args):
+            from mesocosm.cli.eval.run_local import run_local
+
+            return run_local.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=Local, many=("--seeds", "--tag"))
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
 @click.option("--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run.")
@@ -163,6 +177,10 @@ def local(**given: Any) -> int:
     mesocosm run local --model builtin/random --episodes 20 --parallel 4
     mesocosm run local --model ollama/llama3.2
     mesocosm run local --model openai/my-model@http://127.0.0.1:8001/v1 --seeds 1 2 3
+
+    \b
+    With the configuration of an evaluation it evaluates that rollout: see mesocosm eval run-local --help.
+    mesocosm run local configs/eval/my-rollout.toml
     """
     from mesocosm.cli.session import attend_new
 
