@@ -34,7 +34,8 @@ class NumericConfig(AnswerConfig):
     """Options of the grader `numeric`.
 
     Right is what differs from the label by at most `tolerance`, or by `relative` times the label. With `percent`, 25%
-    is 0.25, else it is 25.
+    is 0.25, else it is 25. `last = "number"` takes the last sentence, whatever was stated before; it must hold a single
+    value like any statement.
     """
 
     name: str = "numeric"
@@ -63,6 +64,9 @@ class NumericRule:
         """Return the number that a reply states, None where it states none or several."""
         config = self.config
         if config.after or config.pattern or config.last:
+            if config.last == "number":
+                rest = extract(reply, config.model_copy(update={"last": ""}))
+                return self._single(_last_sentence(rest))
             answer = extract(reply, config)
             return self._single(answer if config.pattern or config.last else _sentence(answer))
         text = reply[-config.max_chars :]
