@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ class NoObject(ValueError):
     """A cell of metadata that is no JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roles:
     """The columns that are there; an empty name for a role that no column plays.
 
@@ -34,10 +35,15 @@ class Roles:
     metadata: str
     extras: bool = True
 
-    @property
+    @cached_property
     def taken(self) -> tuple[str, ...]:
         """The columns with a role."""
-        return (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata)
+        return tuple(filter(None, (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata)))
+
+    @property
+    def mode(self) -> str:
+        """`metadata` or `prompt`: what every row must have."""
+        return "metadata" if self.metadata else "prompt"
 
     def metadata_of(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the metadata of a row, None for none. Raises NoObject."""

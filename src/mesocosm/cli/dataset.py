@@ -1,0 +1,235 @@
+"""`mesocosm dataset`: datasets before anything is run on them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Command, Group, options, plural, vars_of
+from mesocosm.core.failure import InvalidInput, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.datasets import Table
+    from mesocosm.datasets.summary import Column
+    from mesocosm.rollouts.rows import Row, Rows
+    from mesocosm.rollouts.tables import Columns
+
+_CELL = 48
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.pass_context
+def dataset(context: click.Context) -> None:
+    """Look at datasets: files, folders, and datasets of the Hugging Face hub (org/name)."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument and the options by which a dataset is named and read."""
+    flags = (
+        click.argument("place", metavar="FILE|FOLDER|HUB-ID"),
+        click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question."),
+        click.option(
+            "--format", "kind", default="", help="csv, tsv, jsonl, json, parquet; text for a folder of texts."
+        ),
+        click.option("--revision", default="", help="Commit, branch or tag on the hub [its newest commit]."),
+        click.option("--split", default="", help="Split on the hub."),
+        click.option("--config", default="", help="Configuration on the hub."),
+    )
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+@dataset.command(cls=Command, many=("--columns",))
+@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many rows.")
+@_place
+def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
+    """Show the first rows, and what rollouts make of them."""
+    from mesocosm.cli.render import emit, table
+
+    opened = _open(place, **where)
+    read, problems = _rows(opened, columns)
+    count = min(rows, len(opened))
+    if options().json:
+        shown = [_row_document(opened, index, read) for index in range(count)]
+        emit({**_head(opened), "preview": shown, "problems": [vars_of(problem) for problem in problems]})
+        return
+    click.echo(f"{opened.name} · {plural(len(opened), 'row')} · {plural(len(opened.columns), 'column')}")
+    cells = [[str(index + 1), *(_cell(opened.rows[index], name) for name in opened.columns)] for index in range(count)]
+    table(["row", *opened.columns], cells, options(), right=(0,))
+    click.echo()
+    for line in _reading(opened, read, problems):
+        click.echo(line)
+
+
+@dataset.command(cls=Command, many=("--columns",), short_help="Check every row as rollouts would.")
+@_place
+def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
+    """Check every row as rollouts would: exit 0 when all can be run, 1 with every problem named by row and column."""
+    from mesocosm.cli.render import emit
+    from mesocosm.datasets.summary import summarize
+
+    opened: Table | None = None
+    read: Rows | None = None
+    try:
+        opened = _open(place, **where)
+        read, problems = _rows(opened, columns)
+        subject, warnings = opened.name, list(summarize(opened).warnings)
+    except InvalidInput as error:
+        subject, problems, warnings = error.subject, list(error.problems), []
+    if read is not None:
+        warnings += read.notes
+    if options().json:
+        head = _head(opened) if opened is not None else {"name": place}
+        listed = [vars_of(problem) for problem in problems]
+        emit({**head, "ok": not problems, "problems": listed, "warnings": warnings})
+        return 1 if problems else 0
+    for warning in warnings:
+        click.echo(f"! {warning}", err=True)
+    if problems:
+        click.echo(str(InvalidInput(subject, problems)), err=True)
+        return 1
+    assert opened is not None
+    click.echo(f"{opened.name}: ok, {plural(len(opened), 'row')}")
+    for line in _reading(opened, read, problems):
+        click.echo(line)
+    return 0
+
+
+@dataset.command(cls=Command, many=("--columns",), short_help="Tell what is in the columns, and the digest.")
+@_place
+def info(place: str, columns: tuple[str, ...], **where: str) -> None:
+    """Tell rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
+    from mesocosm.cli.render import emit, table
+    from mesocosm.datasets.summary import summarize
+
+    opened = _open(place, **where)
+    summary = summarize(opened)
+    read, problems = _rows(opened, columns)
+    if options().json:
+        emit({**vars_of(summary), **_roles(read), "problems": [vars_of(problem) for problem in problems]})
+        return
+    facts = [plural(summary.rows, "row"), plural(len(summary.columns), "column"), f"{summary.bytes:,} bytes"]
+    click.echo(f"{summary.name} · {' · '.join([*facts, summary.format])}")
+    click.echo(f"digest {summary.digest}" + (f" · commit {summary.revision}" if summary.revision else ""))
+    heads = ["column", "types", "missing", "null", "empty", "distinct", "length min/median/max", "range"]
+    table(heads, [_column_cells(column) for column in summary.columns], options(), right=(2, 3, 4, 5))
+    click.echo()
+    for line in [*summary.notes, *(f"warning: {warning}" for warning in summary.warnings)]:
+        click.echo(line)
+    for line in _reading(opened, read, problems):
+        click.echo(line)
+
+
+def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "Table":
+    from mesocosm.datasets import open_table
+
+    return open_table(place, kind=kind, revision=revision, split=split, config=config)
+
+
+def _rows(opened: "Table", columns: Sequence[str]) -> tuple["Rows | None", list[Any]]:
+    """Return the rows as rollouts take them, or the problems that keep them from it."""
+    from mesocosm.rollouts.rows import read_rows
+
+    try:
+        return read_rows(opened, _mapped(columns)), []
+    except InvalidInput as error:
+        return None, list(error.problems)
+
+
+def _mapped(columns: Iterable[str]) -> "Columns":
+    """Return the roles that `ROLE=NAME` words give to columns. Raises UsageError."""
+    from mesocosm.rollouts.tables import Columns
+
+    roles = ("user_prompt", "system_prompt", "ground_truth", "metadata")
+    given: dict[str, Any] = {}
+    for word in columns:
+        role, equals, name = word.partition("=")
+        role = "ground_truth" if role == "label" else role
+        if not equals or role not in roles:
+            raise UsageError(f"--columns {word!r}: write ROLE=NAME, with a role of {', '.join(roles)}")
+        given[role] = (*given.get(role, ()), name) if role == "ground_truth" else name
+    return Columns(**given)
+
+
+def _head(opened: "Table") -> dict[str, Any]:
+    return {
+        "name": opened.name,
+        "format": opened.format,
+        "rows": len(opened),
+        "columns": list(opened.columns),
+        "digest": opened.digest,
+        "revision": opened.revision,
+        "notes": list(opened.notes),
+    }
+
+
+def _roles(read: "Rows | None") -> dict[str, Any]:
+    if read is None:
+        return {"mode": None, "roles": {}}
+    roles = read.roles
+    named = {"user_prompt": roles.user_prompt, "system_prompt": roles.system_prompt, "metadata": roles.metadata}
+    played: dict[str, Any] = {role: name for role, name in named.items() if name}
+    if roles.ground_truth:
+        played["ground_truth"] = list(roles.ground_truth)
+    return {"mode": roles.mode, "roles": played}
+
+
+def _row_document(opened: "Table", index: int, read: "Rows | None") -> dict[str, Any]:
+    document: dict[str, Any] = {"row": index + 1, "cells": dict(opened.rows[index])}
+    if read is None:
+        return document
+    row: Row = read[index]
+    return {
+        **document,
+        "prompt": list(row.prompt),
+        "label": row.label,
+        "metadata": row.metadata,
+        "labels": row.labels,
+    }
+
+
+def _reading(opened: "Table", read: "Rows | None", problems: Sequence[Any]) -> list[str]:
+    """Return what rollouts make of the columns, or why they cannot."""
+    if read is None:
+        return str(InvalidInput(f"{opened.name}, as the rows of a rollout", problems)).splitlines()
+    roles = _roles(read)
+    played = ", ".join(f"{role} ← {_joined(name)}" for role, name in roles["roles"].items())
+    lines = [f"{roles['mode']} mode: {played}"]
+    rest = [name for name in opened.columns if name not in read.roles.taken]
+    if rest and roles["mode"] == "prompt":
+        lines.append(f"reach the workflow as metadata: {', '.join(rest)}")
+    elif rest:
+        lines.append(f"do not reach the workflow (results can be sliced by them): {', '.join(rest)}")
+    if not read.roles.ground_truth:
+        lines.append("no column of ground truth: graders get no label")
+    return [*lines, *read.notes]
+
+
+def _joined(name: Any) -> str:
+    return name if isinstance(name, str) else ", else ".join(name)
+
+
+def _cell(row: Any, name: str) -> str:
+    import msgspec
+
+    if name not in row:
+        return ""
+    value = row[name]
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = " ".join(text[: 4 * _CELL].split())
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def _column_cells(column: "Column") -> list[str]:
+    lengths, span = column.lengths, column.range
+    return [
+        column.name,
+        ", ".join(kind if len(column.types) == 1 else f"{n:,} {kind}" for kind, n in column.types.items()) or "–",
+        *(f"{count:,}" if count else "–" for count in (column.missing, column.null, column.empty)),
+        f"{column.distinct:,}" + "+" * column.distinct_capped,
+        f"{lengths.min:,} / {lengths.median:,.10g} / {lengths.max:,}" if lengths else "–",
+        f"{span.min:,.10g} to {span.max:,.10g}" if span else "–",
+    ]

@@ -1,0 +1,176 @@
+"""What is in a table: columns with their types, gaps, lengths and ranges; rows that occur twice."""
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from mesocosm.datasets.table import Table
+
+__all__ = ["MOST_DISTINCT", "Column", "Lengths", "Range", "Summary", "kind_of", "summarize"]
+
+MOST_DISTINCT = 1000
+"""Different values of a column are counted up to so many."""
+
+_KINDS: dict[type, str] = {
+    str: "text",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "list",
+    dict: "object",
+    type(None): "null",
+}
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Lengths(msgspec.Struct, frozen=True):
+    """Characters of the texts of a column."""
+
+    min: int
+    median: float
+    max: int
+
+
+class Range(msgspec.Struct, frozen=True):
+    """The smallest and the largest number of a column; of CSV, where every cell that is filled reads as one."""
+
+    min: float
+    max: float
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column. `types` counts values by JSON type, without null.
+
+    `missing` rows lack the column, in `null` ones it is null, in `empty` ones an empty text. There are `distinct`
+    different values, or more where `distinct_capped`.
+    """
+
+    name: str
+    types: dict[str, int]
+    missing: int
+    null: int
+    empty: int
+    distinct: int
+    distinct_capped: bool
+    lengths: Lengths | None = None
+    range: Range | None = None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A table in numbers. `duplicates` rows repeat an earlier one; `warnings` is what may surprise."""
+
+    name: str
+    format: str
+    rows: int
+    bytes: int
+    digest: str
+    revision: str
+    columns: tuple[Column, ...]
+    duplicates: int
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def summarize(table: Table) -> Summary:
+    """Return the summary of a table."""
+    warnings: list[str] = []
+    columns = tuple(_column(table, name, warnings) for name in table.columns)
+    duplicates = len(table) - len({_spelled(row) for row in table.rows})
+    if duplicates:
+        warnings.append(f"{duplicates:,} of {len(table):,} rows repeat an earlier one")
+    return Summary(
+        table.name,
+        table.format,
+        len(table),
+        sum(part.size for part in table.files),
+        table.digest,
+        table.revision,
+        columns,
+        duplicates,
+        table.notes,
+        tuple(warnings),
+    )
+
+
+def kind_of(value: object) -> str:
+    """Return the JSON type of a value as people call it; whole numbers are integers."""
+    return _KINDS.get(type(value), "other")
+
+
+def _column(table: Table, name: str, warnings: list[str]) -> Column:
+    first: dict[str, int] = {}
+    types: Counter[str] = Counter()
+    seen: set[Any] = set()
+    lengths, numbers = array("Q"), []
+    absent: list[int] = []
+    empty = 0
+    for index, row in enumerate(table.rows):
+        if name not in row:
+            absent.append(index)
+            continue
+        value = row[name]
+        kind = kind_of(value)
+        types[kind] += 1
+        first.setdefault(kind, index)
+        if kind == "text":
+            lengths.append(len(value))
+            empty += not value
+        elif kind in ("integer", "number"):
+            numbers.append(value)
+        if value is not None and len(seen) <= MOST_DISTINCT:
+            seen.add(value if kind == "text" else _spelled(value))
+    null = types.pop("null", 0)
+    _warn(table, name, types, first, absent, warnings)
+    return Column(
+        name,
+        dict(types.most_common()),
+        len(absent),
+        null,
+        empty,
+        min(len(seen), MOST_DISTINCT),
+        len(seen) > MOST_DISTINCT,
+        Lengths(min(lengths), median(lengths), max(lengths)) if lengths else None,
+        Range(min(numbers), max(numbers)) if numbers else _range_of_texts(table, name),
+    )
+
+
+def _range_of_texts(table: Table, name: str) -> Range | None:
+    if table.format not in ("csv", "tsv"):
+        return None
+    try:
+        numbers = [float(row[name]) for row in table.rows if row[name]]
+    except ValueError:
+        return None
+    finite = bool(numbers) and all(map(math.isfinite, numbers))
+    return Range(min(numbers), max(numbers)) if finite else None
+
+
+def _warn(
+    table: Table,
+    name: str,
+    types: Mapping[str, int],
+    first: Mapping[str, int],
+    absent: Sequence[int],
+    warnings: list[str],
+) -> None:
+    """Warn of a column of several types (whole and other numbers are one), and of rows without the column."""
+    told = set(types) - ({"integer"} if "number" in types else set())
+    if len(told) > 1:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(types.items(), key=lambda each: -each[1]))
+        rarest = min(types, key=lambda kind: (types[kind], kind))
+        warnings.append(f"column {name} has mixed types: {counts} (the first {rarest}: {table.where(first[rarest])})")
+    if absent:
+        where = table.where(absent[0])
+        warnings.append(f"{len(absent):,} of {len(table):,} rows have no column {name} (the first: {where})")
+
+
+def _spelled(value: object) -> bytes:
+    try:
+        return _encode(value)
+    except (OverflowError, ValueError, RecursionError):
+        return repr(value).encode(errors="backslashreplace")
