@@ -45,7 +45,7 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
 _NO_KEYS = "keys are no part of the file: set the variable of the provider, such as OPENAI_API_KEY"
 
 
-def experiment(section: Section, workspace: Workspace) -> Experiment:
+def experiment(section: Section, workspace: Workspace, notes: list[str]) -> Experiment:
     """Read [experiment]."""
     section.only(KEYS["experiment"], _homes("experiment"))
     rollout = section.text("rollout", required=True, fix="the name of a folder below rollouts/")
@@ -56,6 +56,11 @@ def experiment(section: Section, workspace: Workspace) -> Experiment:
     model = section.text("model_path", required=True, fix='a model as provider/name, such as "openai/gpt-5-mini"')
     _model_name(section, "model_path", model)
     dataset = section.text("dataset", required=True, fix="the name of a file in data/, without its ending")
+    branch, commit = _revision(section, notes)
+    return Experiment(rollout, entrypoint, model, dataset, branch, commit)
+
+
+def _revision(section: Section, notes: list[str]) -> tuple[str, str]:
     branch, commit = section.text("branch"), section.text("commit_sha")
     if re.search(r"\s", branch):
         section.blame("branch", f"{told(branch)} has a space in it")
@@ -65,7 +70,10 @@ def experiment(section: Section, workspace: Workspace) -> Experiment:
         )
     if branch and commit:
         section.blame("branch", "stands beside commit_sha, and only one of them can be meant", "remove one")
-    return Experiment(rollout, entrypoint, model, dataset, branch, commit)
+    for key, value in (("branch", branch), ("commit_sha", commit)):
+        if value:
+            notes.append(f"[experiment] {key} is for the platform: on this machine the files are taken as they are")
+    return branch, commit
 
 
 def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:

@@ -112,7 +112,7 @@ def _config(
     def section(name: str) -> Section:
         return Section(name, tables.get(name, {}), problems)
 
-    experiment = checking.experiment(section("experiment"), workspace)
+    experiment = checking.experiment(section("experiment"), workspace, notes)
     variables = section("env")
     return Config(
         path=path,
