@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -9,10 +10,10 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ports import Benchmark, Store
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
-from mesocosm.engine.metrics import measure
+from mesocosm.engine.metrics import measure, so_far
 from mesocosm.engine.plan import planned
 from mesocosm.stats import usable
 
@@ -78,6 +79,45 @@ async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
     store.save_run(run)
     return run
+
+
+class Rereading(Store, Protocol):
+    """A store that can write how the scores of a run are read."""
+
+    def save_terms(self, run: Run) -> None:
+        """Write spec, info and provenance of a run anew."""
+        ...
+
+
+def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
+    """Read the stored scores of `run` by other `metrics` (a changed threshold, say), store the run and return it.
+
+    Nothing is played or graded, and scores stay as they are. Raises UsageError, before anything is written, when two
+    metrics have one name or the primary one does not read the score that it read before.
+    """
+    run = store.get_run(run.id)
+    _check_metrics(run, metrics)
+    run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics))}
+    run.provenance = {**run.provenance, "rescored_at": time.time()}
+    run.metrics = so_far(run, store)
+    if not run.counts.owed:
+        run.status, run.error = outcome(run.metrics)
+    store.save_terms(run)
+    store.save_run(run)
+    return store.get_run(run.id)
+
+
+def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:
+    names = [metric.name for metric in metrics]
+    if len(set(names)) < len(names):
+        raise UsageError(f"metrics of run {run.id} would share a name: {', '.join(names)}; give each its own")
+    before = [metric.score for metric in msgspec.convert(run.info.get("metrics", []), list[Metric]) if metric.primary]
+    after = [metric.score for metric in metrics if metric.primary]
+    if len(after) != 1 or (before and after != before):
+        raise UsageError(
+            f"run {run.id} must have one primary metric, which reads the score {' '.join(before) or 'of its episodes'!r} "
+            f"as before, not {', '.join(after) or 'none'}; to change what is scored, start a new run"
+        )
 
 
 def outcome(metrics: Sequence[MetricResult]) -> tuple[RunStatus, str]:

@@ -235,7 +235,7 @@ def _read(rows: "Iterable[ResultRow]") -> _Seen:
         elif outcome == "worst":
             seen.causes[failure or UNEXPLAINED, True] += 1
             seen.trials.fail(place_of(task))
-        elif missing == Cause.SKIPPED:
+        elif outcome == "skipped":
             seen.skipped += 1
         else:
             seen.causes[missing or failure or Cause.VALUE_MISSING.value, False] += 1

@@ -94,7 +94,7 @@ def slices(run: Run, store: Samples, by: str) -> Slices:
 def _read(rows: "Iterable[ResultRow]", by: str) -> _Seen:
     seen = _Seen()
     values, clusters = seen.values, seen.clusters
-    for task, cluster, score, outcome, _, missing, _, labels in rows:
+    for task, cluster, score, outcome, _, _, _, labels in rows:
         named = _labels.decode(labels) if labels else {}
         if named.keys() - seen.names and len(seen.names) < 1_000:
             seen.names.update(named)
@@ -111,7 +111,7 @@ def _read(rows: "Iterable[ResultRow]", by: str) -> _Seen:
         if outcome == "worst":
             seen.became.append(_WORST)
         else:
-            seen.became.append(_SKIPPED if missing == Cause.SKIPPED else _MISSING)
+            seen.became.append(_SKIPPED if outcome == "skipped" else _MISSING)
     return seen
 
 

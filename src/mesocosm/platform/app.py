@@ -20,6 +20,7 @@ from mesocosm.platform.api import (
     health,
     live,
     older,
+    results,
     runs,
 )
 from mesocosm.platform.compress import Compress
@@ -57,7 +58,8 @@ def create_app(
     app.state.store = store
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or Shelf()
-    routes = (runs, actions, live, export, episodes, blobs, compare, comparisons, benchmarks, health, older, pages)
+    pieces = (runs, results, actions, live, export, episodes, blobs)
+    routes = (*pieces, compare, comparisons, benchmarks, health, older, pages)
     for resource in routes:
         app.include_router(resource.router)
     add_handlers(app)

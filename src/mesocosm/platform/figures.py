@@ -3,8 +3,10 @@
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
@@ -29,42 +31,56 @@ class Figures:
     means: tuple[float | None, float | None]
 
 
-_Key = tuple[str, str]
+_Key = tuple[str, str, str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    figures: Figures
+class _Kept(Generic[T]):
+    figures: T
     of: tuple[Any, ...]
     fresh_until: float
 
 
-class FigureBook:
-    """The figures of the runs looked at latest. May be used from any thread."""
+class Book(Generic[T]):
+    """Figures of the runs looked at latest. May be used from any thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Kept[T]] = OrderedDict()
         self._turns: dict[_Key, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def of(self, store: SqlStore, run: Run) -> Figures:
-        """Return the figures of a run; those of a long run that goes on may be some seconds old."""
-        key, state = (store.place, run.id), (run.status, run.counts, run.ended_at, run.metrics)
+    def of(self, store: SqlStore, run: Run, compute: Callable[[], T], name: str = "") -> T:
+        """Return the figures of a run, those called `name`; those of a long run that goes on may be some seconds old.
+
+        Raises what `compute` raises; then nothing is kept.
+        """
+        key, state = (store.place, run.id, name), _state(run)
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
             kept = self._find(key)
             if kept is None or (kept.of != state and time.monotonic() > kept.fresh_until):
-                kept = self._keep(key, _measured(store, run, state))
+                kept = self._keep(key, run, state, compute)
         return kept.figures
 
-    def _find(self, key: _Key) -> _Kept | None:
+    def _find(self, key: _Key) -> _Kept[T] | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: _Key, kept: _Kept) -> _Kept:
+    def _keep(self, key: _Key, run: Run, state: tuple[Any, ...], compute: Callable[[], T]) -> _Kept[T]:
+        start = time.monotonic()
+        try:
+            found = compute()
+        except BaseException:
+            with self._lock:
+                if key not in self._kept:
+                    self._turns.pop(key, None)
+            raise
+        now = time.monotonic()
+        kept = _Kept(found, state, now + _PATIENCE * (now - start) if run.status in GOING else now)
         with self._lock:
             self._kept[key] = kept
             self._kept.move_to_end(key)
@@ -74,12 +90,24 @@ class FigureBook:
         return kept
 
 
-def _measured(store: SqlStore, run: Run, state: tuple[Any, ...]) -> _Kept:
-    start = time.monotonic()
+class FigureBook:
+    """The figures of the runs looked at latest. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._book = Book[Figures]()
+
+    def of(self, store: SqlStore, run: Run) -> Figures:
+        """Return the figures of a run; those of a long run that goes on may be some seconds old."""
+        return self._book.of(store, run, partial(_measured, store, run))
+
+
+def _state(run: Run) -> tuple[Any, ...]:
+    return (run.status, run.counts, run.ended_at, run.metrics, run.provenance.get("rescored_at"))
+
+
+def _measured(store: SqlStore, run: Run) -> Figures:
     metrics = _so_far(store, run) if run.status in GOING else run.metrics or so_far(run, store)
-    figures = Figures(metrics, store.failures(run.id), store.episode_means(run.id))
-    now = time.monotonic()
-    return _Kept(figures, state, now + _PATIENCE * (now - start) if run.status in GOING else now)
+    return Figures(metrics, store.failures(run.id), store.episode_means(run.id))
 
 
 def _so_far(store: SqlStore, run: Run) -> tuple[MetricResult, ...]:

@@ -18,6 +18,8 @@ FEW = 12_000
 _ALL = 1_000_000_000
 """A limit that limits nothing, but keeps a planner from taking the index of an order for what an index leads to."""
 
+_UNSCORED = frozenset({"worst", "missing", "skipped"})
+
 Columns = ReadOnlyColumnCollection[str, Any]
 Fitting = Callable[[Columns], list[ColumnElement[bool]]]
 Lead = tuple[ColumnElement[bool], ...]
@@ -60,7 +62,7 @@ def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgr
     ranged = wanted.score_low is not None or wanted.score_high is not None
     given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text)
     whole = sum(map(bool, given)) == len(leads) == 1 == len(leads[0])
-    single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in {"worst", "missing"}
+    single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in _UNSCORED
     return Choice(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
 
 
@@ -116,6 +118,7 @@ def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
         (column.cluster, text),
         (column.failure, written),
         (column.terminal_info, written),
+        (column.labels, written),
     )
     return or_(
         *(
@@ -131,7 +134,7 @@ def _leads(wanted: EpisodeFilter, threshold: float) -> list[Lead]:
         found.append((column.task_digest == plain(wanted.task),))
     if wanted.causes:
         found.append((and_(CAUSED, column.failure_cause.in_(list(map(plain, wanted.causes)))),))
-    if wanted.outcome in {"worst", "missing"}:
+    if wanted.outcome in _UNSCORED:
         found.append((and_(UNSCORED, column.outcome == wanted.outcome),))
     if wanted.outcome == "fail":
         found.append((and_(UNSCORED, column.outcome == "worst"), column.score <= threshold))
@@ -156,6 +159,6 @@ def _scores(wanted: EpisodeFilter, threshold: float) -> list[ColumnElement[bool]
         found.append(score > threshold)
     elif wanted.outcome == "scored":
         found.append(score.is_not(None))
-    elif wanted.outcome in {"worst", "missing"}:
+    elif wanted.outcome in _UNSCORED:
         found.append(score.is_(None))
     return found

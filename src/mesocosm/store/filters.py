@@ -6,7 +6,7 @@ from typing import Literal
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
 
-Outcome = Literal["", "pass", "fail", "scored", "worst", "missing"]
+Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,11 @@ class RunFilter:
 class EpisodeFilter:
     """Which episodes: every field that is given must fit; of several values any will do.
 
-    `causes` are words of core.failure.Cause. `text` must occur in task id, cluster, failure message or terminal info,
-    without regard to the case of ASCII letters. `outcome` looks at the score that the primary metric reads: `scored`,
-    `missing`, `worst` (failed by the agent's own doing), `pass` (above the metric's threshold, 0 where it has none),
-    `fail` (scored but not above it, or worst). `score_low` and `score_high` bound that score, inclusively. `task` is
+    `causes` are words of core.failure.Cause. `text` must occur in task id, cluster, failure message, terminal info or
+    labels, without regard to the case of ASCII letters. `outcome` looks at the score that the primary metric reads:
+    `scored`, `missing`, `skipped` (left out by its grader), `worst` (failed by the agent's own doing), `pass` (above
+    the threshold of the run's pass rate or else of its metric, 0 where neither has one), `fail` (scored but not above
+    it, or worst). `score_low` and `score_high` bound that score, inclusively. `task` is
     a task digest.
     """
 

@@ -26,7 +26,7 @@ _failures = msgspec.json.Decoder(Failure)
 SUMMARY = [column for column in runs.c if column.name != "info"]
 """Columns of a run in listings; `info` is wide and belongs to a single run's page."""
 
-_SCORED, _WORST, _MISSING = "scored", "worst", "missing"
+_SCORED, _WORST, _MISSING, _SKIPPED = "scored", "worst", "missing", "skipped"
 
 
 def json_text(value: Any) -> str:
@@ -177,18 +177,34 @@ def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ())
 
 
 def primary_threshold(info: Mapping[str, Any]) -> float:
-    """Return the value above which the primary metric of a run counts an episode as passed; 0 where it says nothing."""
-    found = (_declared(info) or {}).get("threshold", 0.0)
-    return float(found) if isinstance(found, int | float) else 0.0
+    """Return the value above which an episode of a run counts as passed; 0 where the run says nothing.
+
+    It is the bar of the primary metric where that is a rate, else of the rate of the same score: `pass_rate` before
+    others.
+    """
+    primary = _declared(info)
+    if primary is None:
+        return 0.0
+    rates = [metric for metric in _metrics_of(info) if metric.get("aggregation") == "pass_rate"]
+    rates = [metric for metric in rates if metric.get("score") == primary["score"]]
+    rates.sort(key=lambda metric: (not metric.get("primary"), metric.get("name") != "pass_rate"))
+    metric = rates[0] if rates else primary
+    found = metric.get("threshold", 0.0)
+    threshold = float(found) if isinstance(found, int | float) else 0.0
+    return math.nextafter(threshold, -math.inf) if metric.get("inclusive") is True else threshold
 
 
 def _declared(info: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    # An imported run may hold anything here.
-    metrics = info.get("metrics")
-    for metric in metrics if isinstance(metrics, list) else ():
-        if isinstance(metric, dict) and metric.get("primary") and isinstance(metric.get("score"), str):
+    for metric in _metrics_of(info):
+        if metric.get("primary") and isinstance(metric.get("score"), str):
             return metric
     return None
+
+
+def _metrics_of(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    # An imported run may hold anything here.
+    metrics = info.get("metrics")
+    return [metric for metric in metrics if isinstance(metric, dict)] if isinstance(metrics, list) else []
 
 
 def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricResult, ...]]:
@@ -197,8 +213,9 @@ def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricR
 
 
 def outcome(episode: Episode, scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
-    """Return value and outcome (scored, worst, missing) of the score called `primary`; without a name, of the only one.
+    """Return value and outcome (scored, worst, missing, skipped) of the score called `primary`.
 
+    Without a name it is that of the only score.
     An episode that is not finished has none.
     """
     if episode.status not in FINISHED:
@@ -217,7 +234,9 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
     value = _number(found.value)
     if value is not None:
         return value, _SCORED
-    return None, _WORST if found.worst else _MISSING
+    if found.worst:
+        return None, _WORST
+    return None, _SKIPPED if found.missing is Cause.SKIPPED else _MISSING
 
 
 def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:

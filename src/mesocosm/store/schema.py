@@ -211,8 +211,8 @@ run_deletions = Table(
 # `position` is Episode.index (a reserved word in SQL). The index of the plan also answers which keys are finished, and
 # yields scores in an order that does not depend on how often a run was interrupted. `seed` is text: seeds of 64 bits
 # without sign do not fit into SQL's integers. `total_reward` is NULL for NaN, which SQLite cannot hold. `score` and
-# `outcome` (scored, worst, missing) repeat the score that the primary metric reads, `tokens` and `duration` are
-# derived. `labels` is NULL where a task has none; it stands last because it may be wide. The indexes for sorting
+# `outcome` (scored, worst, missing, skipped) repeat the score that the primary metric reads, `tokens` and `duration`
+# are derived. `labels` is NULL where a task has none; it stands last because it may be wide. The indexes for sorting
 # together cost a twentieth of the time that an empty episode takes.
 episodes = Table(
     "episodes",

@@ -408,6 +408,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{run_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Results
+         * @description Return what the samples of a run came to; those of a long run that goes on may be some seconds old.
+         */
+        get: operations["get_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs/{run_id}/resume": {
         parameters: {
             query?: never;
@@ -440,6 +460,26 @@ export interface paths {
          * @description Return what the charts of a run show.
          */
         get: operations["get_series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/slices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Slices
+         * @description Return the results of a run for each value of a label.
+         */
+        get: operations["get_slices"];
         put?: never;
         post?: never;
         delete?: never;
@@ -777,6 +817,24 @@ export interface components {
             step: number;
         };
         /**
+         * ChanceDocument
+         * @description pass@k or pass^k over the tasks with k trials or more.
+         *
+         *     `pessimistic` counts trials missing for the grader's or the machine's fault as not passed; null without any.
+         */
+        ChanceDocument: {
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** Pessimistic */
+            pessimistic: number | null;
+            /** Tasks */
+            tasks: number;
+            /** Value */
+            value: number;
+        };
+        /**
          * Comparison
          * @description Two or more runs side by side.
          */
@@ -963,6 +1021,13 @@ export interface components {
             id: string;
             /** Index */
             index: number;
+            /**
+             * Labels
+             * @description facts of its task by which results can be taken apart
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Retries */
             retries: number;
             run: components["schemas"]["RunSummary"];
@@ -1032,6 +1097,13 @@ export interface components {
             id: string;
             /** Index */
             index: number;
+            /**
+             * Labels
+             * @description facts of its task by which results can be taken apart
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Retries */
             retries: number;
             /** Run Id */
@@ -1123,6 +1195,26 @@ export interface components {
             count: number;
             /** Value */
             value: string;
+        };
+        /**
+         * FailureCountDocument
+         * @description Samples without a reward for one cause; `stage` is where it went wrong.
+         */
+        FailureCountDocument: {
+            /** Cause */
+            cause: string;
+            /** Count */
+            count: number;
+            /**
+             * Stage
+             * @enum {string}
+             */
+            stage: "workflow" | "timeout" | "grader" | "model" | "rollout" | "other";
+            /**
+             * Valid
+             * @description the agent's own doing, which counts as the worst value; others are missing
+             */
+            valid: boolean;
         };
         /**
          * FailureDocument
@@ -1247,6 +1339,38 @@ export interface components {
             sampling: boolean;
             /** Type */
             type: string;
+        };
+        /**
+         * LabelDocument
+         * @description A fact that samples can be taken apart by, and how many values it has; at least so many when not `exact`.
+         */
+        LabelDocument: {
+            /** Exact */
+            exact: boolean;
+            /** Name */
+            name: string;
+            /** Values */
+            values: number;
+        };
+        /**
+         * LatencyDocument
+         * @description Seconds from the start of a sample to its grade; percentile p is the ⌈np⌉-th smallest.
+         */
+        LatencyDocument: {
+            /** Max */
+            max: number;
+            /** Mean */
+            mean: number;
+            /** N */
+            n: number;
+            /** P50 */
+            p50: number;
+            /** P90 */
+            p90: number;
+            /** P95 */
+            p95: number;
+            /** P99 */
+            p99: number;
         };
         /**
          * MetricDocument
@@ -1381,6 +1505,30 @@ export interface components {
             winner: "a" | "b" | "tie";
         };
         /**
+         * PartDocument
+         * @description A mean or a rate of a slice, `n` samples; a null value: none of them counts.
+         */
+        PartDocument: {
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** N */
+            n: number;
+            /** Value */
+            value: number | null;
+        };
+        /**
+         * PassesDocument
+         * @description The chances that at least one of k trials passes, and that all k do.
+         */
+        PassesDocument: {
+            /** K */
+            k: number;
+            pass_at_k: components["schemas"]["ChanceDocument"];
+            pass_hat_k: components["schemas"]["ChanceDocument"];
+        };
+        /**
          * PositionBin
          * @description Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and how many failed.
          */
@@ -1497,6 +1645,29 @@ export interface components {
             unless: string[];
             /** Why */
             why: string;
+        };
+        /**
+         * ResultCounts
+         * @description Samples by what became of them: `done = graded + failed + skipped`, `planned = done + owed`.
+         *
+         *     `graded` have a reward; `failed` have none, for whatever cause; `skipped` were left out by their grader. `passed` of
+         *     the graded reached the threshold, null where there is none.
+         */
+        ResultCounts: {
+            /** Done */
+            done: number;
+            /** Failed */
+            failed: number;
+            /** Graded */
+            graded: number;
+            /** Owed */
+            owed: number;
+            /** Passed */
+            passed: number | null;
+            /** Planned */
+            planned: number;
+            /** Skipped */
+            skipped: number;
         };
         /**
          * RunChange
@@ -1646,6 +1817,39 @@ export interface components {
             total_exact: boolean;
         };
         /**
+         * RunResults
+         * @description What a run came to. `score` and `pass_rate` count failures of the agent as worst, `reward` none of them.
+         *
+         *     `seed_pass_rate` is passed / (done - skipped): every failure, whoever's, counts as not passed.
+         */
+        RunResults: {
+            /** Cost Usd */
+            cost_usd: number | null;
+            counts: components["schemas"]["ResultCounts"];
+            /** Failures */
+            failures: components["schemas"]["FailureCountDocument"][];
+            /** Labels */
+            labels: components["schemas"]["LabelDocument"][];
+            latency: components["schemas"]["LatencyDocument"] | null;
+            /** Metrics */
+            metrics: components["schemas"]["MetricDocument"][];
+            /**
+             * Pass Inclusive
+             * @description whether a reward that equals the threshold is a pass
+             */
+            pass_inclusive: boolean;
+            pass_rate: components["schemas"]["MetricDocument"] | null;
+            /** Pass Threshold */
+            pass_threshold: number | null;
+            /** Passes */
+            passes: components["schemas"]["PassesDocument"][];
+            reward: components["schemas"]["SpreadDocument"] | null;
+            score: components["schemas"]["MetricDocument"] | null;
+            /** Seed Pass Rate */
+            seed_pass_rate: number | null;
+            tokens: components["schemas"]["TokensDocument"];
+        };
+        /**
          * RunSeries
          * @description What the charts of a run show; `sampled` is the number of episodes looked at when it is not all of them.
          */
@@ -1662,6 +1866,18 @@ export interface components {
              * @description name of the primary score
              */
             score: string | null;
+        };
+        /**
+         * RunSlices
+         * @description The results of a run by one label: the 50 values with most samples, and how many `more` values there are.
+         */
+        RunSlices: {
+            /** By */
+            by: string;
+            /** More */
+            more: number;
+            /** Slices */
+            slices: components["schemas"]["SliceDocument"][];
         };
         /**
          * RunSummary
@@ -1779,6 +1995,44 @@ export interface components {
             score: components["schemas"]["MetricDocument"] | null;
             /** @description null where this side never came to it */
             status: components["schemas"]["OutcomeStatus"] | null;
+        };
+        /**
+         * SliceDocument
+         * @description The samples with one value of a label; null: those without the label.
+         *
+         *     `failed` of the `episodes` have no reward; `missing` of those count nowhere, the others as worst.
+         */
+        SliceDocument: {
+            /** Episodes */
+            episodes: number;
+            /** Failed */
+            failed: number;
+            /** Missing */
+            missing: number;
+            pass_rate: components["schemas"]["PartDocument"] | null;
+            reward: components["schemas"]["PartDocument"];
+            /** Skipped */
+            skipped: number;
+            /** Value */
+            value: string | null;
+        };
+        /**
+         * SpreadDocument
+         * @description Statistics over the rewards of graded samples alone; `std` is that of the population.
+         */
+        SpreadDocument: {
+            /** Max */
+            max: number;
+            /** Mean */
+            mean: number;
+            /** Median */
+            median: number;
+            /** Min */
+            min: number;
+            /** N */
+            n: number;
+            /** Std */
+            std: number;
         };
         /**
          * Started
@@ -1900,6 +2154,24 @@ export interface components {
             seconds: number;
             /** Tokens */
             tokens: number;
+        };
+        /**
+         * TokensDocument
+         * @description Tokens of the whole run; `per_sample` is the mean over those that are done.
+         */
+        TokensDocument: {
+            /** Cached */
+            cached: number;
+            /** Completion */
+            completion: number;
+            /** Per Sample */
+            per_sample: number | null;
+            /** Prompt */
+            prompt: number;
+            /** Reasoning */
+            reasoning: number;
+            /** Total */
+            total: number;
         };
         /**
          * UsageDocument
@@ -2316,7 +2588,7 @@ export interface operations {
                 cause?: string[];
                 high?: number | null;
                 low?: number | null;
-                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing";
+                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing" | "skipped";
                 /** @description text that occurs in task, failure or last info */
                 q?: string;
                 sort?: "index" | "-index" | "score" | "-score" | "reward" | "-reward" | "steps" | "-steps" | "tokens" | "-tokens" | "cost" | "-cost" | "duration" | "-duration" | "started_at" | "-started_at";
@@ -2674,7 +2946,7 @@ export interface operations {
                 high?: number | null;
                 limit?: number;
                 low?: number | null;
-                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing";
+                outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing" | "skipped";
                 /** @description text that occurs in task, failure or last info */
                 q?: string;
                 sort?: "index" | "-index" | "score" | "-score" | "reward" | "-reward" | "steps" | "-steps" | "tokens" | "-tokens" | "cost" | "-cost" | "duration" | "-duration" | "started_at" | "-started_at";
@@ -2880,6 +3152,53 @@ export interface operations {
             };
         };
     };
+    get_results: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunResults"];
+                };
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     resume_run: {
         parameters: {
             query?: {
@@ -2959,6 +3278,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunSeries"];
+                };
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    get_slices: {
+        parameters: {
+            query: {
+                /** @description the name of a label */
+                by: string;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request cannot be answered; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description The store cannot be used, or a defect. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSlices"];
                 };
             };
             /** @description What the client has, by its `If-None-Match`, is still what there is. */

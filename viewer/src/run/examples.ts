@@ -112,6 +112,7 @@ export function episode(given: Partial<Schema<'EpisodeSummary'>> = {}): Schema<'
     started_at: '2026-11-21T12:00:00Z',
     ended_at: '2026-11-21T12:00:05Z',
     duration_s: 5,
+    labels: {},
     ...given,
   }
 }

@@ -19,7 +19,7 @@ from mesocosm.platform.documents.run import (
     series_document,
 )
 from mesocosm.platform.episode_list import episode_page
-from mesocosm.platform.figures import FigureBook
+from mesocosm.platform.figures import FigureBook, Figures
 from mesocosm.platform.lately import Lately
 from mesocosm.platform.place import Results
 from mesocosm.platform.run_list import facets, high_score, run_page
@@ -75,9 +75,14 @@ def read_series(store: SqlStore, run: Run) -> RunSeries:
     return series_document(primary_score(run.info, run.metrics), store.series(run.id))
 
 
+def figures_of(store: SqlStore, run: Run) -> Figures:
+    """Return the figures of a run, from the book where they are there."""
+    return _book.of(store, run)
+
+
 def read_run(store: SqlStore, run: Run) -> RunDetail:
     """Return everything that the store has of a run."""
-    figures = _book.of(store, run)
+    figures = figures_of(store, run)
     facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id))
     failed = any(not group[2].valid for group in figures.failures)
     commands = reproduction(run, place=workplace(store).words, failed=failed)

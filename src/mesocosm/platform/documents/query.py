@@ -16,7 +16,7 @@ EpisodeSort = Literal[
     "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",
     "cost", "-cost", "duration", "-duration", "started_at", "-started_at",
 ]  # fmt: skip
-Outcome = Literal["", "pass", "fail", "scored", "worst", "missing"]
+Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 
 class _Query(BaseModel):
