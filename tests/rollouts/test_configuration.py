@@ -347,8 +347,8 @@ def test_what_is_no_toml_file_is_refused(workspace: Path, name: str) -> None:
 
 
 WORDS = """
-    experiment evaluation dataset grader model advanced env secrets eval llm runs output baseline timeouts rollout columns
-    use module config required limit n model_path sample A extra isolation ${A} é
+    experiment evaluation dataset grader model advanced env secrets eval llm runs output baseline timeouts rollout
+    columns use module config required limit n model_path sample A extra isolation ${A} é
 """
 names = st.sampled_from(WORDS.split()) | st.text(max_size=5)
 scalars = (
