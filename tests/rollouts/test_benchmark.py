@@ -1,0 +1,335 @@
+"""A rollout as a benchmark: rows, rewards and failures as the engine and the store take them."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import Parts
+from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection
+from mesocosm.core.score import MetricResult
+from mesocosm.engine import session
+from mesocosm.engine.grading import rescore
+from mesocosm.http.client import Client
+from mesocosm.rollouts.benchmark import Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.place import Access, Ended, Failed, Log, Sampled, Work
+from mesocosm.rollouts.rows import Row
+from mesocosm.store import SqlStore, open_store
+
+Playing = Callable[[Work], Any]
+
+
+class Stand:
+    """A place that gives what a function says; it remembers what it was asked to do."""
+
+    def __init__(self, playing: Playing, capacity: int | None = None) -> None:
+        self.playing = playing
+        self.capacity = capacity
+        self.works: list[Work] = []
+        self.most = self.now = 0
+        self.closed = False
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        notice("open")
+
+    async def run(self, work: Work, log: Log) -> Ended:
+        self.works.append(work)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(0)
+            found = self.playing(work)
+            ended = await found if asyncio.iscoroutine(found) else found
+            assert isinstance(ended, Ended)
+            return ended
+        finally:
+            self.now -= 1
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def row(index: int, label: str | None = "x", metadata: dict[str, Any] | None = None, **labels: str) -> Row:
+    return Row(index, ({"role": "user", "content": f"question {index}"},), label, metadata, labels)
+
+
+def said(text: str, reward: float | None, **more: Any) -> Ended:
+    messages = [{"role": "assistant", "content": text}]
+    return Ended(Sampled(messages, reward, **more), graded=reward is not None)
+
+
+class Bench:
+    """Runs rows on a stand."""
+
+    def __init__(self, store: SqlStore, folder: Path) -> None:
+        self.store = store
+        self.folder = folder
+        self.places: list[Stand] = []
+
+    def open(
+        self,
+        playing: Playing,
+        rows: list[Row],
+        terms: Terms,
+        capacity: int | None,
+        inputs: dict[str, str],
+        capped: bool,
+    ) -> RolloutBenchmark:
+        self.places.append(Stand(playing, capacity))
+        chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
+        origin = Origin("adder", inputs)
+        return RolloutBenchmark(
+            origin, chosen, terms, self.places[-1], artifacts=self.folder / "artifacts", capped=capped
+        )
+
+    async def run(
+        self,
+        playing: Playing,
+        rows: list[Row],
+        *,
+        terms: Terms | None = None,
+        trials: int = 1,
+        model: str = "builtin/oracle",
+        capacity: int | None = None,
+        parallel: int = 4,
+        capped: bool = False,
+    ) -> Run:
+        BENCHMARKS.register("stand")(
+            lambda ref: self.open(playing, rows, terms or Terms(), capacity, {"source": "1"}, capped)
+        )
+        spec = RunSpec(
+            BenchmarkRef("stand", ""),
+            ModelSettings(model),
+            AgentSettings("program", label="adder"),
+            Selection(trials=trials),
+            parallel=parallel,
+        )
+        return await session.run(spec, self.store)
+
+    def metric(self, run: Run, name: str) -> MetricResult:
+        return next(metric for metric in run.metrics if metric.name == name)
+
+    def scores(self, run: Run) -> dict[str, dict[str, float | None]]:
+        found = self.store.episodes(run.id).items
+        return {one.task_id: {score.name: score.value for score in one.scores} for one in found}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr(BENCHMARKS, "_own", dict(BENCHMARKS._own))
+    store = open_store(tmp_path / "results.sqlite")
+    yield Bench(store, tmp_path)
+    store.close()
+
+
+async def test_rewards_become_the_score_and_the_pass_rate(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", (0.0, 0.5, 1.0)[work.row]), [row(0), row(1), row(2)])
+    assert (run.benchmark, run.agent, run.kind) == ("sums", "adder", "rollout")
+    assert bench.metric(run, "reward").value == 0.5
+    assert bench.metric(run, "reward").primary
+    assert bench.metric(run, "pass_rate").value == pytest.approx(1 / 3)
+
+
+async def test_a_reward_that_equals_the_threshold_passes(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", 0.7), [row(0)], terms=Terms(pass_threshold=0.7))
+    assert bench.metric(run, "pass_rate").value == 1.0
+
+
+async def test_a_failed_workflow_counts_as_worst_and_a_failed_grader_is_missing(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        if work.row == 0:
+            return Ended(failure=Failed(Cause.WORKFLOW_FAILED, "it raised KeyError", "traceback"))
+        if work.row == 1:
+            return Ended(Sampled([{"role": "assistant"}]), Failed(Cause.GRADER_ERROR, "no such label"))
+        return said("a", 1.0)
+
+    run = await bench.run(play, [row(0), row(1), row(2)])
+    reward, rate = bench.metric(run, "reward"), bench.metric(run, "pass_rate")
+    assert (reward.value, reward.n_worst, reward.missing) == (0.5, 1, {"grader_error": 1})
+    assert rate.value == 0.5
+    assert rate.pessimistic == pytest.approx(1 / 3)
+    failed = bench.store.episodes(run.id).items[0]
+    assert failed.failure is not None
+    assert (failed.failure.cause, failed.failure.detail) == (Cause.WORKFLOW_FAILED, "traceback")
+
+
+async def test_a_failed_workflow_is_worth_the_lowest_reward_where_that_is_below_zero(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        return said("a", -2.0) if work.row else Ended(failure=Failed(Cause.WORKFLOW_TIMEOUT, "too long"))
+
+    run = await bench.run(play, [row(0), row(1)])
+    assert bench.metric(run, "reward").value == -2.0
+
+
+async def test_what_a_grader_leaves_out_is_counted_nowhere(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", None if work.row else 1.0, left_out=bool(work.row)), [row(0), row(1)])
+    reward = bench.metric(run, "reward")
+    assert (reward.value, reward.n_planned, reward.missing) == (1.0, 1, {})
+
+
+async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", None), [row(0)])
+    assert run.status == "failed"
+    (score,) = bench.store.episodes(run.id).items[0].scores[:1]
+    assert score.missing is Cause.VALUE_MISSING
+    assert "no grader" in score.explanation
+
+
+async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        return said("a", 1.0, metrics={"turns": 2.0 * work.row, "reward": 9.0})
+
+    run = await bench.run(play, [row(0), row(1)])
+    turns = bench.metric(run, "turns")
+    assert (turns.value, turns.directed, turns.n_scored, turns.missing) == (1.0, False, 2, {})
+    assert bench.metric(run, "reward").value == 1.0
+    assert bench.metric(run, "metrics.reward").value == 9.0
+
+
+async def test_a_failed_sample_does_not_lack_the_metrics_that_others_have(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        return said("a", 1.0, metrics={"turns": 2.0}) if work.row else Ended(failure=Failed(Cause.WORKFLOW_FAILED, ""))
+
+    run = await bench.run(play, [row(0), row(1)])
+    turns = bench.metric(run, "turns")
+    assert (turns.n_planned, turns.n_scored, turns.missing) == (1, 1, {})
+
+
+async def test_work_says_everything_that_a_try_needs(bench: Bench) -> None:
+    facts = {"level": 3}
+    await bench.run(
+        lambda work: said("a", 1.0),
+        [row(5, "gold", facts)],
+        terms=Terms(workflow_seconds=9.0, grader_seconds=4.0),
+        trials=2,
+    )
+    first, second = bench.places[-1].works
+    assert (first.row, first.label, first.metadata, first.trial, second.trial) == (5, "gold", facts, 0, 1)
+    assert list(first.prompt) == [{"role": "user", "content": "question 5"}]
+    assert (first.workflow_seconds, first.grader_seconds) == (9.0, 4.0)
+    assert first.seed != second.seed
+    assert first.model.base_url.startswith("http://127.0.0.1:")
+    assert first.judge is not None
+    assert first.judge.api_key != first.model.api_key
+
+
+async def test_the_seed_of_a_try_is_the_same_in_every_run(bench: Bench) -> None:
+    seeds = []
+    for _ in range(2):
+        await bench.run(lambda work: said("a", 1.0), [row(0)])
+        seeds.append(bench.places[-1].works[0].seed)
+    assert seeds[0] == seeds[1]
+
+
+async def complete(access: Access, text: str) -> Mapping[str, Any]:
+    import json
+
+    async with Client() as client:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+        headers = {"authorization": f"Bearer {access.api_key}", "content-type": "application/json"}
+        response = await client.request(
+            "POST", f"{access.base_url}/chat/completions", headers=headers, body=body, timeout=20
+        )
+        found = json.loads(response.body)
+        assert isinstance(found, dict)
+        return {"status": response.status, **found}
+
+
+async def test_the_model_of_a_try_is_the_runs_and_the_oracle_says_the_label(bench: Bench) -> None:
+    async def play(work: Work) -> Ended:
+        reply = await complete(work.model, "say it")
+        text = reply["choices"][0]["message"]["content"]
+        return said(text, float(text == work.label))
+
+    run = await bench.run(play, [row(0, "gold")])
+    assert bench.metric(run, "reward").value == 1.0
+    assert run.usage.calls == 1
+
+
+async def test_calls_of_the_judge_are_recorded_as_such(bench: Bench) -> None:
+    async def play(work: Work) -> Ended:
+        assert work.judge is not None
+        await complete(work.judge, "how good is it?")
+        return said("a", 1.0)
+
+    run = await bench.run(play, [row(0)])
+    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    (call,) = [event.payload for event in events if event.kind == "model_call"]
+    assert call["role"] == "judge"
+
+
+async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", 1.0), [row(0, level="hard"), row(1, level="easy")])
+    assert [one.labels for one in bench.store.episodes(run.id).items] == [{"level": "hard"}, {"level": "easy"}]
+
+
+async def test_the_messages_of_a_sample_are_the_last_observation(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("forty-two", 1.0), [row(0, "gold")])
+    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    shown = [event.payload["data"] for event in events if event.kind == "observation"]
+    assert shown[-1] == {"messages": [{"role": "assistant", "content": "forty-two"}], "label": "gold"}
+
+
+async def test_files_of_a_try_are_named(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        work.artifacts.mkdir(parents=True)
+        (work.artifacts / "plot.txt").write_text("a plot")
+        return said("a", 1.0)
+
+    run = await bench.run(play, [row(0)])
+    episode = bench.store.episodes(run.id).items[0]
+    assert episode.terminal_info["artifacts"] == f"artifacts/{episode.id}"
+
+
+async def test_no_more_rows_are_in_flight_than_the_rollout_takes(bench: Bench) -> None:
+    await bench.run(lambda work: said("a", 1.0), [row(n) for n in range(9)], capacity=2)
+    assert bench.places[-1].most <= 2
+
+
+async def test_where_nobody_chose_and_the_rollout_does_not_say_one_row_is_in_flight(bench: Bench) -> None:
+    await bench.run(lambda work: said("a", 1.0), [row(n) for n in range(5)], capped=True)
+    assert bench.places[-1].most == 1
+
+
+async def test_scores_are_read_again_from_what_graders_left(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", 0.5, metrics={"turns": 3.0}), [row(0)])
+    terms = Terms(pass_threshold=0.5)
+    again = bench.open(lambda work: said("a", 0.0), [row(0)], terms, None, {"source": "1"}, False)
+    run = await rescore(run, again, bench.store)
+    assert bench.metric(run, "pass_rate").value == 1.0
+    assert bench.metric(run, "turns").value == 3.0
+    assert bench.places[-1].works == []
+
+
+async def test_a_place_that_breaks_fails_the_sample_without_blame(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        raise EpisodeError(Cause.ROLLOUT_FAILED, "its process ended")
+
+    run = await bench.run(play, [row(0)])
+    assert bench.metric(run, "reward").missing == {"rollout_failed": 1}
+
+
+async def test_identical_rows_are_tried_each(bench: Bench) -> None:
+    same = [Row(n, ({"role": "user", "content": "same"},), "x", None) for n in range(3)]
+    run = await bench.run(lambda work: said("a", float(work.row == 2)), same)
+    assert run.counts.completed == 3
+    assert bench.metric(run, "reward").value == pytest.approx(1 / 3)
+
+
+async def test_a_changed_rollout_cannot_go_on_and_is_named(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", 1.0), [row(0)])
+    again = bench.open(lambda work: said("a", 1.0), [row(0)], Terms(), None, {"source": "2"}, False)
+    async with session.opened(run.spec) as parts:
+        changed = Parts(again, parts.model, parts.agent)
+        with pytest.raises(UsageError, match="source"):
+            await session.play_on(run, changed, bench.store)
+
+
+async def test_the_place_is_closed_at_the_end(bench: Bench) -> None:
+    await bench.run(lambda work: said("a", 1.0), [row(0)])
+    assert bench.places[-1].closed
