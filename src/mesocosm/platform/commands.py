@@ -56,7 +56,7 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
 def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
     """Return the command line that starts a run of `spec` in the store at `place`; None when none can say it."""
     try:
-        words = [*_suite(spec)] if spec.benchmark.kind == "benchmark" else [*_local(spec)]
+        words = [*_KINDS.get(spec.benchmark.kind, _local)(spec)]
     except (_Unsayable, UsageError):
         return None
     line = _line("mesocosm", *words, *place)
@@ -67,6 +67,14 @@ def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
 def _local(spec: RunSpec) -> Iterator[str]:
     yield from ("run", "local", *_benchmark(spec.benchmark), *_model(spec.model), *_selection(spec.selection))
     yield from (*_agent(spec.agent), *_limits(spec.limits), *_labels(spec))
+
+
+def _evaluation(spec: RunSpec) -> Iterator[str]:
+    """Yield the words that evaluate a rollout once more, beside the run that there is."""
+    words = spec.benchmark.options.get("words")
+    if not words:
+        raise _Unsayable
+    yield from (*words, "--fresh")
 
 
 def _suite(spec: RunSpec) -> Iterator[str]:
@@ -217,3 +225,7 @@ def _labels(spec: RunSpec) -> Iterator[str]:
         yield from _option("--name", spec.name)
     for tag in spec.tags:
         yield from _option("--tag", tag)
+
+
+_KINDS = {"benchmark": _suite, "rollout": _evaluation}
+"""How runs of a kind are asked for; all others are `run local`."""

@@ -21,13 +21,15 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """Options of a reference of kind `rollout`; its source is the folder of the rollout.
 
     Of secrets only the names are here: their values come from the environment. `capped` says that nobody chose how many
-    rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes to.
+    rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes to,
+    `words` the command line that asks for the same run, after the program's name.
     """
 
     entrypoint: str
     dataset: str
     name: str = ""
     columns: dict[str, Any] = {}
+    metadata: bool = True
     revision: str = ""
     split: str = ""
     config: str = ""
@@ -49,6 +51,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     artifacts: str = ""
     installs: str = ""
     log: str = ""
+    words: tuple[str, ...] = ()
 
 
 def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
@@ -78,10 +81,10 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
 
 
 def _origin(folder: Path, options: Options) -> Origin:
-    from mesocosm.rollouts.source import source_digest
+    from mesocosm.rollouts.source import read_source
 
     inputs = {
-        "rollout source": source_digest(folder),
+        "rollout source": read_source(folder).digest,
         "entrypoint": options.entrypoint,
         "env": digest([options.environment, sorted(options.secrets)]),
         "timeouts": digest([options.workflow_seconds, options.grader_seconds]),
@@ -100,19 +103,20 @@ def _origin(folder: Path, options: Options) -> Origin:
 
 def _rows(options: Options) -> Rows:
     from mesocosm.datasets import open_table
-    from mesocosm.rollouts.configuration import Columns
     from mesocosm.rollouts.rows import read_rows
     from mesocosm.rollouts.selection import choose
+    from mesocosm.rollouts.tables import Columns
 
     table = open_table(
         options.dataset,
         revision=options.revision,
         split=options.split,
         config=options.config,
-        format=options.format,
+        kind=options.format,
+        name=options.name,
     )
     columns = msgspec.convert(options.columns, Columns)
-    rows = read_rows(table, columns)
+    rows = read_rows(table, columns, extras=options.metadata)
     chosen = choose(
         len(rows),
         rows=options.rows,

@@ -1,5 +1,6 @@
 """From a configuration to what the engine runs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Choice:
     max_in_flight: int | None = None
     name: str = ""
     in_process: bool = False
+    assignments: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     cache: str = ""
     tags: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
         dataset=place,
         name=name,
         columns=msgspec.to_builtins(dataset.columns),
+        metadata=dataset.metadata,
         revision=dataset.revision,
         split=dataset.split,
         config=dataset.config,
@@ -83,10 +86,24 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
         capped=choice.max_in_flight is None and evaluation.batch_size is None,
         artifacts=str((choice.results / "artifacts").absolute()),
         installs=str(config.workspace.root / ".mesocosm" / "environments"),
+        words=(*_words(config, choice),),
         log=str((choice.results / "logs" / f"{config.experiment.rollout}.log").absolute()),
     )
     found: dict[str, Any] = msgspec.to_builtins(options)
     return found
+
+
+def _words(config: Config, choice: Choice) -> Iterator[str]:
+    """Yield the command line that asks for this run."""
+    yield from ("eval", "run-local", str(config.path))
+    for text in choice.assignments:
+        yield from ("--set", text)
+    named = (("--rows", choice.rows), ("--limit", choice.limit), ("--dataset-file", choice.dataset))
+    for flag, value in (*named, ("--max-in-flight", choice.max_in_flight)):
+        if value:
+            yield from (flag, str(value))
+    if choice.in_process:
+        yield "--in-process"
 
 
 def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
@@ -98,9 +115,9 @@ def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
         return str(file.resolve()), file.name.partition(".")[0] or file.name
     wanted, root, data = config.experiment.dataset, config.workspace.root, config.workspace.data
     places = [root / Path(wanted).expanduser(), data / wanted, *(data / f"{wanted}{ending}" for ending in ENDINGS)]
-    file = next((place for place in places if place.exists()), None)
-    if file is not None:
-        return str(file.resolve()), file.name.partition(".")[0] or file.name
+    found = next((place for place in places if place.exists()), None)
+    if found is not None:
+        return str(found.resolve()), found.name.partition(".")[0] or found.name
     hub = wanted.removeprefix("hf:")
     if hub.count("/") == 1 and not hub.startswith((".", "/")) and not Path(hub).suffix:
         return f"hf:{hub}", hub

@@ -260,6 +260,7 @@ def _choice(flags: Flags, chosen: Options) -> Choice:
         max_in_flight=flags.max_in_flight,
         name=flags.name,
         in_process=flags.in_process,
+        assignments=flags.assignments,
         limits=limits,
         cache=str(Path(flags.cache).resolve()) if flags.cache else "",
         tags=flags.tag,
