@@ -73,6 +73,21 @@ const CAUSES: Record<string, CauseWords> = {
     title: 'The agent took too long',
     meaning: 'Its time was over before it was done.',
   },
+  workflow_failed: {
+    name: 'Workflow failed',
+    title: 'The workflow raised an error',
+    meaning: 'Its code did not come to an end; the traceback says where.',
+  },
+  workflow_invalid: {
+    name: 'Workflow invalid',
+    title: 'The workflow returned something that is no result',
+    meaning: 'It must return nothing, or an output with messages that are JSON.',
+  },
+  workflow_timeout: {
+    name: 'Workflow timed out',
+    title: 'The workflow took too long',
+    meaning: 'It was ended at its time limit; a higher one is set with agent_workflow_timeout_s.',
+  },
   environment_error: {
     name: 'Environment error',
     title: 'The environment crashed',
@@ -103,6 +118,16 @@ const CAUSES: Record<string, CauseWords> = {
     title: 'The grader failed',
     meaning: 'The episode was played, but could not be scored.',
   },
+  grader_timeout: {
+    name: 'Grader timed out',
+    title: 'The grader took too long',
+    meaning: 'It was ended at its time limit; a higher one is set with grader_timeout_s.',
+  },
+  skipped: {
+    name: 'Skipped',
+    title: 'The grader left the sample out',
+    meaning: 'It asked for the sample to be counted nowhere.',
+  },
   value_missing: {
     name: 'No value',
     title: 'A value to score was missing',
@@ -112,6 +137,11 @@ const CAUSES: Record<string, CauseWords> = {
     name: 'Unusable value',
     title: 'A value to score could not be used',
     meaning: 'The environment reported it, but it is no number that the metric can read.',
+  },
+  rollout_failed: {
+    name: 'Rollout failed',
+    title: 'The process of the rollout failed',
+    meaning: 'It did not start, ended, or broke its protocol. Its output says why; resuming tries again.',
   },
   store_error: {
     name: 'Not stored',

@@ -8,6 +8,7 @@ import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
 import { Marked } from '../renderers/Marked'
+import { isRollout } from '../run/results/rollout'
 import { Fact } from './Fact'
 import styles from './head.module.css'
 import { WorstScore } from './WorstScore'
@@ -17,7 +18,11 @@ const MOST_SCORES = 6
 /** The numbers of an episode on one line: scores first. */
 export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
   const { usage } = episode
-  const scores = episode.scores.slice(0, MOST_SCORES)
+  // The page of a sample tells these where it shows what came of it.
+  const sample = isRollout(episode.run)
+  const primary = episode.run.primary?.name
+  const shown = sample ? episode.scores.filter(({ name }) => name === primary) : episode.scores
+  const scores = shown.slice(0, MOST_SCORES)
   return (
     <>
       <dl className={styles.facts}>
@@ -31,14 +36,16 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             </span>
           </Fact>
         )}
-        {episode.total_reward !== null && (
+        {episode.total_reward !== null && !sample && (
           <Fact label="reward">
             <Num value={episode.total_reward} />
           </Fact>
         )}
-        <Fact label="steps">
-          <Num value={episode.steps} form={count} />
-        </Fact>
+        {!sample && (
+          <Fact label="steps">
+            <Num value={episode.steps} form={count} />
+          </Fact>
+        )}
         {usage.total > 0 && (
           <Fact label="tokens">
             <Tokens value={usage.total} />
@@ -57,15 +64,17 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             <Num value={episode.retries} form={count} />
           </Fact>
         )}
-        <Fact label="seed">
-          <span className={styles.seed}>{episode.seed ?? '–'}</span>
-        </Fact>
+        {!sample && (
+          <Fact label="seed">
+            <span className={styles.seed}>{episode.seed ?? '–'}</span>
+          </Fact>
+        )}
         <Fact label="trial">{episode.trial}</Fact>
         <Fact label="started">
           <When at={episode.started_at} />
         </Fact>
       </dl>
-      {explanations(episode).map(({ name, text }) => (
+      {(sample ? [] : explanations(episode)).map(({ name, text }) => (
         <p key={name} className={styles.explanation}>
           <span className="muted">{name}:</span> <Marked text={text.slice(0, 1_000)} />
         </p>

@@ -4,6 +4,7 @@ import type { Schema } from '../api/paths'
 import { Page } from '../parts/Page'
 import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
+import { isRollout, unitOf } from '../run/results/rollout'
 import { ModelName } from '../runs/ModelName'
 import { EpisodeFacts } from './EpisodeFacts'
 import { EpisodeState } from './EpisodeState'
@@ -21,17 +22,18 @@ export interface EpisodeHeadProps {
 /** The top of the page: which episode of which run, its state and numbers, the way to its neighbours. */
 export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadProps) {
   const run = episode.run
+  const task = isRollout(run) ? `Row ${episode.task_id}` : episode.task_id
   const runName = run.name || run.benchmark_title || run.benchmark
   return (
     <Page
-      title={`${brief(episode.task_id, 60)} · ${brief(runName, 40)}`}
-      heading={<Marked text={plain(episode.task_id)} />}
+      title={`${brief(task, 60)} · ${brief(runName, 40)}`}
+      heading={<Marked text={plain(task)} />}
       trail={
-        <nav aria-label="Where this episode belongs">
+        <nav aria-label={`Where this ${unitOf(run)} belongs`}>
           <Link to="/runs/$runId" params={{ runId: run.id }} search={listQuery(search) as object}>
             <Marked text={brief(runName, 80)} />
           </Link>{' '}
-          <ModelName model={run.model} />, episode {episode.index + 1} of {run.counts.planned}
+          <ModelName model={run.model} />, {unitOf(run)} {episode.index + 1} of {run.counts.planned}
         </nav>
       }
       aside={<EpisodeState episode={episode} />}

@@ -2,11 +2,13 @@ import { useCallback, useRef } from 'react'
 import { Button } from '../parts/Button'
 import { useSize } from '../parts/useSize'
 import { FailureView } from '../renderers/FailureView'
+import { isRollout } from '../run/results/rollout'
 import { CallDialog } from './CallDialog'
 import { EpisodeTimeline, type EpisodeTimelineHandle } from './EpisodeTimeline'
 import { Player } from './Player'
 import styles from './page.module.css'
 import { SidePanel } from './SidePanel'
+import { SampleView } from './sample/SampleView'
 import { Toolbar } from './Toolbar'
 import { type EpisodeViewProps, usePlace } from './usePlace'
 
@@ -31,6 +33,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
           </Button>
         </FailureView>
       )}
+      {isRollout(episode.run) && !replay && <SampleView episode={episode} highlight={search.q ?? ''} />}
       <Toolbar
         ref={toolbar}
         search={search}

@@ -26,7 +26,9 @@ export function labelOf(event: EventDocument): { label: string; tone: EventTone 
   const known = LABELS[event.kind] ?? { label: event.kind.replaceAll('_', ' '), tone: 'note' as const }
   const stream = event.kind === 'log' ? textIn(payloadOf(event), 'stream') : ''
   if (stream !== '') return { ...known, label: stream === 'stderr' ? 'Error output' : 'Output' }
-  const role = event.kind === 'action' ? textIn(payloadOf(event), 'role') : ''
+  // A model may be asked by more than one: the calls of a grader are those of its judge.
+  const named = event.kind === 'action' || (event.kind === 'model_call' && textIn(payloadOf(event), 'role') === 'judge')
+  const role = named ? textIn(payloadOf(event), 'role') : ''
   return role ? { ...known, label: `${known.label} · ${role.slice(0, 40)}` } : known
 }
 

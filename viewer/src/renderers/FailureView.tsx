@@ -34,7 +34,7 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
       {children && <div className={styles.actions}>{children}</div>}
       {failure.detail && (
         <Evidence
-          title={SAID[failure.boundary ?? ''] ?? 'In detail'}
+          title={saidBy(failure)}
           text={failure.detail}
           highlight={highlight}
           keep={endOf(failure.detail)}
@@ -52,6 +52,10 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
       )}
     </div>
   )
+}
+
+function saidBy({ cause, boundary }: FailureViewProps['failure']): string {
+  return cause.startsWith('workflow_') ? 'What the workflow said' : (SAID[boundary ?? ''] ?? 'In detail')
 }
 
 const SAID: Record<string, string> = {

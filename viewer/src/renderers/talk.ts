@@ -45,7 +45,11 @@ export function talkOf(data: unknown): Talk | null {
 
 /** Return a list of messages, or an object that holds one, as a conversation; null if it is none. */
 export function chatOf(data: unknown): Talk[] | null {
-  const list = Array.isArray(data) ? data : isObject(data) && Object.keys(data).length <= 3 ? data.messages : null
+  const list = Array.isArray(data)
+    ? data
+    : isObject(data) && Object.keys(data).length <= 3
+      ? (data.messages ?? data.prompt)
+      : null
   if (!Array.isArray(list) || !list.length || list.length > 2_000) return null
   const talks = list.map(talkOf)
   return talks.every((talk): talk is Talk => talk !== null && ROLES.has(talk.role.toLowerCase())) ? talks : null

@@ -9,6 +9,7 @@ import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
 import { isGoing } from './headline'
 import { OutcomeBars } from './OutcomeBars'
+import { isRollout, unitOf } from './results/rollout'
 import { compact, type RunSearch } from './search'
 import { isPassFail, type OutcomeBar, outcomeBars } from './series'
 import { seriesQuery } from './useRun'
@@ -37,7 +38,11 @@ function Distribution({
   onSearch,
 }: DistributionPanelProps & { histogram: Schema<'HistogramDocument'> | null }) {
   if (histogram === null) {
-    return <p className="muted">No episode has a score{isGoing(run) ? ' yet' : ''}.</p>
+    return (
+      <p className="muted">
+        No {unitOf(run)} has a score{isGoing(run) ? ' yet' : ''}.
+      </p>
+    )
   }
   const show = (filter: OutcomeBar['filter']) =>
     onSearch(compact({ ...search, tab: undefined, low: undefined, high: undefined, outcome: undefined, ...filter }))
@@ -56,7 +61,7 @@ function Distribution({
       )}
       {scored > 0 && histogram.low < histogram.high && !isPassFail(histogram) && (
         <Histogram
-          title={`Episodes by ${run.primary?.name ?? 'score'}`}
+          title={`${isRollout(run) ? 'Samples' : 'Episodes'} by ${run.primary?.name ?? 'score'}`}
           low={histogram.low}
           high={histogram.high}
           counts={counts}

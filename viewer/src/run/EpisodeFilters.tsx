@@ -8,6 +8,8 @@ import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { Select } from '../parts/Select'
 import styles from './EpisodeFilters.module.css'
+import { thresholdOf, unitOf } from './results/rollout'
+import { justBelow } from './results/words'
 import { compact, EPISODE_STATES, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
 import { troubles } from './troubles'
 
@@ -30,6 +32,7 @@ const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
 export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersProps) {
   const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
   const { counts } = run
+  const unit = unitOf(run)
   const amounts: Partial<Record<string, number>> = { ...counts, pending: counts.owed }
   const causes = troubles(run.failures, run.primary).map(({ cause, count: some }) => ({
     value: cause,
@@ -40,8 +43,8 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
     <div className={styles.filters}>
       <SearchField
         page
-        label="Search episodes"
-        placeholder="Task, id, failure…"
+        label={`Search ${unit}s`}
+        placeholder={unit === 'sample' ? 'Row, id, failure…' : 'Task, id, failure…'}
         value={search.q ?? ''}
         onChange={(q) => onSearch(compact({ ...search, q }), true)}
       />
@@ -72,9 +75,9 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
         value={search.outcome ?? 'any'}
         onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
       />
-      <Removable search={search} set={set} onSearch={onSearch} />
+      <Removable threshold={thresholdOf(run)} search={search} set={set} onSearch={onSearch} />
       <p className={styles.total} role="status">
-        {totalWords(total, isFiltered(search), counts.planned)}
+        {totalWords(total, isFiltered(search), counts.planned, unit)}
       </p>
     </div>
   )
@@ -82,10 +85,11 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
 
 interface RemovableProps extends Pick<EpisodeFiltersProps, 'search' | 'onSearch'> {
   set: (part: Partial<RunSearch>) => void
+  threshold: number | null
 }
 
 /** Filters that were set elsewhere, to be taken away. */
-function Removable({ search, set, onSearch }: RemovableProps) {
+function Removable({ search, set, onSearch, threshold }: RemovableProps) {
   return (
     <>
       {(search.low !== undefined || search.high !== undefined) && (
@@ -95,7 +99,7 @@ function Removable({ search, set, onSearch }: RemovableProps) {
           onClick={() => set({ low: undefined, high: undefined })}
           title="Remove this filter"
         >
-          {rangeWords(search)}
+          {rangeWords(search, threshold)}
         </Button>
       )}
       {search.task !== undefined && (
@@ -112,13 +116,19 @@ function Removable({ search, set, onSearch }: RemovableProps) {
   )
 }
 
-function rangeWords({ low, high }: RunSearch): string {
+function rangeWords({ low, high }: RunSearch, threshold: number | null): string {
+  if (threshold !== null && low === undefined && high === justBelow(threshold)) return `score < ${measure(threshold)}`
   if (low !== undefined && high !== undefined) return `score in ${interval(low, high)}`
   return low !== undefined ? `score ≥ ${measure(low)}` : `score ≤ ${measure(high)}`
 }
 
-function totalWords({ count: some, exact }: EpisodeFiltersProps['total'], filtered: boolean, planned: number): string {
-  if (!filtered) return plural(planned, 'episode')
+function totalWords(
+  { count: some, exact }: EpisodeFiltersProps['total'],
+  filtered: boolean,
+  planned: number,
+  unit: string,
+): string {
+  if (!filtered) return plural(planned, unit)
   if (some === null) return `of ${count(planned)}`
   return `${exact ? '' : 'at least '}${count(some)} of ${count(planned)}`
 }

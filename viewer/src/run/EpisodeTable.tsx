@@ -10,6 +10,8 @@ import styles from './EpisodeTable.module.css'
 import { episodeColumns, narrowEpisodeColumns } from './episodeColumns'
 import { NoEpisodes } from './NoEpisodes'
 import type { Row } from './plan'
+import { isRollout, thresholdOf } from './results/rollout'
+import { narrowSampleColumns, sampleColumns } from './results/sampleColumns'
 import { episodeFilter, listSearch, type RunSearch, sorted } from './search'
 import { useEpisodes } from './useEpisodes'
 import { useRoomBelow } from './useRoomBelow'
@@ -39,10 +41,14 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
   useStartOf(place, JSON.stringify(filter))
   const score = run.primary?.name ?? ''
   const trials = selectedTrials(run) > 1
-  const columns = useMemo(
-    () => (narrow ? narrowEpisodeColumns : episodeColumns)({ score, filter, trials }),
-    [narrow, score, filter, trials],
-  )
+  const samples = isRollout(run)
+  const threshold = useMemo(() => thresholdOf(run), [run])
+  const first = rows.rowAt(0)
+  const labelled = first?.kind === 'episode' && Object.keys(first.episode.labels).length > 0
+  const columns = useMemo(() => {
+    if (samples) return (narrow ? narrowSampleColumns : sampleColumns)({ score, filter, trials, threshold, labelled })
+    return (narrow ? narrowEpisodeColumns : episodeColumns)({ score, filter, trials })
+  }, [samples, narrow, score, filter, trials, threshold, labelled])
   const open = (row: Row) => {
     if (row.kind !== 'episode') return
     void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: listSearch(filter) })
@@ -55,11 +61,15 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
       aria-busy={rows.waiting || rows.stale}
     >
       {rows.error !== null && (
-        <Failure error={rows.error} title="The episodes could not be read" onRetry={rows.retry} />
+        <Failure
+          error={rows.error}
+          title={`The ${samples ? 'samples' : 'episodes'} could not be read`}
+          onRetry={rows.retry}
+        />
       )}
       {(rows.error === null || rows.count > 0) && (
         <VirtualTable
-          label="Episodes"
+          label={samples ? 'Samples' : 'Episodes'}
           columns={columns}
           count={rows.waiting ? Math.max(rows.count, Math.min(SKELETONS, run.counts.planned)) : rows.count}
           getRow={rows.rowAt}

@@ -15,7 +15,7 @@ function directionWords({ directed, higher_is_better: up }: Schema<'MetricDocume
   return up ? ', more is better' : ', less is better'
 }
 
-export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocument'>[] }) {
+export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'MetricDocument'>[]; unit?: string }) {
   return (
     <PlainTable label="Table of metrics" className={styles.table}>
       <thead>
@@ -37,14 +37,14 @@ export function MetricsTable({ metrics }: { metrics: readonly Schema<'MetricDocu
       </thead>
       <tbody>
         {metrics.map((metric) => (
-          <MetricRow key={metric.name} metric={metric} />
+          <MetricRow key={metric.name} metric={metric} unit={unit} />
         ))}
       </tbody>
     </PlainTable>
   )
 }
 
-function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
+function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: string }) {
   const missing = Object.entries(metric.missing).filter(([, some]) => some > 0)
   return (
     <tr data-primary={metric.primary || undefined}>
@@ -52,7 +52,7 @@ function MetricRow({ metric }: { metric: Schema<'MetricDocument'> }) {
         {metric.name} {metric.primary && <Icon name="star" size={13} label="primary metric" />}
       </th>
       <td className={styles.words}>
-        {aggregationWords(metric)}
+        {aggregationWords(metric, unit)}
         {directionWords(metric)}
       </td>
       <td data-numeric>

@@ -3,6 +3,7 @@
 import type { Schema } from '../api/paths'
 import { Button } from '../parts/Button'
 import { Empty } from '../parts/Empty'
+import { unitOf } from './results/rollout'
 import { isFiltered, type RunSearch, unfiltered } from './search'
 
 interface NoEpisodesProps {
@@ -12,15 +13,21 @@ interface NoEpisodesProps {
 }
 
 export function NoEpisodes({ run, search, onSearch }: NoEpisodesProps) {
+  const unit = unitOf(run)
   if (isFiltered(search)) {
     return (
-      <Empty title="No episode fits these filters">
+      <Empty title={`No ${unit} fits these filters`}>
         <Button icon="close" onClick={() => onSearch(unfiltered(search))}>
           Clear filters
         </Button>
       </Empty>
     )
   }
-  if (run.counts.planned === 0) return <Empty title="No episode is planned yet" />
-  return <Empty title="No episode was played yet" command={run.commands.resume ?? undefined} />
+  if (run.counts.planned === 0) return <Empty title={`No ${unit} is planned yet`} />
+  return (
+    <Empty
+      title={unit === 'sample' ? 'No sample was run yet' : 'No episode was played yet'}
+      command={run.commands.resume ?? undefined}
+    />
+  )
 }

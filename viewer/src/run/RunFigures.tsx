@@ -7,6 +7,7 @@ import { Progress } from '../parts/Progress'
 import { isGoing } from './headline'
 import { pace, remember, type Sighting } from './pace'
 import styles from './RunFigures.module.css'
+import { isRollout, unitOf } from './results/rollout'
 
 interface Figure {
   label: string
@@ -51,16 +52,18 @@ function useFigures(run: Schema<'RunDetail'>): Figure[] {
   const { perSecond, secondsLeft } = pace(seen, { done: counts.done, owed: counts.owed, duration: run.duration_s })
   const figures: Figure[] = [
     { label: going ? 'Going for' : 'Took', value: duration(run.duration_s), title: exact(run.duration_s, 's') },
-    { label: 'Rate', value: rate(perSecond), title: exact(perSecond, 'episodes a second') },
+    { label: 'Rate', value: rate(perSecond), title: exact(perSecond, `${unitOf(run)}s a second`) },
     { label: 'Tokens', value: compact(usage.total), title: tokenWords(usage) },
     {
       label: 'Cost',
       value: money(usage.cost_usd),
       title: usage.cost_usd === null ? 'a price is unknown' : exact(usage.cost_usd, 'US dollars'),
     },
-    { label: 'Mean reward', value: measure(run.mean_reward), title: exact(run.mean_reward) },
-    { label: 'Mean steps', value: measure(run.mean_steps), title: exact(run.mean_steps) },
   ]
+  if (!isRollout(run)) {
+    figures.push({ label: 'Mean reward', value: measure(run.mean_reward), title: exact(run.mean_reward) })
+    figures.push({ label: 'Mean steps', value: measure(run.mean_steps), title: exact(run.mean_steps) })
+  }
   if (going) figures.splice(1, 0, { label: 'Time left', value: secondsLeft === null ? '…' : duration(secondsLeft) })
   return figures
 }

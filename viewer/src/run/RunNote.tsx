@@ -8,6 +8,7 @@ import { GroupLink } from '../runs/GroupLink'
 import { ModelName } from '../runs/ModelName'
 import { shortId } from '../runs/runName'
 import styles from './RunNote.module.css'
+import { isRollout } from './results/rollout'
 
 export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
   return (
@@ -19,7 +20,7 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
         <ModelName model={run.model} />
       </span>
       <span>
-        agent <bdi>{run.agent}</bdi>
+        {isRollout(run) ? 'rollout' : 'agent'} <bdi>{run.agent}</bdi>
       </span>
       <span>
         began <When at={run.started_at ?? run.created_at} />

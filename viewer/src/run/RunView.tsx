@@ -18,14 +18,22 @@ import { RunActions } from './RunActions'
 import { RunFigures } from './RunFigures'
 import { RunNote } from './RunNote'
 import styles from './RunView.module.css'
+import { ResultsView } from './results/ResultsView'
+import { filterOfCause, isRollout, shownTab } from './results/rollout'
 import { ScorePanel } from './ScorePanel'
-import { type RunSearch, readRunSearch, type Tab, toggled } from './search'
+import { compact, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
 
 const TABS: { id: Tab; label: string }[] = [
   { id: 'episodes', label: 'Episodes' },
   { id: 'charts', label: 'Charts and metrics' },
   { id: 'configuration', label: 'Configuration' },
+]
+
+const ROLLOUT_TABS: { id: Tab; label: string }[] = [
+  { id: 'results', label: 'Results' },
+  { id: 'samples', label: 'Samples' },
+  ...TABS.slice(1),
 ]
 
 export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () => void }) {
@@ -35,7 +43,15 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
     (next: RunSearch, replace = false) => void navigate({ search: next, replace, resetScroll: false }),
     [navigate],
   )
-  const chooseCause = (cause: string) => change({ ...toggled(search, 'cause', cause), tab: undefined })
+  const rollout = isRollout(run)
+  const tab = shownTab(run, search)
+  /** Show episodes: in the tab that a page of this kind shows without being asked, or in the one that it names. */
+  const list = (next: RunSearch) => change({ ...next, tab: rollout ? 'samples' : undefined })
+  const chooseCause = (cause: string) => {
+    const { outcome } = filterOfCause(run, cause)
+    if (outcome === undefined) return list(toggled(search, 'cause', cause))
+    list(compact({ ...search, cause: undefined, outcome: search.outcome === outcome ? undefined : outcome }))
+  }
   return (
     <Page
       title={runName(run)}
@@ -59,15 +75,15 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       <div className={styles.summary}>
         <ScorePanel run={run} />
         <TroublePanel run={run} chosen={search.cause ?? []} onChoose={chooseCause} />
-        <DistributionPanel run={run} search={search} onSearch={change} />
+        <DistributionPanel run={run} search={search} onSearch={list} />
       </div>
       <Tabs
         label="Parts of the run"
-        tabs={TABS}
-        selected={search.tab ?? 'episodes'}
+        tabs={rollout ? ROLLOUT_TABS : TABS}
+        selected={tab}
         onSelect={(tab) => change(readRunSearch({ ...search, tab }))}
       >
-        <Content run={run} search={search} onSearch={change} />
+        <Content run={run} search={rollout ? { ...search, tab } : search} onSearch={change} />
       </Tabs>
     </Page>
   )
@@ -80,6 +96,7 @@ interface ContentProps {
 }
 
 function Content({ run, search, onSearch }: ContentProps) {
+  if (search.tab === 'results' && isRollout(run)) return <ResultsView run={run} search={search} onSearch={onSearch} />
   if (search.tab === 'charts') return <Charts run={run} />
   if (search.tab === 'configuration') return <Configuration run={run} />
   return <Episodes run={run} search={search} onSearch={onSearch} />

@@ -8,13 +8,14 @@ import { SourceLink } from '../parts/SourceLink'
 import { ModelName } from '../runs/ModelName'
 import { useStanding } from '../runs/useStanding'
 import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
+import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
 
 export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
   const { metric, note, sentences } = headline(run)
   const others = run.metrics.filter(({ name }) => name !== metric?.name)
   return (
-    <Panel title={metric?.name ?? 'Score'} note={metric === null ? undefined : aggregationWords(metric)}>
+    <Panel title={metric?.name ?? 'Score'} note={metric === null ? undefined : aggregationWords(metric, unitOf(run))}>
       {metric === null || metric.value === null ? (
         <p className={styles.none}>{note}</p>
       ) : (
@@ -24,7 +25,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
             <span className={styles.interval} title={methodWords(metric)}>
               {interval(metric.low, metric.high) || 'no interval'}
             </span>
-            <span className={styles.n} title={`${methodWords(metric)}; scored of planned episodes`}>
+            <span className={styles.n} title={`${methodWords(metric)}; scored of planned ${unitOf(run)}s`}>
               n = {metric.n_scored.toLocaleString('en')}/{metric.n_planned.toLocaleString('en')}
             </span>
           </p>

@@ -9,6 +9,7 @@ import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'
 import { EpisodeLink } from './EpisodeLink'
 import { gist } from './gist'
+import { unitOf } from './results/rollout'
 import styles from './TroublePanel.module.css'
 import { type Trouble, troubles, withoutTrouble } from './troubles'
 
@@ -29,7 +30,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   return (
     <Panel
       title="What went wrong"
-      note={total > 0 ? `${count(total)} of ${plural(run.counts.done, 'episode')}` : undefined}
+      note={total > 0 ? `${count(total)} of ${plural(run.counts.done, unitOf(run))}` : undefined}
     >
       {found.length === 0 && <Nothing run={run} />}
       <ul className={styles.list} data-few={found.length <= 2 || undefined}>

@@ -90,7 +90,7 @@ function outcome({ score }: EpisodeColumnsProps): Column<Row>[] {
   ]
 }
 
-function amounts(): Column<Row>[] {
+export function amounts(): Column<Row>[] {
   return [
     {
       key: 'steps',
@@ -183,11 +183,11 @@ export function narrowEpisodeColumns({ score, filter }: EpisodeColumnsProps): Co
   ]
 }
 
-function played(draw: (episode: Episode) => ReactNode): Column<Row>['render'] {
+export function played(draw: (episode: Episode) => ReactNode): Column<Row>['render'] {
   return drawn((row) => (row.kind === 'episode' ? draw(row.episode) : null))
 }
 
-function drawn(draw: (row: Row) => ReactNode): Column<Row>['render'] {
+export function drawn(draw: (row: Row) => ReactNode): Column<Row>['render'] {
   return (row) => <Cell row={row} draw={draw} />
 }
 

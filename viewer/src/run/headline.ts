@@ -2,6 +2,7 @@
 
 import type { Schema } from '../api/paths'
 import { count, interval, measure, plural } from '../format'
+import { unitOf } from './results/rollout'
 
 type Run = Schema<'RunSummary'>
 type Metric = Schema<'MetricDocument'>
@@ -35,14 +36,14 @@ export function hasTwoReadings(metric: Metric): boolean {
 }
 
 /** How a metric is made of the values of episodes, in words. */
-export function aggregationWords(metric: Metric): string {
+export function aggregationWords(metric: Metric, unit = 'episode'): string {
   const words: Record<string, string> = {
-    mean: 'mean of all episodes',
-    median: 'median of all episodes',
-    max: 'best episode',
-    min: 'least of all episodes',
-    sum: 'sum over all episodes',
-    pass_rate: 'share of episodes that passed',
+    mean: `mean of all ${unit}s`,
+    median: `median of all ${unit}s`,
+    max: `best ${unit}`,
+    min: `least of all ${unit}s`,
+    sum: `sum over all ${unit}s`,
+    pass_rate: `share of ${unit}s that passed`,
   }
   return words[metric.aggregation] ?? metric.aggregation.replaceAll('_', ' ')
 }
@@ -55,6 +56,8 @@ export function methodWords(metric: Metric): string {
     normal: 'normal interval',
     cluster: 'interval clustered by task',
     bootstrap: 'bootstrap interval',
+    clustered: 'interval clustered by task',
+    'wilson clustered': 'Wilson interval clustered by task',
   }
   if (metric.low === null || metric.high === null) return 'no interval'
   return `${Math.round(metric.level * 100)} % ${names[metric.method] ?? `interval (${metric.method})`}`
@@ -62,20 +65,22 @@ export function methodWords(metric: Metric): string {
 
 function withoutScore(run: Run): string {
   const { done, planned } = run.counts
+  const unit = unitOf(run)
   if (done === 0) {
-    if (run.state === 'pending') return 'Waiting to start. The score appears with the first finished episode.'
-    if (run.state === 'running') return 'No episode is finished yet. The score appears with the first one.'
-    return planned === 0 ? 'This run has no episodes.' : 'Ended before any episode was finished.'
+    if (run.state === 'pending') return `Waiting to start. The score appears with the first finished ${unit}.`
+    if (run.state === 'running') return `No ${unit} is finished yet. The score appears with the first one.`
+    return planned === 0 ? `This run has no ${unit}s.` : `Ended before any ${unit} was finished.`
   }
-  if (isGoing(run)) return `No score yet after ${plural(done, 'episode')}.`
-  return `None of the ${plural(done, 'finished episode')} could be scored; the causes say why.`
+  if (isGoing(run)) return `No score yet after ${plural(done, unit)}.`
+  return `None of the ${plural(done, `finished ${unit}`)} could be scored; the causes say why.`
 }
 
 function counted(run: Run, metric: Metric): string {
   const { n_scored: scored, n_planned: planned } = metric
+  const unit = unitOf(run)
   if (scored >= planned)
-    return scored === 1 ? 'Counts the only planned episode.' : `Counts all ${count(planned)} planned episodes.`
-  const share = `Counts ${count(scored)} of ${plural(planned, 'planned episode')}`
+    return scored === 1 ? `Counts the only planned ${unit}.` : `Counts all ${count(planned)} planned ${unit}s.`
+  const share = `Counts ${count(scored)} of ${plural(planned, `planned ${unit}`)}`
   const { owed } = run.counts
   if (owed === 0) return `${share}.`
   return isGoing(run) ? `${share}; ${count(owed)} still to play.` : `${share}; ${count(owed)} were never played.`

@@ -3,7 +3,7 @@
 import type { ListSearch } from '../episode/search'
 import { number, oneOf, someOf, text, texts } from '../search'
 
-export const TABS = ['episodes', 'charts', 'configuration'] as const
+export const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration'] as const
 export type Tab = (typeof TABS)[number]
 
 export const EPISODE_STATES = [
@@ -24,6 +24,10 @@ export const SORT_KEYS = ['index', 'score', 'reward', 'steps', 'tokens', 'cost',
 export type SortKey = (typeof SORT_KEYS)[number]
 export type EpisodeSort = SortKey | `-${SortKey}`
 
+export const SLICE_KEYS = ['value', 'episodes', 'reward', 'pass_rate', 'failed'] as const
+export type SliceKey = (typeof SLICE_KEYS)[number]
+export type SliceSort = SliceKey | `-${SliceKey}`
+
 /** The state of the page that a person would want to share. What is absent has its default. */
 export interface RunSearch {
   tab?: Tab
@@ -36,10 +40,14 @@ export interface RunSearch {
   task?: string
   q?: string
   sort?: EpisodeSort
+  /** The label by which the results of a rollout are sliced. */
+  slice?: string
+  /** The order of the slices. */
+  slices?: SliceSort
 }
 
 /** The part of the search that chooses and orders episodes; the Episode page takes it for "next with this filter". */
-export type EpisodeFilter = Omit<RunSearch, 'tab'>
+export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices'>
 
 const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'q'] as const
 
@@ -54,7 +62,9 @@ export function readRunSearch(raw: Record<string, unknown>): RunSearch {
     high: number(raw.high),
     task: text(raw.task),
     q: text(raw.q)?.slice(0, 1_000),
-    sort: readSort(raw.sort),
+    sort: readOrder(raw.sort, SORT_KEYS),
+    slice: text(raw.slice)?.slice(0, 200),
+    slices: readOrder(raw.slices, SLICE_KEYS),
   }
   if (found.tab === 'episodes') found.tab = undefined
   if (found.sort === 'index') found.sort = undefined
@@ -70,7 +80,7 @@ export function compact<T extends object>(search: T): T {
 }
 
 /** Only what filters and orders episodes. */
-export function episodeFilter({ tab: _tab, ...filter }: RunSearch): EpisodeFilter {
+export function episodeFilter({ tab: _tab, slice: _slice, slices: _slices, ...filter }: RunSearch): EpisodeFilter {
   return compact(filter)
 }
 
@@ -94,7 +104,8 @@ export function isPlanOrder(search: RunSearch): boolean {
 
 /** The search without its filters. */
 export function unfiltered(search: RunSearch): RunSearch {
-  return compact({ tab: search.tab, sort: search.sort })
+  const { tab, sort, slice, slices } = search
+  return compact({ tab, sort, slice, slices })
 }
 
 /** The search in another order; a word that nothing is sorted by means the order of the plan. */
@@ -109,8 +120,8 @@ export function toggled(search: RunSearch, filter: 'cause' | 'state', value: str
   return readRunSearch({ ...search, [filter]: next })
 }
 
-function readSort(value: unknown): EpisodeSort | undefined {
+function readOrder<Key extends string>(value: unknown, keys: readonly Key[]): Key | `-${Key}` | undefined {
   const written = text(value) ?? ''
-  const key = oneOf(written.replace(/^-/, ''), SORT_KEYS)
+  const key = oneOf(written.replace(/^-/, ''), keys)
   return key === undefined || key === written ? key : `-${key}`
 }

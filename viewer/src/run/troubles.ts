@@ -7,8 +7,8 @@ import { isGoing } from './headline'
 type FailureGroup = Schema<'FailureGroup'>
 type Metric = Schema<'MetricDocument'>
 
-/** What stands among the missing for planned episodes that were not played. */
-const NOT_RUN = 'not_run'
+/** What stands among the missing without being trouble: what was not played yet, and what a grader left out. */
+const NO_TROUBLE = ['not_run', 'skipped']
 
 /** One cause of trouble in a run: how many episodes, whether they count, and the first of them. */
 export interface Trouble {
@@ -31,7 +31,7 @@ export function troubles(failures: readonly FailureGroup[], primary: Metric | nu
     example: { episode: group.episode_id, task: group.task_id, message: group.message, boundary: group.boundary },
   }))
   for (const [cause, count] of Object.entries(primary?.missing ?? {})) {
-    if (cause === NOT_RUN) continue
+    if (NO_TROUBLE.includes(cause)) continue
     if (count > 0 && !found.some((trouble) => trouble.cause === cause)) found.push({ cause, count, effect: 'missing' })
   }
   return found.sort((one, other) => other.count - one.count || one.cause.localeCompare(other.cause))

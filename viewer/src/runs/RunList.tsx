@@ -14,6 +14,7 @@ import { useCompare } from './useCompare'
 import { useFolding } from './useFolding'
 import type { RunPages } from './useRunPages'
 import type { Selection } from './useSelection'
+import { onlyRollouts } from './wording'
 
 /** What a list of runs needs. */
 export interface RunListProps {
@@ -40,9 +41,11 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   const { rows, open, onFold } = useFolding(pages.runs, search.attempts === 'folded')
   const scales = useMemo(() => scalesOf(pages.runs), [pages.runs])
   const published = pages.runs.some((run) => run.published !== null)
+  const rollouts = onlyRollouts(search)
   const columns = useMemo(
-    () => (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, published, open, onFold }),
-    [narrow, search.columns, scales, published, open, onFold],
+    () =>
+      (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, published, rollouts, open, onFold }),
+    [narrow, search.columns, scales, published, rollouts, open, onFold],
   )
   useShortcut('c', 'Compare the selected runs', () => compare(selection.ids), { enabled: selection.ids.length > 1 })
   useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })

@@ -12,6 +12,7 @@ import { modelText } from './model'
 import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch } from './search'
 import styles from './Toolbar.module.css'
+import { onlyRollouts, titleOf } from './wording'
 
 /** What the toolbar changes. */
 export interface ToolbarProps {
@@ -41,6 +42,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
   })
   const [shown, setShown] = useState(false)
   const narrow = useNarrow()
+  const rollouts = onlyRollouts(search)
   const folded = search.attempts === 'folded'
   return (
     <div className={styles.toolbar} data-open={shown || undefined}>
@@ -58,7 +60,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
         {FACETS.map((facet) => (
           <MultiSelect
             key={facet}
-            label={LABELS[facet]}
+            label={titleOf(facet, LABELS[facet], rollouts)}
             options={(facets?.[facet] ?? []).map(({ value, count }) => ({
               value,
               label: facet === 'model' ? modelText(value) : value,

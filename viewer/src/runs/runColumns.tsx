@@ -4,6 +4,7 @@ import type { Row } from './page'
 import { RunCard } from './RunCard'
 import { RunCell } from './RunCell'
 import { type Scale, scaleKey } from './scale'
+import { titleOf } from './wording'
 
 /** What the columns of the list depend on. */
 export interface RunColumnsProps {
@@ -12,16 +13,25 @@ export interface RunColumnsProps {
   scales: ReadonlyMap<string, Scale>
   /** Whether a published score is known of any of the runs. */
   published?: boolean
+  /** Whether all runs are of rollouts. */
+  rollouts?: boolean
   /** Signatures of which all attempts are shown. */
   open: ReadonlySet<string>
   onFold: (signature: string) => void
 }
 
 /** The columns of the list. */
-export function runColumns({ chosen, scales, published, open, onFold }: RunColumnsProps): Column<Row>[] {
+export function runColumns({
+  chosen,
+  scales,
+  published,
+  rollouts = false,
+  open,
+  onFold,
+}: RunColumnsProps): Column<Row>[] {
   return offeredColumns(chosen, published).map(({ id, title, hint, width, grow, numeric, sort, priority }) => ({
     key: id,
-    header: title,
+    header: titleOf(id, title, rollouts),
     title: hint,
     width,
     grow,

@@ -1,0 +1,66 @@
+/** The messages that a sample ended with. */
+
+import { useMemo, useState } from 'react'
+import type { Schema } from '../../api/paths'
+import { plural } from '../../format'
+import { Skeleton } from '../../parts/Skeleton'
+import { TextButton } from '../../parts/TextButton'
+import { ContentView } from '../../renderers/ContentView'
+import { referenceOf } from '../../renderers/content'
+import { JsonTree } from '../../renderers/JsonTree'
+import { TalkView } from '../../renderers/TalkView'
+import { goesOn } from '../goesOn'
+import { conversationOf, messagesIn, type Said } from './conversation'
+import styles from './sample.module.css'
+import { useOutcome } from './useOutcome'
+
+/** Messages of a long conversation that are shown at first: its beginning and its end. */
+const FIRST = 4
+const LAST = 16
+
+interface ConversationProps {
+  episode: Schema<'EpisodeDetail'>
+  /** Messages of a workflow that failed on its way. */
+  partial: unknown[] | null
+  highlight: string
+}
+
+export function Conversation({ episode, partial, highlight }: ConversationProps) {
+  const outcome = useOutcome(episode)
+  const messages = partial ?? messagesIn(outcome)
+  const said = useMemo(() => (messages === null ? null : conversationOf(messages)), [messages])
+  if (outcome === undefined) return <Skeleton height="12rem" />
+  if (said !== null && said.length > 0) return <Messages said={said} highlight={highlight} />
+  if (outcome !== null && referenceOf(outcome) !== null)
+    return <ContentView data={outcome} type="application/json" highlight={highlight} />
+  return <p className="muted">{withoutWords(episode, said !== null)}</p>
+}
+
+function withoutWords(episode: Schema<'EpisodeDetail'>, ended: boolean): string {
+  if (goesOn(episode)) return 'The sample is being played; its messages appear when the workflow ends.'
+  if (ended) return 'The workflow left no messages. The timeline shows what it asked its model.'
+  return 'The workflow did not come so far. The timeline shows what it asked its model.'
+}
+
+function Messages({ said, highlight }: { said: readonly Said[]; highlight: string }) {
+  const [all, setAll] = useState(false)
+  const hidden = all || highlight !== '' ? 0 : Math.max(said.length - FIRST - LAST, 0)
+  const draw = (one: Said, index: number) => <Message key={index} said={one} highlight={highlight} />
+  if (hidden === 0) return <div className={styles.talks}>{said.map(draw)}</div>
+  return (
+    <div className={styles.talks}>
+      {said.slice(0, FIRST).map(draw)}
+      <TextButton onClick={() => setAll(true)}>Show {plural(hidden, 'message')} between</TextButton>
+      {said.slice(FIRST + hidden).map((one, index) => draw(one, FIRST + hidden + index))}
+    </div>
+  )
+}
+
+function Message({ said, highlight }: { said: Said; highlight: string }) {
+  if (said.kind === 'talk') return <TalkView talk={said.talk} highlight={highlight} open />
+  return (
+    <div className={styles.unread}>
+      <JsonTree value={said.value} highlight={highlight} label="Message of an unknown form" />
+    </div>
+  )
+}

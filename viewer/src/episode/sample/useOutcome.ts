@@ -1,0 +1,23 @@
+/** What a sample ended with: the last observation of its trace. */
+
+import { useQuery } from '@tanstack/react-query'
+import type { Schema } from '../../api/paths'
+import { documentQuery } from '../../api/query'
+import { observed } from '../events'
+
+/** Events before the end among which the last observation is. */
+const NEAR_END = 200
+
+/** The last observation's content; undefined while it is read, null where there is none. */
+export function useOutcome(episode: Schema<'EpisodeDetail'>): unknown {
+  const from = Math.max(episode.events - NEAR_END, 0)
+  const { data } = useQuery(
+    documentQuery('/v1/episodes/{episode_id}/events', {
+      params: { episode_id: episode.id },
+      query: { from, limit: NEAR_END, kind: ['observation'] },
+    }),
+  )
+  if (data === undefined) return undefined
+  const last = data.items.at(-1)
+  return last === undefined ? null : observed(last).data
+}

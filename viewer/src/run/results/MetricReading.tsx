@@ -1,0 +1,42 @@
+/** A metric with its interval, as number and bar, and in words what it counts. */
+
+import type { Schema } from '../../api/paths'
+import { count, exact, interval, measure, plural } from '../../format'
+import { IntervalBar } from '../../parts/IntervalBar'
+import { hasTwoReadings, methodWords } from '../headline'
+import styles from './results.module.css'
+
+export function MetricReading({ metric, going = false }: { metric: Schema<'MetricDocument'>; going?: boolean }) {
+  const { value, low, high } = metric
+  if (value === null) return <p className="muted">No value yet.</p>
+  const ends = [value, low ?? value, high ?? value]
+  return (
+    <>
+      <p className={styles.reading}>
+        <strong title={exact(value)}>{measure(value)}</strong>{' '}
+        <span className="muted" title={methodWords(metric)}>
+          {interval(low, high) || 'no interval'}
+        </span>
+      </p>
+      <IntervalBar
+        value={value}
+        low={low}
+        high={high}
+        scale={[Math.min(0, ...ends), Math.max(1, ...ends)]}
+        label={metric.name}
+      />
+      <ul className={styles.words}>
+        <li>
+          Counts {count(metric.n_scored)} of {plural(metric.n_planned, 'planned sample')}
+          {metric.n_worst > 0 && `, ${count(metric.n_worst)} of them failures as worst`}.
+        </li>
+        {!going && hasTwoReadings(metric) && (
+          <li>
+            With everything missing as worst: {measure(metric.pessimistic)}{' '}
+            {interval(metric.pessimistic_low, metric.pessimistic_high)}.
+          </li>
+        )}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,58 @@
+/** What came of a rollout: counts, rewards, repetitions, time, money, failures, named scores, slices. */
+
+import { useQuery } from '@tanstack/react-query'
+import type { Schema } from '../../api/paths'
+import { Failure } from '../../parts/Failure'
+import { Panel } from '../../parts/Panel'
+import { Skeleton } from '../../parts/Skeleton'
+import { MetricsTable } from '../MetricsTable'
+import type { RunSearch } from '../search'
+import { OutcomePanel } from './OutcomePanel'
+import { PassesPanel } from './PassesPanel'
+import { PassPanel } from './PassPanel'
+import { RewardPanel } from './RewardPanel'
+import styles from './results.module.css'
+import { resultsQuery } from './resultsQuery'
+import { SlicesPanel } from './SlicesPanel'
+import { SpendPanel } from './SpendPanel'
+import { StagePanel } from './StagePanel'
+
+/** What every part of the results needs. */
+export interface ResultsProps {
+  run: Schema<'RunDetail'>
+  search: RunSearch
+  onSearch: (search: RunSearch, replace?: boolean) => void
+}
+
+export function ResultsView(props: ResultsProps) {
+  const { run } = props
+  const { data: results, error, refetch } = useQuery(resultsQuery(run.id))
+  if (results === undefined) {
+    if (error === null) return <Skeleton height="24rem" />
+    return <Failure error={error} title="The results could not be read" onRetry={() => void refetch()} />
+  }
+  const repeated = results.passes.length > 1
+  return (
+    <div className={styles.results}>
+      <OutcomePanel results={results} {...props} />
+      <div className={repeated ? styles.three : styles.two}>
+        <RewardPanel results={results} />
+        <PassPanel results={results} run={run} />
+        <SpendPanel results={results} />
+        {!repeated && <StagePanel results={results} {...props} />}
+      </div>
+      {repeated && (
+        <div className={styles.two}>
+          <PassesPanel passes={results.passes} />
+          <StagePanel results={results} {...props} />
+        </div>
+      )}
+      {results.metrics.length > 0 && (
+        <Panel title="Named scores" note="numbers that the workflow and the grader gave to samples" flush>
+          <MetricsTable metrics={results.metrics} unit="sample" />
+        </Panel>
+      )}
+      {results.labels.length > 0 && <SlicesPanel labels={results.labels} {...props} />}
+    </div>
+  )
+}

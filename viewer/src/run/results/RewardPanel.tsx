@@ -1,0 +1,35 @@
+/** The mean reward with its interval, and how the rewards of graded samples are spread. */
+
+import { count, measure } from '../../format'
+import { Panel } from '../../parts/Panel'
+import { FigureList } from './FigureList'
+import { MetricReading } from './MetricReading'
+import styles from './results.module.css'
+import { Spread } from './Spread'
+import type { Results } from './types'
+
+export function RewardPanel({ results: { reward, score } }: { results: Results }) {
+  return (
+    <Panel title="Reward" note="mean of all samples">
+      {score !== null && <MetricReading metric={score} />}
+      {reward === null ? (
+        <p className="muted">No sample is graded.</p>
+      ) : (
+        <>
+          <h3 className={styles.sub}>Graded samples only</h3>
+          <Spread figures={reward} />
+          <FigureList
+            figures={[
+              { label: 'Mean', value: reward.mean, form: measure, hint: 'failures left out' },
+              { label: 'Std', value: reward.std, form: measure, hint: 'of the population' },
+              { label: 'Min', value: reward.min, form: measure },
+              { label: 'Median', value: reward.median, form: measure },
+              { label: 'Max', value: reward.max, form: measure },
+              { label: 'n', value: reward.n, form: count, hint: 'graded samples' },
+            ]}
+          />
+        </>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,41 @@
+/** How long samples took, and what they cost. */
+
+import { compact, duration, money, plural } from '../../format'
+import { Panel } from '../../parts/Panel'
+import { FigureList } from './FigureList'
+import styles from './results.module.css'
+import type { Results } from './types'
+
+export function SpendPanel({ results: { latency, tokens, cost_usd: cost, counts } }: { results: Results }) {
+  const each = cost === null || counts.done === 0 ? null : cost / counts.done
+  return (
+    <Panel title="Time and money" note={latency === null ? undefined : plural(latency.n, 'sample')}>
+      <h3 className={styles.sub}>Latency of a sample</h3>
+      {latency === null ? (
+        <p className="muted">No sample has ended.</p>
+      ) : (
+        <FigureList
+          figures={[
+            { label: 'Mean', value: latency.mean, form: duration, unit: 's' },
+            { label: 'p50', value: latency.p50, form: duration, unit: 's', hint: 'half are faster' },
+            { label: 'p90', value: latency.p90, form: duration, unit: 's' },
+            { label: 'p95', value: latency.p95, form: duration, unit: 's' },
+            { label: 'p99', value: latency.p99, form: duration, unit: 's' },
+            { label: 'Max', value: latency.max, form: duration, unit: 's' },
+          ]}
+        />
+      )}
+      <h3 className={styles.sub}>Tokens and cost</h3>
+      <FigureList
+        figures={[
+          { label: 'In', value: tokens.prompt, form: compact, hint: `${compact(tokens.cached)} of them cached` },
+          { label: 'Out', value: tokens.completion, form: compact },
+          { label: 'Reasoning', value: tokens.reasoning, form: compact, hint: 'part of out' },
+          { label: 'Tokens a sample', value: tokens.per_sample, form: compact, unit: 'tokens' },
+          { label: 'Cost', value: cost, form: money, unit: 'US dollars' },
+          { label: 'Cost a sample', value: each, form: money, unit: 'US dollars' },
+        ]}
+      />
+    </Panel>
+  )
+}

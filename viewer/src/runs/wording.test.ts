@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { onlyRollouts, titleOf } from './wording'
+
+test('runs of rollouts have a dataset and a rollout', () => {
+  expect(onlyRollouts({ kind: ['rollout'] })).toBe(true)
+  expect(titleOf('benchmark', 'Benchmark', true)).toBe('Dataset')
+  expect(titleOf('agent', 'Agent', true)).toBe('Rollout')
+  expect(titleOf('model', 'Model', true)).toBe('Model')
+})
+
+test('a list with other runs in it keeps its words', () => {
+  expect(onlyRollouts({ kind: ['rollout', 'environment'] })).toBe(false)
+  expect(onlyRollouts({})).toBe(false)
+  expect(titleOf('benchmark', 'Benchmark', false)).toBe('Benchmark')
+})
