@@ -29,12 +29,13 @@ def parquet_rows(name: str, data: bytes, faults: Faults) -> Found:
     except ImportError as error:
         raise Incompatible(name, ["parquet files need pyarrow: pip install 'mesocosm[hub]'"]) from error
     try:
-        table = parquet.read_table(io.BytesIO(data))
-        columns = list(table.schema.names)
+        file = parquet.ParquetFile(io.BytesIO(data))
+        columns = list(file.schema_arrow.names)
         twice = sorted(column for column, count in Counter(columns).items() if count > 1)
         if twice:
             faults.add("header", f"several columns are named {twice[0]!r}", "rename all but one of them")
             return Found([])
+        table = file.read()
         rows: list[dict[str, Any]] = table.to_pylist()
         strange = [field.name for field in table.schema if not _is_plain(str(field.type))]
     except (ArrowException, OSError, ValueError, OverflowError, RecursionError, KeyError) as error:

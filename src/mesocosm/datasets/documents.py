@@ -18,22 +18,25 @@ _ANY = msgspec.json.Decoder()
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def line_rows(data: bytes, faults: Faults) -> Found:
-    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are no rows."""
+def line_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
+    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are no rows.
+
+    `start` is where the text begins in its file, for messages that name a byte.
+    """
     body = data.rstrip()
     try:
         rows = _OBJECT.decode_lines(body)
     except _UNREADABLE:
-        return _each_line(data, faults)
+        return _each_line(data, faults, start)
     if body[:1] == b"{" and body.count(b"\n") + 1 == len(rows):
         return Found(rows, range(1, len(rows) + 1))
-    return _each_line(data, faults)
+    return _each_line(data, faults, start)
 
 
-def _each_line(data: bytes, faults: Faults) -> Found:
+def _each_line(data: bytes, faults: Faults, start: int) -> Found:
     rows: list[dict[str, Any]] = []
     lines = array("Q")
-    offset = number = 0
+    offset, number = start, 0
     for line, text in enumerate(data.split(b"\n"), 1):
         if text.strip():
             number += 1
@@ -48,14 +51,14 @@ def _each_line(data: bytes, faults: Faults) -> Found:
     return Found(rows, lines)
 
 
-def document_rows(data: bytes, faults: Faults) -> Found:
+def document_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
     """Return the rows of a JSON document: of a list, of the list under `data`, else of its lines."""
     try:
         whole = _ANY.decode(data)
     except _UNREADABLE as error:
         if data.lstrip()[:1] == b"{":
-            return _lines_or_document(data, error, faults)
-        _unreadable("", 0, data, error, faults)
+            return _lines_or_document(data, error, faults, start)
+        _unreadable("", 0, data, error, faults, start)
         return Found([])
     if isinstance(whole, dict):
         whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
@@ -68,16 +71,16 @@ def document_rows(data: bytes, faults: Faults) -> Found:
     return Found(rows)
 
 
-def _lines_or_document(data: bytes, error: Exception, faults: Faults) -> Found:
+def _lines_or_document(data: bytes, error: Exception, faults: Faults, start: int) -> Found:
     """Read a document that is none as lines; where its first line is no object, the document is what is broken."""
     head = data.strip().split(b"\n", 1)
     try:
         _OBJECT.decode(head[0])
     except _UNREADABLE:
         if len(head) > 1 or not data.strip():
-            _unreadable("", 0, data, error, faults)
+            _unreadable("", 0, data, error, faults, start)
             return Found([])
-    return line_rows(data, faults)
+    return line_rows(data, faults, start)
 
 
 def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: Faults) -> None:
@@ -87,7 +90,7 @@ def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: Faults) -
         faults.add(f"row {number}", f"is {value!r:.60}, no object")
 
 
-def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: Faults, offset: int = 0) -> None:
+def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: Faults, offset: int) -> None:
     """Say why a text is no JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
     try:
         text.decode()

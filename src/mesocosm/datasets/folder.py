@@ -28,7 +28,11 @@ def read_folder(folder: Path, kind: str = "") -> tuple[str, list[ReadFile]]:
     Data files are those directly in the folder, and must be of one format, or of the named one. A folder without any is
     read as texts, with its subfolders. Raises UsageError for a folder without either, InvalidInput with all problems.
     """
-    data = [file for file in sorted(folder.iterdir()) if _is_shown(file, folder) and format_of(file) and file.is_file()]
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {error}") from error
+    data = [file for file in inside if _is_shown(file, folder) and format_of(file) and file.is_file()]
     formats = Counter(format_of(file) for file in data)
     if kind and kind != "text":
         data = [file for file in data if format_of(file) == kind]

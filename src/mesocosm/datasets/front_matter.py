@@ -36,9 +36,9 @@ def front_matter(text: str) -> tuple[dict[str, Any], str]:
             return _jsonable(tomllib.loads("\n".join(head))), rest
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise BadFrontMatter(f"its TOML head cannot be read: {error}") from error
-    first = next((line for line in head if line.strip()), "")
-    if first and not _KEY.match(first):
-        return {}, text  # A rule between paragraphs, no head.
+    first = next((line for line in head if line.strip() and not line.startswith("#")), "")
+    if any(line.strip() for line in head) and not _KEY.match(first):
+        return {}, text  # Rules between paragraphs, no head.
     return _facts(head), rest
 
 

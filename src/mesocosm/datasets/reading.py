@@ -77,4 +77,5 @@ def _rows(name: str, data: bytes, kind: str, columns: Sequence[str], faults: Fau
     text = utf8(name, data)
     if not text.strip():
         return Found([])
-    return line_rows(text, faults) if kind == "jsonl" else document_rows(text, faults)
+    start = len(data) - len(text) if len(text) < len(data) else 0
+    return (line_rows if kind == "jsonl" else document_rows)(text, faults, start)
