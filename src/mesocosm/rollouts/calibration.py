@@ -1,0 +1,312 @@
+"""How far a grader can be trusted: its scores beside those that people gave to the same answers.
+
+Pass and fail: agreement, Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20:37) and the four
+counts behind them. Scores: Pearson's and Spearman's correlation and the signed bias. Trials of a task are one cluster:
+agreement by `proportion_clustered` (Wilson where every task has one trial), bias and kappa by the cluster-robust error,
+kappa through its influence values (delta method, as Fleiss, Cohen & Everitt 1969, Psychological Bulletin 72:323),
+correlations by Fisher's z on the number of tasks (Bonett & Wright 2000, Psychometrika 65:23, for Spearman's).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.stats.distribution import normal_quantile
+from mesocosm.stats.interval import Interval, clustered, proportion_clustered
+
+FEW = 30
+"""Below so many labelled answers a threshold chosen by them is mostly chance."""
+TASK_COLUMNS = ("row", "task", "task_id", "row_index", "id")
+HUMAN_COLUMNS = ("human", "human_score", "score", "label", "rating")
+_WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0, "failed": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a person gave an answer, from 0 to 1; without a trial it holds for all trials of the task."""
+
+    task: str
+    trial: int | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One answer as the grader and as a person scored it, both from 0 to 1."""
+
+    task: str
+    judged: float
+    human: float
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Labels joined with a run. `unknown` labels belong to no episode, `unscored` episodes have no score to compare."""
+
+    pairs: tuple[Pair, ...]
+    unknown: tuple[str, ...]
+    unscored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How many answers passed with both, with the grader alone, with people alone, with neither."""
+
+    both: int
+    grader_only: int
+    human_only: int
+    neither: int
+
+    @property
+    def agreeing(self) -> int:
+        """Answers on which both agree."""
+        return self.both + self.neither
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """The threshold at which grader and people agree most, and the share on which they then do, in these labels."""
+
+    threshold: float
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Numbers of a calibration; a None does not exist for these labels, and `warnings` say why."""
+
+    n: int
+    tasks: int
+    threshold: float
+    human_threshold: float
+    agreement: Interval
+    confusion: Confusion
+    kappa: Interval | None
+    pearson: Interval | None
+    spearman: Interval | None
+    bias: Interval
+    suggested: Suggestion
+    warnings: tuple[str, ...]
+
+
+def read_labels(
+    rows: Sequence[Mapping[str, object]], subject: str, *, low: float = 0.0, high: float = 1.0
+) -> list[Label]:
+    """Return the labels of a table's rows; scores from `low` to `high` become 0 to 1.
+
+    The task stands in the first of `TASK_COLUMNS` that a row has, the score in the first of `HUMAN_COLUMNS`, the trial,
+    if any, in `trial`. Raises UsageError for an impossible scale, InvalidInput with all problems.
+    """
+    if not low < high:
+        raise UsageError(f"a scale from {low:g} to {high:g} is none; the lower end comes first")
+    problems: list[Problem] = []
+    labels: list[Label] = []
+    seen: set[tuple[str, int | None]] = set()
+    for number, row in enumerate(rows, start=1):
+        try:
+            label = _label(row, low, high)
+        except ValueError as error:
+            problems.append(Problem(f"row {number}", str(error)))
+            continue
+        if (label.task, label.trial) in seen:
+            problems.append(Problem(f"row {number}", f"task {label.task!r} is labelled twice; keep one line for each"))
+        seen.add((label.task, label.trial))
+        labels.append(label)
+    if problems:
+        raise InvalidInput(subject, problems)
+    return labels
+
+
+def _label(row: Mapping[str, object], low: float, high: float) -> Label:
+    task, human, trial = _first(row, TASK_COLUMNS), _first(row, HUMAN_COLUMNS), row.get("trial")
+    score = _number(human, "the score")
+    if not low <= score <= high:
+        raise ValueError(
+            f"the score {score:g} lies outside the scale {low:g} to {high:g}; give the scale of the labels"
+        )
+    if trial in (None, ""):
+        return Label(_name(task), None, (score - low) / (high - low))
+    number = _number(trial, "the trial")
+    if number < 0 or not number.is_integer():
+        raise ValueError(f"the trial {trial!r} is no whole number from 0")
+    return Label(_name(task), int(number), (score - low) / (high - low))
+
+
+def _first(row: Mapping[str, object], columns: Sequence[str]) -> object:
+    for column in columns:
+        if row.get(column) not in (None, ""):
+            return row[column]
+    raise ValueError(f"there is no value in any of the columns {', '.join(columns)}")
+
+
+def _name(task: object) -> str:
+    return str(int(task)) if isinstance(task, float) and task.is_integer() else str(task).strip()
+
+
+def _number(value: object, what: str) -> float:
+    if isinstance(value, str) and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
+    try:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{what} is {value!r:.40}, and should be a number")
+    return number
+
+
+def matched(labels: Iterable[Label], episodes: Iterable[Episode], score: str) -> Matched:
+    """Return labels and episodes of a run joined by task and trial.
+
+    `score` names the score that is compared. An episode without it, or one that failed and was never judged, is
+    unscored.
+    """
+    by_task: dict[str, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        by_task[episode.task_id].append(episode)
+    pairs: list[Pair] = []
+    unknown: list[str] = []
+    unscored: list[str] = []
+    for label in labels:
+        meant = [episode for episode in by_task.get(label.task, ()) if label.trial in (None, episode.trial)]
+        name = label.task if label.trial is None else f"{label.task} (trial {label.trial})"
+        if not meant:
+            unknown.append(name)
+        for episode in meant:
+            value = next((held.value for held in episode.scores if held.name == score and not held.worst), None)
+            if value is None:
+                unscored.append(f"{episode.task_id} (trial {episode.trial})")
+            else:
+                pairs.append(Pair(label.task, value, label.score))
+    return Matched(tuple(pairs), tuple(unknown), tuple(unscored))
+
+
+def calibrate(pairs: Sequence[Pair], *, threshold: float = 0.5, human_threshold: float = 0.5) -> Calibration:
+    """Return how grader and people agree; who reaches a threshold passes. Raises UsageError without pairs."""
+    if not pairs:
+        raise UsageError("there is nothing to calibrate with: no label belongs to an answer that was scored")
+    clusters = _by_task(pairs)
+    agrees = [[_agrees(pair, threshold, human_threshold) for pair in group] for group in clusters]
+    confusion = _confusion(pairs, threshold, human_threshold)
+    kappa = _kappa(clusters, threshold, human_threshold)
+    judged, human = [pair.judged for pair in pairs], [pair.human for pair in pairs]
+    pearson = _correlation(judged, human, len(clusters), "pearson", lambda _: 1.0)
+    spearman = _correlation(_ranks(judged), _ranks(human), len(clusters), "spearman", lambda r: 1 + r * r / 2)
+    return Calibration(
+        n=len(pairs),
+        tasks=len(clusters),
+        threshold=threshold,
+        human_threshold=human_threshold,
+        agreement=proportion_clustered([(len(group), sum(group)) for group in agrees]),
+        confusion=confusion,
+        kappa=kappa,
+        pearson=pearson,
+        spearman=spearman,
+        bias=clustered([[pair.judged - pair.human for pair in group] for group in clusters]),
+        suggested=suggest(pairs, threshold, human_threshold),
+        warnings=tuple(_warnings(len(pairs), kappa, pearson)),
+    )
+
+
+def _warnings(n: int, kappa: Interval | None, pearson: Interval | None) -> Iterator[str]:
+    if n < FEW:
+        yield f"only {n} labelled answers: the suggested threshold fits these, and maybe no others; label {FEW} or more"
+    if kappa is None:
+        yield "kappa does not exist: grader and people each gave all answers the same verdict"
+    if pearson is None:
+        yield "correlations do not exist: the grader or the people gave every answer the same score"
+
+
+def _by_task(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    groups: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair.task].append(pair)
+    return list(groups.values())
+
+
+def _agrees(pair: Pair, threshold: float, human_threshold: float) -> bool:
+    return (pair.judged >= threshold) == (pair.human >= human_threshold)
+
+
+def _confusion(pairs: Sequence[Pair], threshold: float, human_threshold: float) -> Confusion:
+    seen = [(pair.judged >= threshold, pair.human >= human_threshold) for pair in pairs]
+    return Confusion(*(seen.count(cell) for cell in ((True, True), (True, False), (False, True), (False, False))))
+
+
+def _kappa(clusters: Sequence[Sequence[Pair]], threshold: float, human_threshold: float) -> Interval | None:
+    """Return Cohen's kappa; None where both are sure to agree by chance."""
+    cells = [[(pair.judged >= threshold, pair.human >= human_threshold) for pair in group] for group in clusters]
+    flat = [cell for group in cells for cell in group]
+    p, q = (sum(side) / len(flat) for side in zip(*flat, strict=True))
+    observed = sum(one == other for one, other in flat) / len(flat)
+    chance = p * q + (1 - p) * (1 - q)
+    if chance == 1:
+        return None
+    kappa = (observed - chance) / (1 - chance)
+
+    def influence(cell: tuple[bool, bool]) -> float:
+        one, other = cell
+        by_chance = (2 * q - 1) * (one - p) + (2 * p - 1) * (other - q)
+        change = ((one == other) - observed) * (1 - chance) - by_chance * (1 - observed)
+        return change / ((1 - chance) * (1 - chance))
+
+    found = clustered([[kappa + influence(cell) for cell in group] for group in cells])
+    return Interval(kappa, *_clipped(found.low, found.high), len(flat), "influence", found.level)
+
+
+def _clipped(low: float, high: float) -> tuple[float, float]:
+    return max(-1.0, low), min(1.0, high)
+
+
+def _correlation(
+    xs: Sequence[float], ys: Sequence[float], units: int, method: str, spread: Callable[[float], float]
+) -> Interval | None:
+    """Return a correlation, by Fisher's z with variance `spread(r) / (units - 3)`; None where a side never varies."""
+    mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
+    dx, dy = [x - mean_x for x in xs], [y - mean_y for y in ys]
+    size = math.hypot(*dx) * math.hypot(*dy)
+    if size == 0:
+        return None
+    r = max(-1.0, min(1.0, _product(dx, dy) / size))
+    if units < 4 or abs(r) == 1:
+        return Interval(r, *((-1.0, 1.0) if units < 4 else (r, r)), len(xs), method)
+    margin = normal_quantile(0.975) * math.sqrt(spread(r) / (units - 3))
+    return Interval(r, math.tanh(math.atanh(r) - margin), math.tanh(math.atanh(r) + margin), len(xs), method)
+
+
+def _product(xs: Sequence[float], ys: Sequence[float]) -> float:
+    return math.fsum(x * y for x, y in zip(xs, ys, strict=True))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Return ranks from 1; equal values share the mean of theirs."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for place in order[start:end]:
+            ranks[place] = (start + 1 + end) / 2
+        start = end
+    return ranks
+
+
+def suggest(pairs: Sequence[Pair], threshold: float, human_threshold: float) -> Suggestion:
+    """Return the threshold of most agreement, half way between two scores; of equal ones the nearest to `threshold`."""
+    ordered = sorted(pairs, key=lambda pair: pair.judged)
+    # With a threshold below all scores everything passes: right where people passed it too.
+    agreeing = sum(pair.human >= human_threshold for pair in ordered)
+    best = [(agreeing, ordered[0].judged)]
+    for place, pair in enumerate(ordered):
+        agreeing += 1 if pair.human < human_threshold else -1
+        if place + 1 < len(ordered) and ordered[place + 1].judged > pair.judged:
+            best.append((agreeing, (pair.judged + ordered[place + 1].judged) / 2))
+    most = max(agreeing for agreeing, _ in best)
+    chosen = min((place for agreeing, place in best if agreeing == most), key=lambda place: abs(place - threshold))
+    now = sum(_agrees(pair, threshold, human_threshold) for pair in pairs)
+    return Suggestion(threshold if now >= most else chosen, max(now, most) / len(pairs))
