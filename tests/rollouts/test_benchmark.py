@@ -82,7 +82,7 @@ class Bench:
     ) -> RolloutBenchmark:
         self.places.append(Stand(playing, capacity))
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
-        origin = Origin("adder", inputs)
+        origin = Origin("adder", "m", inputs)
         return RolloutBenchmark(
             origin, chosen, terms, self.places[-1], artifacts=self.folder / "artifacts", capped=capped
         )

@@ -19,6 +19,8 @@ DEPTH = 8
 """Levels of a nested setting that are compared one by one; what lies deeper is one value."""
 
 _MANY = 20
+_PLACES = frozenset({"artifacts", "installs", "log", "words", "capped", "dataset"})
+"""Options of rollouts that say where files lie; the content of a dataset is among the inputs."""
 _PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from"})
 
 
@@ -50,7 +52,9 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield "benchmark.version", run.benchmark_version
     yield "benchmark.digest", run.benchmark_digest
     yield "benchmark.kind", run.kind
-    yield from _flat("benchmark.options", spec.benchmark.options)
+    options = {name: value for name, value in spec.benchmark.options.items() if name not in _PLACES}
+    yield from _flat("benchmark.options", options)
+    yield from _flat("inputs", run.info.get("inputs", {}))
     yield "model", run.model
     model = _fields(spec.model)
     # A path is no difference: the shown name has its last part.

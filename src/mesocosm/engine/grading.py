@@ -115,7 +115,7 @@ def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:
     after = [metric.score for metric in metrics if metric.primary]
     if len(after) != 1 or (before and after != before):
         raise UsageError(
-            f"run {run.id} must have one primary metric, which reads the score {' '.join(before) or 'of its episodes'!r} "
+            f"run {run.id} must have one primary metric that reads the score {' '.join(before) or 'of its episodes'!r} "
             f"as before, not {', '.join(after) or 'none'}; to change what is scored, start a new run"
         )
 

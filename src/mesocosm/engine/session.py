@@ -25,7 +25,7 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
-from mesocosm.core.ids import digest_bytes, new_id
+from mesocosm.core.ids import digest, digest_bytes, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
 from mesocosm.core.redact import Redactor
@@ -220,7 +220,9 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
 
 def _signature(spec: RunSpec, parts: Parts) -> str:
     info, content = parts.benchmark.info, parts.model.capabilities.content
-    return signature(spec, info.id, info.digest, content, _agent_content(spec.agent.name))
+    # What is among the inputs and not in the digest makes another experiment of the same benchmark.
+    covered = digest([info.digest, info.inputs]) if info.inputs else info.digest
+    return signature(spec, info.id, covered, content, _agent_content(spec.agent.name))
 
 
 def _agent_content(name: str) -> str:

@@ -60,9 +60,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a rollout comes from: its name, `inputs` by the names under which people know them, what viewers show."""
+    """Where a rollout comes from: its name, what it is measured by, its inputs by name, what viewers show.
+
+    Rollouts with an equal `measure` on the same rows are measured alike, and can be ranked.
+    """
 
     name: str
+    measure: str
     inputs: dict[str, str]
     card: dict[str, Any] = field(default_factory=dict)
 
@@ -111,7 +115,7 @@ class RolloutBenchmark:
             id=self.rows.name,
             title=self.rows.name,
             version="1",
-            digest=digest(inputs),
+            digest=digest([self.rows.digest, self.origin.measure]),
             kind=KIND,
             metrics=metrics(self.terms),
             description=self.rows.told,

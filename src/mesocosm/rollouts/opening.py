@@ -98,7 +98,9 @@ def _origin(folder: Path, options: Options) -> Origin:
         "pass_threshold": options.pass_threshold,
         "grader": options.grader.get("use", "") if options.grader else "",
     }
-    return Origin(folder.name, {name: value for name, value in inputs.items() if value}, card)
+    # A grader of the rollout's own may be anything that its source says.
+    measure = inputs["grader"] or inputs["rollout source"]
+    return Origin(folder.name, measure, {name: value for name, value in inputs.items() if value}, card)
 
 
 def _rows(options: Options) -> Rows:

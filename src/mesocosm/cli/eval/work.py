@@ -24,7 +24,7 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.engine import session
 from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
-from mesocosm.engine.metrics import measure
+from mesocosm.engine.grading import remeasure
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.environment import REWARD
@@ -177,13 +177,9 @@ class Work(AbstractContextManager["Work"]):
         """Let an earlier run be read by the terms of now: its pass threshold is no part of the experiment."""
         if earlier.info.get("metrics") == record.info.get("metrics"):
             return
-        earlier.info, earlier.spec = {**record.info}, msgspec.structs.replace(record.spec, name=earlier.spec.name)
-        earlier.provenance = {**earlier.provenance, "rescored_at": time.time()}
+        earlier.spec = msgspec.structs.replace(record.spec, name=earlier.spec.name)
         self.store.save_terms(earlier)
-        info = parts.benchmark.info
-        planned = earlier.counts.planned
-        earlier.metrics = measure(info.metrics, self.store.score_rows(earlier.id), planned, discover=info.discovers)
-        self.store.save_run(earlier)
+        remeasure(earlier, parts.benchmark.info.metrics, self.store)
         click.echo("the pass threshold has changed: the stored rewards are read by the new one", err=True)
 
     def _facts(self) -> dict[str, Any]:
