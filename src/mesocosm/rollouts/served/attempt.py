@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
-from mesocosm.rollouts.place import Ended, Failed, Work
+from mesocosm.rollouts.place import Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
-from mesocosm.rollouts.served.process import Loss, quoted
+from mesocosm.rollouts.served.process import Held, Loss, Passenger, quoted
 from mesocosm.rollouts.served.wire import Completion, ended, request, workflow_failure
 
 T = TypeVar("T")
@@ -56,15 +56,22 @@ class Lost(Exception):
 
 
 class Attempt:
-    """One try in one process, which knows it as `name`. `abandoned`: the server still works on it afterwards."""
+    """One try in one process, which knows it as `name`. `abandoned`: the server still works on it afterwards.
 
-    def __init__(self, work: Work, name: str, seat: Seat, expected: Expected) -> None:
+    `blocking` says how it blocked the event loop, when it did.
+    """
+
+    def __init__(self, work: Work, name: str, seat: Seat, expected: Expected, log: Log) -> None:
         self.abandoned = False
+        self.blocking = ""
         self._work = work
         self._name = name
         self._server = seat.process
         self._expected = expected
         self._shared = not seat.lane
+        self._passenger = Passenger(log, work.workflow_seconds, asyncio.get_running_loop().create_future())
+        seat.process.tries[name] = self._passenger
+        self._before = self._server.held() if self._shared else {}
         self._began = time.monotonic()
         self._refused_s = 0.0
 
@@ -146,18 +153,21 @@ class Attempt:
 
     async def _within(self, future: "asyncio.Future[T]", seconds: float | None, began: float | None = None) -> T:
         """Return the result of `future`, which ends `seconds` after `began` by itself. Raises Lost, Overdue."""
-        lost = self._server.lost
-        waits: set[asyncio.Future[Any]] = {future, lost}
+        lost, moved = self._server.lost, self._passenger.moved
+        waits: set[asyncio.Future[Any]] = {future, lost, moved}
         if not future.done():
             deadline = None if seconds is None else (began or self._began) + seconds
             left = None if deadline is None else max(deadline + ASKED_S - time.monotonic(), 0)
             await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if deadline is not None and not future.done() and not lost.done():
+            if deadline is not None and not any(one.done() for one in waits):
                 await self._ask(waits, deadline + LAST_S, time.monotonic() - (began or self._began))
         if future.done():
             return future.result()
         if lost.done():
             raise Lost(lost.result())
+        if moved.done():
+            self.abandoned = True
+            raise Displaced(moved.result())
         raise Overdue
 
     async def _ask(self, waits: "set[asyncio.Future[Any]]", last: float, silent: float) -> None:
@@ -185,12 +195,13 @@ class Attempt:
         """Return what the loss of the process means for this try. Raises Displaced, EpisodeError."""
         if loss.died:
             if not loss.alone:
-                raise Displaced(loss.words)
+                raise Displaced(f"its process {loss.words} while several rows ran")
             raise self._broken(f"its process {loss.words} while this row ran{quoted(loss.stderr)}", loss.stderr)
         passed = self._passed(workflow_s)
-        if not passed or (loss.culprit != self._name and (loss.culprit or not loss.alone)):
-            raise Displaced(loss.words)
         where = f" at {loss.where}" if loss.where else ""
+        if not passed or (loss.culprit != self._name and (loss.culprit or not loss.alone)):
+            raise Displaced(f"a row blocks the event loop for others{where}")
+        self.blocking = f"a row blocks the event loop{where}"
         part = "workflow" if workflow_s is None else "grader"
         return self._late(f"the {part} blocked its event loop{where}: {loss.words}", workflow_s)
 
@@ -228,9 +239,10 @@ class Attempt:
         if not self._shared or seconds is None:
             return
         others = {name: held for name, held in self._server.held().items() if name != self._name}
-        others = {name: held for name, held in others.items() if name in self._server.tries}
-        if sum(held.seconds for held in others.values()) > NOTICEABLE * seconds:
-            raise Displaced("other rows blocked the event loop")
+        lately = {name: held.seconds - self._before.get(name, Held()).seconds for name, held in others.items()}
+        if sum(lately.values()) > NOTICEABLE * seconds:
+            worst = max(lately, key=lately.__getitem__)
+            raise Displaced(f"a row blocks the event loop for others at {others[worst].where}")
 
     def _passed(self, workflow_s: float | None) -> bool:
         seconds = self._work.workflow_seconds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.http.errors import HttpError
-from mesocosm.rollouts.served.process import RolloutProcess
+from mesocosm.rollouts.served.process import Held, RolloutProcess
 
 LANES = 4 * (os.cpu_count() or 1)
 """More processes than this hinder each other more than they help."""
@@ -21,6 +21,14 @@ ABANDONED = 3
 
 _CANCEL_S = 1.0
 _GRACE_S = 1.0
+
+LOOK_S = 0.25
+BLOCKED_S = 1.0
+"""A try that holds the event loop for so long makes all others wait, and would do so again."""
+
+MOVED = 0.25
+"""A try moves to another process when the one beside it has taken this share of its time. Moving throws away what it
+has done, so that a short wait is better."""
 
 Starter = Callable[[], Awaitable[RolloutProcess]]
 
@@ -54,11 +62,13 @@ class Fleet:
         self._starts = asyncio.Semaphore(os.cpu_count() or 1)
         self._lanes: asyncio.Semaphore | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Start the first process. Raises RunAborted."""
         self._shared = await self._begin()
         self.capacity = self._shared.capacity
+        self._watch = asyncio.create_task(self._look())
 
     async def take(self) -> Seat:
         """Return a seat for one try; give it back. Raises EpisodeError (rollout_failed), RunAborted."""
@@ -124,8 +134,26 @@ class Fleet:
 
     async def close(self) -> None:
         """End all processes and wait for that."""
+        if self._watch is not None:
+            self._watch.cancel()
         alive, self._alive = self._alive, set()
         await asyncio.gather(*(process.stop(_GRACE_S) for process in alive), *self._tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Isolate tries as soon as one holds the event loop for long; those beside it move when that costs them much.
+
+        The one that does it goes on where it is, alone.
+        """
+        while not self.isolated:
+            await asyncio.sleep(LOOK_S)
+            process = self._shared
+            while process is not None and len(process.tries) > 1 and not process.lost.done():
+                holder = process.holder()
+                if holder.seconds >= BLOCKED_S and holder.name in process.tries:
+                    words = f"a row blocks the event loop for others at {holder.where or 'a place unknown'}"
+                    self.isolate(words)
+                    _move(process, holder, words)
+                await asyncio.sleep(LOOK_S)
 
     async def _cancel(self, process: RolloutProcess, name: str) -> None:
         with suppress(HttpError, AttributeError):
@@ -164,3 +192,10 @@ class Fleet:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _move(process: RolloutProcess, holder: Held, words: str) -> None:
+    for name, passenger in process.tries.items():
+        patience = BLOCKED_S if passenger.seconds is None else max(BLOCKED_S, MOVED * passenger.seconds)
+        if name != holder.name and holder.seconds >= patience and not passenger.moved.done():
+            passenger.moved.set_result(words)

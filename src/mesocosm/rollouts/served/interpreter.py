@@ -5,11 +5,15 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-MINORS = range(20, 10, -1)
-"""Python 3.N that are looked for, newest first. Older than 3.11 runs no rollout."""
+MINORS = range(11, 21)
+"""Python 3.N that are looked for. An older one runs no rollout."""
+
+KEPT = (".pyenv/versions/3.*/bin/python3", ".local/share/uv/python/*/bin/python3")
+"""Where version switches keep interpreters below the home directory, on the path or not."""
 
 _CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?\s*$")
 
@@ -39,15 +43,28 @@ def fits(version: tuple[int, int, int], wanted: str) -> bool:
 
 
 async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | None:
-    """Return our own interpreter, or one on the path, whose version fits; None when there is none."""
+    """Return our own interpreter, or one on the path or where version switches keep theirs, whose version fits.
+
+    None when there is none.
+    """
     if fits(own().version, wanted):
         return own()
-    for name in ("python3", *(f"python3.{minor}" for minor in reversed(MINORS))):
-        path = shutil.which(name, path=environment.get("PATH", os.defpath))
-        found = await _asked(path, environment) if path is not None else None
+    for path in _candidates(environment):
+        found = await _asked(path, environment)
         if found is not None and found.version >= (3, 11) and fits(found.version, wanted):
             return found
     return None
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[str]:
+    """Give programs that may be interpreters; of those by name the oldest first, for which most wheels are made."""
+    for name in ("python3", *(f"python3.{minor}" for minor in MINORS)):
+        path = shutil.which(name, path=environment.get("PATH", os.defpath))
+        if path is not None:
+            yield path
+    home = Path(environment.get("HOME") or Path.home())
+    for pattern in KEPT:
+        yield from map(str, sorted(home.glob(pattern)))
 
 
 async def _asked(path: str, environment: Mapping[str, str]) -> Interpreter | None:

@@ -138,8 +138,7 @@ class ServedPlace:
         fleet, callbacks = opened.fleet, opened.callbacks
         seat = await fleet.take()
         name = f"{self._prefix}{next(self._numbers)}"
-        seat.process.tries[name] = log
-        attempt = Attempt(work, name, seat, callbacks.expect(name))
+        attempt = Attempt(work, name, seat, callbacks.expect(name), log)
         try:
             return await attempt.play()
         except asyncio.CancelledError:
@@ -151,6 +150,8 @@ class ServedPlace:
             if attempt.abandoned:
                 fleet.abandon(seat, name)
             fleet.give_back(seat)
+            if attempt.blocking:
+                fleet.isolate(attempt.blocking)
             _keep(opened.scratch / name / "artifacts", work.artifacts)
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:

@@ -32,6 +32,9 @@ PORTS = 3
 """Another program can take the port between our look at it and the rollout's; then the next one is tried."""
 
 LINES = 20
+CERTAIN_S = 0.2
+"""Who was seen on the event loop for less may have been seen by chance, just before nothing could be seen any more."""
+
 _LOOK_S = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _END_S = 1.0
@@ -72,10 +75,20 @@ class Held:
 
     seconds: float = 0.0
     where: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passenger:
+    """A try under way: who hears its lines, its seconds, and a future that says why it had better go elsewhere."""
+
+    log: Log
+    seconds: float | None
+    moved: asyncio.Future[str]
 
 
 class RolloutProcess:
-    """A rollout that serves. `tries` are those under way, by name, each with its log; `lost` is set once, at its end.
+    """A rollout that serves. `tries` are those under way, by name; `lost` is set once, at its end.
 
     `retired`: it gets no more tries; `abandoned` counts those that it goes on with although nobody waits for them.
     """
@@ -87,7 +100,7 @@ class RolloutProcess:
         self.url = f"http://127.0.0.1:{port}"
         self.instance = instance
         self.capacity: int | None = None
-        self.tries: dict[str, Log] = {}
+        self.tries: dict[str, Passenger] = {}
         self.retired = False
         self.abandoned = 0
         self.lost: asyncio.Future[Loss] = asyncio.get_running_loop().create_future()
@@ -130,15 +143,21 @@ class RolloutProcess:
     def lose(self, words: str) -> None:
         """Give it up because it answers nothing: whoever waits for it hears why."""
         if not self.lost.done():
-            now = self._seen().get("now") or {}
-            culprit, where = now.get("name", ""), now.get("where", "")
-            loss = Loss(words, died=False, alone=self._alone, stderr=self.words(), culprit=culprit, where=where)
+            now = self.holder()
+            if now.seconds < CERTAIN_S:
+                now = Held()
+            loss = Loss(words, died=False, alone=self._alone, stderr=self.words(), culprit=now.name, where=now.where)
             self.lost.set_result(loss)
+
+    def holder(self) -> Held:
+        """Return which try holds the event loop at this moment, and since when."""
+        now = self._seen().get("now") or {}
+        return Held(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
 
     def held(self) -> dict[str, Held]:
         """Return which tries held the event loop noticeably."""
         total = self._seen().get("total", {})
-        return {name: Held(told["seconds"], told["where"]) for name, told in total.items()}
+        return {name: Held(told["seconds"], told["where"], name) for name, told in total.items()}
 
     def words(self) -> str:
         """Return its last words."""
@@ -202,7 +221,7 @@ async def _started(launch: Launch, client: Client, file: LogFile) -> RolloutProc
     def listener() -> Log | None:
         # Of lines that are written while several tries run, nobody can say whose they are.
         tries = served[0].tries if served else {}
-        return next(iter(tries.values())) if len(tries) == 1 else None
+        return next(iter(tries.values())).log if len(tries) == 1 else None
 
     told = {
         "_OSMOSIS_ROLLOUT_PORT": str(port),

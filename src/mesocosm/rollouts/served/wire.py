@@ -116,7 +116,9 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
     A workflow that failed is the true cause whatever its grader says.
     """
     told = {
-        **{"queued_s": 0.0, "workflow_s": workflow_s, "grader_s": grader_s},
+        "queued_s": 0.0,
+        "workflow_s": workflow_s,
+        "grader_s": grader_s,
         **_times(_told(completion.extra_fields)),
         **_times(_told(grading.extra_fields if grading else None)),
     }
