@@ -1,0 +1,46 @@
+"""How many executions run at once."""
+
+import asyncio
+from collections import deque
+
+
+class Slots:
+    """Slots for executions, given in the order in which they are asked for. `limit` of None: any number."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def free(self) -> bool:
+        """Whether there is a slot for which nobody has to wait."""
+        return self.limit is None or (self.running < self.limit and not self._waiting)
+
+    @property
+    def queued(self) -> int:
+        """How many wait for a slot."""
+        return sum(not waiter.done() for waiter in self._waiting)
+
+    async def take(self) -> None:
+        """Wait for a slot and take it."""
+        if self.free:
+            self.running += 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """Give a slot back; who waits longest gets it."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self.running -= 1

@@ -1,0 +1,59 @@
+"""Where code is: the innermost frame that is a person's own, neither Python's nor a package's nor ours."""
+
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import CoroutineType, FrameType, TracebackType
+from typing import Any
+
+FRAMES = 12
+"""So many frames of a traceback are kept, the innermost ones."""
+
+_OURS = str(Path(__file__).parent)
+_PYTHON = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+
+
+@lru_cache(maxsize=4096)
+def foreign(file: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to this SDK."""
+    if file.startswith("<") or "site-packages" in file or "dist-packages" in file:
+        return True
+    return file.startswith((_OURS, *_PYTHON))
+
+
+def of_thread(ident: int | None) -> str:
+    """Return where a thread is, as `main.py:31 in run`; empty when nothing of its user's is running there."""
+    frame = sys._current_frames().get(ident or 0)  # noqa: SLF001 - the one way to see another thread's frames
+    while frame is not None and foreign(frame.f_code.co_filename):
+        frame = frame.f_back
+    return _told(frame)
+
+
+def of_coroutine(coroutine: Any) -> str:
+    """Return where a suspended coroutine waits; empty when that is nowhere in its user's code."""
+    return _told(next((frame for frame in reversed(list(_awaited(coroutine)))), None))
+
+
+def _awaited(coroutine: Any) -> Iterator[FrameType]:
+    while isinstance(coroutine, CoroutineType):
+        frame = coroutine.cr_frame
+        if frame is not None and not foreign(frame.f_code.co_filename):
+            yield frame
+        coroutine = coroutine.cr_await
+
+
+def _told(frame: FrameType | None) -> str:
+    if frame is None:
+        return ""
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def told(error: BaseException) -> str:
+    """Return the traceback of an error: from the first frame that is not ours on, at most the last 12."""
+    innermost: TracebackType | None = error.__traceback__
+    while innermost is not None and innermost.tb_frame.f_code.co_filename.startswith(_OURS):
+        innermost = innermost.tb_next
+    return "".join(traceback.format_exception(type(error), error, innermost, limit=-FRAMES))
