@@ -19,6 +19,7 @@ LONGEST_LABEL = 80
 """Longer texts are no facts to slice by."""
 
 _encode = msgspec.json.Encoder().encode
+_NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +104,45 @@ class Rows(Sequence[Row]):
 
     def _check(self, index: int, row: Mapping[str, Any], faults: Faults, unlabelled: list[int]) -> None:
         roles = self.roles
-        metadata: Any = None
+        before = faults.total
         try:
             metadata = roles.metadata_of(row)
             _encode(metadata)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            column = roles.metadata or _unspeakable(row)
-            faults.take(self.table.problem(index, column, _sentence(error)))
+        except _NO_JSON as error:
+            said = str(error) if isinstance(error, NoObject) else f"has no JSON form: {error}"
+            faults.take(self.table.problem(index, roles.metadata or _unspeakable(row), said))
         label: str | None = None
         try:
             label = self.label(row)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            unlabelled += [] if label is not None else [index]
+        except _NO_JSON as error:
             faults.take(self.table.problem(index, roles.ground_truth[0], f"has no JSON form: {error}"))
-        if label is None:
-            unlabelled.append(index)
         try:
             prompt = self._prompt(row)
         except NoPrompt as error:
             column = roles.system_prompt if error.system else roles.user_prompt
             faults.take(self.table.problem(index, column, str(error), error.fix))
+        if faults.total > before:
             return
-        if not roles.metadata:
-            if not any(message["role"] != "system" for message in prompt):
-                what = "is missing" if row.get(roles.user_prompt) is None else "is empty"
-                faults.take(self.table.problem(index, roles.user_prompt, what, "fill it, or leave the row out"))
-        elif metadata is None and not prompt and label is None:
-            what = "holds nothing: no metadata, no prompt, no ground truth"
-            faults.take(self.table.problem(index, "", what, "fill it, or leave the row out"))
+        column, said = self._lacks(row, prompt, label, metadata)
+        if said:
+            faults.take(self.table.problem(index, column, said, "fill it, or leave the row out"))
+
+    def _lacks(
+        self,
+        row: Mapping[str, Any],
+        prompt: Sequence[Mapping[str, Any]],
+        label: str | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> tuple[str, str]:
+        """Return the column that a sound row lacks and what is wrong with it; empty texts for nothing."""
+        name = self.roles.user_prompt
+        if self.roles.metadata:
+            empty = metadata is None and not prompt and label is None
+            return "", "holds nothing: no metadata, no prompt, no ground truth" if empty else ""
+        if any(message["role"] != "system" for message in prompt):
+            return "", ""
+        return name, "is missing" if row.get(name) is None else "is empty"
 
 
 def read_rows(table: Table, columns: Columns | None = None, *, extras: bool = True) -> Rows:
@@ -162,10 +175,6 @@ def _unspeakable(row: Mapping[str, Any]) -> str:
     for column, value in row.items():
         try:
             _encode(value)
-        except (ValueError, TypeError, OverflowError, RecursionError):
+        except _NO_JSON:
             return column
     return ""
-
-
-def _sentence(error: Exception) -> str:
-    return str(error) if isinstance(error, NoObject) else f"has no JSON form: {error}"
