@@ -207,6 +207,11 @@ def test_a_key_outside_of_sections_is_told_where_it_belongs(write: Write) -> Non
         ("[model]\njudge = 'gpt'", "model.judge"),
         ("[model]\nextra = {a = nan}", "model.extra.a"),
         ("[grader]\ntolerance = 1", "grader.use"),
+        ("[grader]\nuse = 'numerc'", "grader.use"),
+        ("[grader]\nuse = 'numeric'\ntolerance = 'wide'", "grader.tolerance"),
+        ("[grader]\nuse = 'numeric'\ntolerence = 1", "grader.tolerence"),
+        ("[grader]\nuse = 'numeric'\nconfig = 'x'", "grader.config"),
+        ("[grader]\nuse = 'exact'\npattern = '('", "grader.pattern"),
         ("[grader]\nuse = 'numeric'\ntolerance = inf", "grader.tolerance"),
         ("[grader]\nuse = 'numeric'\ntolerance = 99999999999999999999", "grader.tolerance"),
         ("[advanced]\nisolation = 'none'", "advanced.isolation"),
@@ -287,7 +292,7 @@ def test_a_variable_in_a_value_is_refused_and_explained(write: Write, text: str,
 
 
 def test_a_dollar_that_is_no_variable_is_text(write: Write) -> None:
-    assert read_config(write(f"{EXPERIMENT}[grader]\nuse = 'regex'\npattern = '^a{{2}}${{1}}$'")).grader is not None
+    assert read_config(write(f"{EXPERIMENT}[grader]\nuse = 'regex'\nmatch = '^a{{2}}[${{1}}]$'")).grader is not None
 
 
 def test_values_of_variables_and_secrets_are_never_repeated(write: Write) -> None:

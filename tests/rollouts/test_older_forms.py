@@ -122,10 +122,11 @@ def test_what_has_no_counterpart_is_named_with_what_to_do_instead(path: Path) ->
     assert config.grader is None
 
 
-def test_a_grader_with_use_is_one_of_today_even_when_an_option_is_called_config(path: Path) -> None:
-    grader = read(path, f'{TODAY}[grader]\nuse = "numeric"\nconfig = "x"').grader
+def test_a_grader_with_use_is_one_of_today(path: Path) -> None:
+    grader = read(path, f'{TODAY}[grader]\nuse = "numeric"\ntolerance = 0.5').grader
     assert grader is not None
-    assert (grader.use, grader.options) == ("numeric", {"config": "x"})
+    assert (grader.use, grader.options) == ("numeric", {"tolerance": 0.5})
+    assert "there is no such option" in faults(path, f'{TODAY}[grader]\nuse = "numeric"\nmodule = "x"')["grader.module"]
 
 
 def test_a_map_of_secrets_becomes_their_names(path: Path) -> None:

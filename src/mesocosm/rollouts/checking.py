@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import InvalidInput, MesocosmError, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.reading import nearest
 from mesocosm.datasets.reading import FORMATS
@@ -190,8 +190,23 @@ def _columns(section: Section) -> Columns:
 
 def grader(section: Section) -> GraderTable:
     """Read [grader]: `use` names a ready-made grader, every other key is an option of it."""
+    from mesocosm.rollouts.graders.catalogue import open_grader
+
     use = section.text("use", required=True, fix='the name of a ready-made grader, such as use = "numeric"')
-    return GraderTable(use, {key: value for key, value in section.raw.items() if key != "use"})
+    options = {key: value for key, value in section.raw.items() if key != "use"}
+    if not use:
+        return GraderTable(use, options)
+    for key in options.keys() & {"self", "config"}:
+        # They would be taken for the arguments of Python's own call.
+        section.blame(key, "there is no such option")
+    try:
+        open_grader(use, {key: value for key, value in options.items() if key not in ("self", "config")})
+    except InvalidInput as error:
+        for problem in error.problems:
+            section.blame(problem.path, problem.message, problem.fix)
+    except MesocosmError as error:
+        section.blame("use", str(error))
+    return GraderTable(use, options)
 
 
 def model(section: Section, model_path: str) -> ModelTable:

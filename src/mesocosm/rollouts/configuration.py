@@ -90,8 +90,10 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     problems, notes = done.problems, done.notes
     tables = _tables(done.document, problems)
     problems += apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))
-    problems += _unusable(tables)
+    unusable = list(_unusable(tables))
     config = _config(path.resolve(), workspace, tables, problems, notes)
+    hopeless = {problem.path for problem in unusable}
+    problems = [*unusable, *(problem for problem in problems if problem.path not in hopeless)]
     if problems:
         origins = {**done.origins, **dict.fromkeys(overrides or {}, FLAG)}
         raise InvalidInput(str(path), [_traced(problem, origins) for problem in problems])
