@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.rollouts.checking import KEYS
 from mesocosm.rollouts.configuration import Columns, Config, Evaluation, Experiment, GraderTable, read_config
 
 EXPERIMENT = """
@@ -395,3 +396,10 @@ def test_no_document_whatever_raises_anything_but_usage_errors(
 def test_no_bytes_whatever_raise_anything_but_usage_errors(write: Write, content: bytes) -> None:
     with pytest.raises(UsageError):
         read_config(write(content))
+
+
+@pytest.mark.parametrize("table", [name for name in KEYS if name != "secrets"])
+def test_every_key_stands_on_the_page_about_configurations(table: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "eval-configuration.md").read_text("utf-8")
+    part = page.partition(f"## `[{table}]`")[2].partition("\n## ")[0]
+    assert [key for key in KEYS[table] if f"`{key}`" not in part and f"[{table}.{key}]" not in part] == []
