@@ -83,7 +83,8 @@ class Flight:
             task = self._tasks.get(rollout_id)
             told[rollout_id] = "not_found" if task is None else "cancelled_running"
             if task is not None:
-                task.cancel()
+                # Later, because a task cancelled before its first step never gets to tell the controller.
+                asyncio.get_running_loop().call_soon(task.cancel)
         return told
 
     async def close(self, seconds: float = SHUTDOWN_S) -> None:
