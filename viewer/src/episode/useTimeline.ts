@@ -74,7 +74,9 @@ export function useTimeline(count: number, top: number): TimelineWindow {
   const hold = useCallback(() => {
     const row = rowAt(list.current, top)
     if (!row) return
-    anchor.current = { row: row.row, top: row.top, pinned: false }
+    // Who still looks at what is above the list keeps that in place, not the list.
+    const above = (list.current?.getBoundingClientRect().top ?? 0) > top
+    anchor.current = above ? null : { row: row.row, top: row.top, pinned: false }
     setCurrent(row.row)
   }, [top])
 

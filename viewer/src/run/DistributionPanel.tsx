@@ -65,6 +65,7 @@ function Distribution({
           low={histogram.low}
           high={histogram.high}
           counts={counts}
+          noun={unitOf(run)}
           height={110}
           onChoose={(low, high) => show({ low, high })}
         />

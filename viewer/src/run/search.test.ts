@@ -34,6 +34,13 @@ describe('readRunSearch', () => {
     expect(readRunSearch({ state: 'failed', q: '42', low: '0.25' })).toEqual({ state: ['failed'], q: '42', low: 0.25 })
   })
 
+  it('keeps the label of the slices and their order, which are no filter of episodes', () => {
+    const search = { tab: 'results', slice: 'difficulty', slices: '-reward' }
+    expect(readRunSearch(search)).toEqual(search)
+    expect(episodeFilter(readRunSearch({ ...search, q: 'a' }))).toEqual({ q: 'a' })
+    expect(readRunSearch({ slices: 'colour' })).toEqual({})
+  })
+
   it('does not write defaults', () => {
     expect(readRunSearch({ tab: 'episodes', sort: 'index', cause: [] })).toEqual({})
   })

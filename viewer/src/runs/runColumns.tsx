@@ -20,6 +20,9 @@ export interface RunColumnsProps {
   onFold: (signature: string) => void
 }
 
+/** The priority of the rollout in a list of such runs: above cost and tokens. */
+const ROLLOUT = 4
+
 /** The columns of the list. */
 export function runColumns({
   chosen,
@@ -37,7 +40,8 @@ export function runColumns({
     grow,
     align: numeric ? 'end' : 'start',
     sort,
-    priority,
+    // A rollout is what such a run is about; the agent of other runs is mostly the same.
+    priority: rollouts && id === 'agent' && priority !== 1 ? ROLLOUT : priority,
     render: (row) => (
       <RunCell
         column={id}

@@ -26,13 +26,13 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
         </p>
       )}
       <ul className={styles.stages}>
-        {failures.map(({ stage, cause, count: some }, index) => (
+        {failures.map(({ stage, cause, count: some, valid }, index) => (
           <li key={`${stage} ${cause}`}>
             <button
               type="button"
               className={styles.stage}
               onClick={() => show(cause)}
-              title={`${causeWords(cause).title}. Show these samples.`}
+              title={`${causeWords(cause).title}; ${valid ? 'counts as worst' : 'left out'}. Show these samples.`}
             >
               <span className={styles.stageName}>
                 {failures[index - 1]?.stage === stage ? (
@@ -43,7 +43,7 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
               </span>{' '}
               <span className={styles.causeName}>{causeWords(cause).name}</span>
               <span className={styles.track} aria-hidden="true">
-                <span data-stage={stage} style={{ width: `${(100 * some) / most}%` }} />
+                <span data-valid={valid} style={{ width: `${(100 * some) / most}%` }} />
               </span>
               <span className={styles.amount}>{count(some)}</span>
             </button>
