@@ -111,17 +111,21 @@ class Watch:
 
     def _name(self, value: Any) -> str:
         if type(value) is str:
-            return value if value.startswith(self._prefix) and "/" not in value else ""
+            return value if self._is_name(value) else ""
         try:
             # Never getattr: that could run code of the rollout.
-            fields = object.__getattribute__(value, "__dict__")
+            fields = value if type(value) is dict else object.__getattribute__(value, "__dict__")
         except AttributeError:
             return ""
-        for key in ("id", "rollout_id"):
-            found = fields.get(key) if type(fields) is dict else None
-            if type(found) is str and found.startswith(self._prefix):
-                return found
+        if type(fields) is dict:
+            for key in ("rollout_id", "id"):
+                found = fields.get(key)
+                if type(found) is str and self._is_name(found):
+                    return found
         return ""
+
+    def _is_name(self, text: str) -> bool:
+        return text.startswith(self._prefix) and text[len(self._prefix) :].isdigit()
 
     def _where(self, frame: FrameType | None) -> str:
         while frame is not None:
@@ -169,13 +173,13 @@ def _starts(node: ast.stmt) -> bool:
 
 def serve(entry: Path) -> None:
     """Find the workflow, or the finished app, in an entry file, and serve it at the port of the environment."""
+    module = importlib.import_module(entry.stem)
+
     import uvicorn
 
-    from mesocosm.rollouts.discovery import find_backend, load_entry
-    from mesocosm.rollouts.sdk.server import create_rollout_server
+    from mesocosm.rollouts.served.entry import find_app
 
-    app = create_rollout_server(backend=find_backend(load_entry(entry.parent, entry.name)))
-    uvicorn.run(app, host="127.0.0.1", port=int(os.environ["_OSMOSIS_ROLLOUT_PORT"]), log_level="warning")
+    uvicorn.run(find_app(module), host="127.0.0.1", port=int(os.environ["_OSMOSIS_ROLLOUT_PORT"]), log_level="warning")
 
 
 def main(folder: Path, entrypoint: str, shim: str, package: Path, watch: Watch) -> None:

@@ -144,7 +144,7 @@ class RolloutProcess:
         """Give it up because it answers nothing: whoever waits for it hears why."""
         if not self.lost.done():
             now = self.holder()
-            if now.seconds < CERTAIN_S:
+            if now.seconds < CERTAIN_S or now.name not in self.tries:
                 now = Held()
             loss = Loss(words, died=False, alone=self._alone, stderr=self.words(), culprit=now.name, where=now.where)
             self.lost.set_result(loss)

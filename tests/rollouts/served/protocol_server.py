@@ -1,0 +1,132 @@
+"""A rollout server written from the published protocol alone: the entry file of rollouts in tests.
+
+What a try does is the last word of its prompt. It runs everything on one event loop, and ends no try by itself.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+CANCELLED: list[str] = []
+SEEN: set[str] = set()
+TASKS: set[asyncio.Task[None]] = set()
+CAPACITY = os.environ.get("CAPACITY")
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while line := await reader.readline():
+        method, path, _ = line.decode().split(" ")
+        size = 0
+        while (header := await reader.readline()) not in {b"\r\n", b""}:
+            name, _, value = header.decode().partition(":")
+            size = int(value) if name.lower() == "content-length" else size
+        body = json.loads(await reader.readexactly(size) or b"{}")
+        raw = route(method, path, body)
+        writer.write(raw)
+        await writer.drain()
+        if not raw.startswith(b"HTTP"):
+            break
+    writer.close()
+
+
+def route(method: str, path: str, body: dict[str, Any]) -> bytes:
+    if path == "/health":
+        instance = os.environ["_OSMOSIS_ROLLOUT_INSTANCE_ID"]
+        told = {"status": "ok", "instance_id": instance}
+        return http(200, {**told, "concurrency": {"max_concurrent": int(CAPACITY)}} if CAPACITY else told)
+    if path == "/rollout/cancel":
+        CANCELLED.extend(body["ids"])
+        return http(200, {"dispositions": dict.fromkeys(body["ids"], "cancelled_running")})
+    word = body["initial_messages"][-1]["content"]
+    first = word not in SEEN
+    SEEN.add(word)
+    if word == "refused":
+        return http(422, {"detail": "no such prompt"})
+    if word == "busy" and first:
+        return http(429, {}, "Retry-After: 0.05\r\n")
+    if word == "garbage":
+        return b"MARMALADE\r\n\r\n"
+    task = asyncio.create_task(play(word, body))
+    TASKS.add(task)
+    task.add_done_callback(TASKS.discard)
+    return http(202, {})
+
+
+def http(status: int, body: Any, headers: str = "") -> bytes:
+    data = json.dumps(body).encode()
+    return f"HTTP/1.1 {status} X\r\n{headers}Content-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+async def play(word: str, request: dict[str, Any]) -> None:
+    messages = [*request["initial_messages"], {"role": "assistant", "content": said(word)}]
+    failure = {
+        "raises": ("agent_error", "boom"),
+        "wrong": ("validation_error", "run() must return messages; got dict"),
+        "value": ("validation_error", "invalid literal for int()"),
+        "late": ("timeout", "workflow exceeded its 1.0s deadline"),
+    }.get(word)
+    if word == "never":
+        await asyncio.sleep(3600)
+    if word == "block":
+        time.sleep(3600)  # noqa: ASYNC251 -- that it blocks is the point
+    if word == "exit":
+        print("out of cheese", file=sys.stderr)
+        os._exit(3)
+    await tell(request, "completion", completed(*failure) if failure else {"status": "success"})
+    if word == "twice":
+        await tell(request, "completion", {"status": "success"})
+        await tell(request, "completion", completed("agent_error", "no, it failed"))
+    if word == "grader never":
+        await asyncio.sleep(3600)
+    if failure or word == "ungraded":
+        await tell(request, "grader", {"status": "failure", "sample": None})
+        return
+    sample: dict[str, Any] = {"messages": messages, "reward": 0.5, "metrics": {"length": 3}, "extra_fields": {"a": 1}}
+    if word == "removed":
+        sample |= {"reward": None, "remove_sample": True}
+    if word == "grader raises":
+        told = {"status": "failure", "err_message": "bad grade", "err_category": "agent_error"}
+        await tell(request, "grader", {**told, "sample": sample | {"reward": None}})
+        return
+    await tell(request, "grader", {"status": "success", "sample": sample})
+
+
+def said(word: str) -> str:
+    if word == "variables":
+        return json.dumps(dict(os.environ))
+    if word == "cancelled":
+        return json.dumps(CANCELLED)
+    if word == "process":
+        return str(os.getpid())
+    if word == "secret":
+        print(f"the key is {os.environ['API_KEY']}", flush=True)
+    return f"said {word}"
+
+
+def completed(category: str, message: str) -> dict[str, Any]:
+    return {"status": "failure", "err_category": category, "err_message": message}
+
+
+async def tell(request: dict[str, Any], kind: str, body: dict[str, Any]) -> None:
+    url = urlsplit(request[f"{kind}_callback_url"])
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    data = json.dumps({**body, "rollout_id": request["rollout_id"]}).encode()
+    head = f"POST {url.path} HTTP/1.1\r\nAuthorization: Bearer {request['controller_api_key']}\r\n"
+    writer.write(f"{head}Content-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
+    await writer.drain()
+    await reader.read()
+    writer.close()
+
+
+async def main() -> None:
+    server = await asyncio.start_server(answer, "127.0.0.1", int(os.environ["_OSMOSIS_ROLLOUT_PORT"]))
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,218 @@
+"""Rollouts in processes of their own: what comes of a try, and what a bad one does to the others."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.rollouts.place import Ended, Log, Work
+from mesocosm.rollouts.served.place import ServedPlace
+
+Opened = Callable[..., Awaitable[ServedPlace]]
+Working = Callable[..., Work]
+
+
+def words(ended: Ended) -> str:
+    assert ended.sample is not None
+    return str(ended.sample.messages[-1]["content"])
+
+
+def cause(ended: Ended) -> Cause:
+    assert ended.failure is not None
+    return ended.failure.cause
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+async def cancelled(place: ServedPlace, work: Work, log: Log) -> int:
+    """Ask the server how many tries it was told to cancel, until it was told of any."""
+    told: list[str] = []
+    while not told:
+        told = json.loads(words(await place.run(work, log)))
+    return len(told)
+
+
+async def test_a_try_brings_its_sample_and_its_reward(opened: Opened, working: Working, log: Log) -> None:
+    ended = await (await opened()).run(working("fine"), log)
+    assert ended.sample is not None
+    assert ended.graded
+    assert ended.failure is None
+    assert (ended.sample.reward, ended.sample.metrics, ended.sample.extra) == (0.5, {"length": 3.0}, {"a": 1})
+    assert words(ended) == "said fine"
+
+
+@pytest.mark.parametrize(
+    ("word", "expected", "message"),
+    [
+        ("raises", Cause.WORKFLOW_FAILED, "boom"),
+        ("wrong", Cause.WORKFLOW_INVALID, "must return"),
+        ("value", Cause.WORKFLOW_FAILED, "invalid literal"),
+        ("late", Cause.WORKFLOW_TIMEOUT, "deadline"),
+        ("grader raises", Cause.GRADER_ERROR, "bad grade"),
+        ("ungraded", Cause.GRADER_ERROR, "no grader, or the row has neither label nor metadata"),
+    ],
+)
+async def test_a_failure_has_its_true_cause(
+    opened: Opened, working: Working, log: Log, word: str, expected: Cause, message: str
+) -> None:
+    ended = await (await opened()).run(working(word), log)
+    assert ended.failure is not None
+    assert (ended.failure.cause, ended.graded) == (expected, False)
+    assert message in ended.failure.message
+
+
+async def test_what_a_grader_could_not_grade_is_kept(opened: Opened, working: Working, log: Log) -> None:
+    assert words(await (await opened()).run(working("grader raises"), log)) == "said grader raises"
+
+
+async def test_a_removed_sample_is_left_out(opened: Opened, working: Working, log: Log) -> None:
+    ended = await (await opened()).run(working("removed"), log)
+    assert ended.sample is not None
+    assert (ended.sample.left_out, ended.sample.reward, ended.failure) == (True, None, None)
+
+
+async def test_a_try_that_never_answers_ends_and_its_server_is_told(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    ended = await place.run(working("never", workflow_seconds=0.2), log)
+    assert cause(ended) is Cause.WORKFLOW_TIMEOUT
+    assert await cancelled(place, working("cancelled"), log) == 1
+
+
+async def test_a_grader_that_never_answers_ends(opened: Opened, working: Working, log: Log) -> None:
+    ended = await (await opened()).run(working("grader never", grader_seconds=0.2), log)
+    assert cause(ended) is Cause.GRADER_TIMEOUT
+
+
+async def test_a_row_that_blocks_ends_and_those_beside_it_do_not_suffer(
+    opened: Opened, working: Working, log: Log, notices: list[str]
+) -> None:
+    place = await opened()
+    blocked, *others = await asyncio.gather(
+        place.run(working("block", workflow_seconds=1.5), log), *(place.run(working("fine"), log) for _ in range(3))
+    )
+    assert cause(blocked) is Cause.WORKFLOW_TIMEOUT
+    assert blocked.failure is not None
+    assert "blocked its event loop at main.py:" in blocked.failure.message
+    assert [words(other) for other in others] == ["said fine"] * 3
+    assert ["process of its own" in notice for notice in notices] == [True]
+
+
+async def test_after_a_blocking_row_each_row_has_a_process(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened(concurrency=2)
+    await place.run(working("block", workflow_seconds=0.3), log)
+    seen = await asyncio.gather(*(place.run(working("process"), log) for _ in range(6)))
+    assert len({words(one) for one in seen}) == 2
+
+
+async def test_the_end_of_a_process_is_the_fault_of_the_row_that_ran_alone(
+    opened: Opened, working: Working, log: Log
+) -> None:
+    place = await opened()
+    with pytest.raises(EpisodeError, match="ended with exit code 3") as caught:
+        await place.run(working("exit"), log)
+    assert caught.value.cause is Cause.ROLLOUT_FAILED
+    assert "out of cheese" in caught.value.stderr
+    assert words(await place.run(working("fine"), log)) == "said fine"
+
+
+async def test_rows_beside_one_that_ends_the_process_are_run_again(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    ended = await asyncio.gather(
+        place.run(working("exit"), log), *(place.run(working("fine"), log) for _ in range(3)), return_exceptions=True
+    )
+    assert isinstance(ended[0], EpisodeError)
+    assert [words(one) for one in ended[1:] if isinstance(one, Ended)] == ["said fine"] * 3
+
+
+async def test_a_refused_row_fails_in_the_words_of_the_server(opened: Opened, working: Working, log: Log) -> None:
+    with pytest.raises(EpisodeError, match=r"status 422: .*no such prompt"):
+        await (await opened()).run(working("refused"), log)
+
+
+async def test_an_answer_that_is_not_http_fails_the_row(opened: Opened, working: Working, log: Log) -> None:
+    with pytest.raises(EpisodeError, match="something else than HTTP"):
+        await (await opened()).run(working("garbage"), log)
+
+
+async def test_a_server_without_room_is_asked_again(opened: Opened, working: Working, log: Log) -> None:
+    ended = await (await opened()).run(working("busy"), log)
+    assert words(ended) == "said busy"
+    assert ended.queued_s >= 0.05
+
+
+async def test_the_first_of_contradicting_callbacks_counts(
+    opened: Opened, working: Working, log: Log, notices: list[str]
+) -> None:
+    ended = await (await opened()).run(working("twice"), log)
+    assert ended.graded
+    assert len(notices) == 1
+    assert "different completion callback" in notices[0]
+
+
+async def test_a_cancelled_try_is_cancelled_at_the_server(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    task = asyncio.create_task(place.run(working("never"), log))
+    await place.run(working("fine"), log)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await cancelled(place, working("cancelled"), log) == 1
+
+
+async def test_a_rollout_sees_only_what_is_declared(
+    opened: Opened, working: Working, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OF_OURS", "hidden")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-hidden")
+    seen = json.loads(words(await (await opened({"GIVEN": "shown"})).run(working("variables"), log)))
+    assert seen["GIVEN"] == "shown"
+    assert "OF_OURS" not in seen
+    assert "OPENAI_API_KEY" not in seen
+
+
+async def test_a_log_keeps_lines_without_secrets(opened: Opened, working: Working, log: Log, tmp_path: Path) -> None:
+    place = await opened({"API_KEY": "open-sesame-1234"}, log_file=tmp_path / "logs" / "rollout.log")
+    await place.run(working("secret"), log)
+    await place.close()
+    assert (tmp_path / "logs" / "rollout.log").read_text() == "the key is [redacted]\n"
+
+
+async def test_the_capacity_is_what_the_server_says(opened: Opened) -> None:
+    assert (await opened({"CAPACITY": "3"})).capacity == 3
+    assert (await opened()).capacity is None
+
+
+async def test_a_rollout_that_cannot_start_says_why(opened: Opened, rollout: Path) -> None:
+    (rollout / "main.py").write_text("raise ImportError('no module called cheese')\n")
+    with pytest.raises(RunAborted, match="no module called cheese"):
+        await opened()
+
+
+async def test_a_rollout_that_does_not_serve_is_not_waited_for_for_ever(opened: Opened, rollout: Path) -> None:
+    (rollout / "main.py").write_text("import asyncio\nasyncio.run(asyncio.sleep(3600))\n")
+    with pytest.raises(RunAborted, match="_OSMOSIS_ROLLOUT_PORT"):
+        await opened(start_seconds=0.5)
+
+
+async def test_an_entry_file_that_ends_is_asked_to_serve(opened: Opened, rollout: Path) -> None:
+    (rollout / "main.py").write_text("if __name__ == '__main__':\n    pass\n")
+    with pytest.raises(RunAborted, match=r"does it call uvicorn\.run"):
+        await opened()
+
+
+async def test_nothing_is_left_of_a_closed_place(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    pid = int(words(await place.run(working("process"), log)))
+    assert lives(pid)
+    await place.close()
+    assert not lives(pid)
