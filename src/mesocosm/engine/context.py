@@ -255,7 +255,7 @@ class EpisodeContext:
         """Return what the trace says of a program's call; another model than the run's is pointed out."""
         name = ModelName.parse(self.settings.name)
         known = {name.model.lower(), f"{name.provider}/{name.model}".lower()}
-        if call.model and not call.role and call.model.lower() not in known:
+        if call.model and not self.info.judged and call.model.lower() not in known:
             self._note(f"the program asks for model {call.model!r}, but the run's model is {name.shown()}")
         request = {key: self._recorder.compact(value) for key, value in call.request.items()}
         told = {"path": call.path, "asked": call.model, "streamed": call.streamed, "request": request}

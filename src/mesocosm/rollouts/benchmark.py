@@ -49,13 +49,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How rewards are read, and how long code may take. `bounded`: rewards lie in 0..1 by construction."""
+    """How rewards are read, and how long code may take."""
 
     pass_threshold: float = 1.0
     workflow_seconds: float | None = 450.0
     grader_seconds: float | None = 150.0
     seed: int = 0
-    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +177,12 @@ class RolloutBenchmark:
 
 
 def metrics(terms: Terms) -> tuple[Metric, ...]:
-    """Return the metrics of every rollout: a failed workflow is worth 0, or the lowest reward where that is less."""
+    """Return the metrics of every rollout: a failed workflow is worth 0, or the lowest reward where that is less.
+
+    Rewards mostly lie between 0 and 1; where they do not, these bounds cut nothing.
+    """
     return (
-        Metric(REWARD, REWARD, low=0.0, high=1.0 if terms.bounded else None, primary=True),
+        Metric(REWARD, REWARD, low=0.0, high=1.0, primary=True),
         Metric(RATE, REWARD, "pass_rate", threshold=terms.pass_threshold, inclusive=True),
     )
 

@@ -71,7 +71,6 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
             options.workflow_seconds,
             options.grader_seconds,
             options.seed or 0,
-            bounded=bool(options.grader),
         ),
         _place(folder, options),
         judging=_judging(options.grader),
