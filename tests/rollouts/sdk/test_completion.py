@@ -73,7 +73,7 @@ async def test_the_message_of_the_answer_is_returned_with_its_tool_calls(model: 
         (
             "/v1/chat/completions",
             "Bearer key",
-            {"model": "rollout", "messages": ASKED, "temperature": 0.5, "tools": []},
+            {"messages": ASKED, "temperature": 0.5, "tools": []},
         )
     ]
 

@@ -26,12 +26,12 @@ class CompletionError(Exception):
 
 
 async def complete(
-    messages: Sequence[Mapping[str, Any]], *, model: str = "rollout", timeout_s: float = 600.0, **options: Any
+    messages: Sequence[Mapping[str, Any]], *, timeout_s: float = 600.0, **options: Any
 ) -> dict[str, Any]:
     """Return the message with which the rollout's model answers `messages`, its `tool_calls` included.
 
     `options` are further fields of the request: `tools`, `temperature`, `max_tokens` and the like. The address comes
-    from the rollout's context, and the model behind it is the one of the run, whatever `model` says. Raises
+    from the rollout's context, and the model behind it is the one of the run; none needs to be named. Raises
     RuntimeError outside of a rollout, CompletionError when no answer came within `timeout_s` seconds, or an error.
     """
     context = get_rollout_context()
@@ -39,7 +39,7 @@ async def complete(
         raise RuntimeError("complete() works inside of AgentWorkflow.run only: there the run says where its model is")
     request = urllib.request.Request(  # noqa: S310 -- the address that the run itself gave
         f"{context.chat_completions_url.rstrip('/')}/chat/completions",
-        json.dumps({"model": model, "messages": list(messages), **options}).encode(),
+        json.dumps({"messages": list(messages), **options}).encode(),
         {"Content-Type": "application/json", "Authorization": f"Bearer {context.api_key or ''}"},
     )
     return _message(await _in_thread(request, timeout_s))
