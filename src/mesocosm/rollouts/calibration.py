@@ -251,7 +251,7 @@ def _kappa(clusters: Sequence[Sequence[Pair]], threshold: float, human_threshold
         one, other = cell
         by_chance = (2 * q - 1) * (one - p) + (2 * p - 1) * (other - q)
         change = ((one == other) - observed) * (1 - chance) - by_chance * (1 - observed)
-        return change / ((1 - chance) * (1 - chance))
+        return float(change / ((1 - chance) * (1 - chance)))
 
     found = clustered([[kappa + influence(cell) for cell in group] for group in cells])
     return Interval(kappa, *_clipped(found.low, found.high), len(flat), "influence", found.level)
