@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mesocosm.cli.eval.init import init
+from mesocosm.cli.main import call
 from mesocosm.core.failure import UsageError
 from mesocosm.rollouts.checking import KEYS
 from mesocosm.rollouts.configuration import read_config
@@ -157,3 +158,15 @@ def test_the_command_gives_one_document_for_programs(tmp_path: Path) -> None:
     assert sorted(document["files"]) == WRITTEN
     assert document["config"] == "configs/eval/quiz.toml"
     assert document["next"] == ["mesocosm eval run-local configs/eval/quiz.toml"]
+
+
+@pytest.mark.parametrize(("model", "reward"), [("builtin/oracle", 1.0), ("builtin/empty", 0.0)])
+def test_it_runs_untouched_from_the_floor_to_the_ceiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str, reward: float
+) -> None:
+    scaffold("quiz", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    chosen = f"experiment.model_path={model}"
+    assert call(["eval", "run-local", "configs/eval/quiz.toml", "--set", chosen, "--json", "--no-view"]) == 0
+    summary = json.loads(capsys.readouterr().out)["data"]["summary"]
+    assert (summary["graded"], summary["failed"], summary["avg_reward"]) == (8, 0, reward)
