@@ -152,3 +152,8 @@ def test_a_head_in_windows_lines_is_read() -> None:
 def test_json_in_heads_keeps_its_kind() -> None:
     value = {"nested": [True, None, 1.5]}
     assert front_matter(f"---\nx: {json.dumps(value)}\n---\n") == ({"x": value}, "")
+
+
+def test_numbers_that_json_does_not_know_are_refused_in_heads() -> None:
+    with pytest.raises(BadFrontMatter, match="its TOML head holds a number that JSON does not know"):
+        front_matter("+++\nx = [nan]\n+++\n")

@@ -1,5 +1,6 @@
 """The facts at the head of a Markdown file, between lines of `---` (simple YAML) or `+++` (TOML)."""
 
+import json
 import re
 import tomllib
 from typing import Any
@@ -45,6 +46,10 @@ def front_matter(text: str) -> tuple[dict[str, Any], str]:
 def _jsonable(facts: dict[str, Any]) -> dict[str, Any]:
     plain = msgspec.to_builtins(facts)
     assert isinstance(plain, dict)
+    try:
+        json.dumps(plain, allow_nan=False)
+    except ValueError as error:
+        raise BadFrontMatter("its TOML head holds a number that JSON does not know (nan, inf)") from error
     return plain
 
 
