@@ -11,7 +11,7 @@ from mesocosm.core.gateway import Address
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.task import Task
-from mesocosm.rollouts.place import Access, Ended, Log, Place, Sampled, Work
+from mesocosm.rollouts.place import Access, Ended, Failed, Log, Place, Sampled, Work
 from mesocosm.rollouts.verdict import Judging, Verdict
 
 REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grader_failure", "left_out", "ungraded"
@@ -75,14 +75,14 @@ class RowEpisode:
         if failure is not None and failure.cause not in OF_GRADER:
             if sample is not None and sample.messages:
                 facts["partial"] = list(sample.messages)
-            raise EpisodeError(failure.cause, failure.message, detail=failure.detail, facts=facts)
+            raise EpisodeError(failure.cause, _words(failure), detail=failure.detail, facts=facts)
         if sample is None:
             return self._step(Sampled(), {**facts, UNGRADED: "the workflow left no sample"})
         if self._judging is not None:
             verdict = await self._judging.judge(work, sample)
             return self._step(sample, {**facts, **_judged(verdict, sample)})
         if failure is not None:
-            failed = EpisodeError(failure.cause, failure.message, detail=failure.detail).failure()
+            failed = EpisodeError(failure.cause, _words(failure), detail=failure.detail).failure()
             return self._step(sample, {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
         return self._step(sample, {**facts, **_graded(ended, sample)})
 
@@ -124,6 +124,12 @@ class RowEpisode:
         return Step(
             Observation(shown), reward=reward if isinstance(reward, int | float) else 0.0, terminated=True, info=info
         )
+
+
+def _words(failure: Failed) -> str:
+    """Return the message of a failure, with the type of the exception where only its traceback has that."""
+    last = failure.detail.strip().rpartition("\n")[2].strip()
+    return last if last.endswith(f": {failure.message}") else failure.message
 
 
 def _access(address: Address) -> Access:

@@ -109,6 +109,21 @@ class Episodes(Part):
 
         return self._database.read(work)
 
+    def first_missing(self, run_id: str, score: str, cause: str) -> tuple[str, str] | None:
+        """Return task id and explanation of an episode whose `score` is missing for `cause`; None without any."""
+        wanted = (
+            select(episodes.c.task_id, scores.c.explanation)
+            .join(scores, scores.c.episode_id == episodes.c.id)
+            .where(scores.c.run_id == run_id, scores.c.name == score, scores.c.missing == cause)
+            .limit(1)
+        )
+
+        def work(connection: Connection) -> tuple[str, str] | None:
+            found = connection.execute(wanted).one_or_none()
+            return None if found is None else (found.task_id, found.explanation)
+
+        return self._database.read(work)
+
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
         wanted = (

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 MOST_FAILURES = 8
+WIDTH = 160
+REWARD = "reward"
 ADVICE = {
     "rollout_failed": "its output is in `mesocosm eval logs {name}`",
-    "value_missing": "give the rollout a grader, or name one in the table [grader]",
 }
 
 
@@ -102,24 +103,25 @@ def _passes(found: Results) -> Iterator[str]:
 
 
 def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
-    """Yield a line for each cause of failure, with the first sample's own words."""
+    """Yield a line for each cause of failure, with one sample's own words."""
+    failures = store.failures(run.id) if run.counts.failed else ()
     words = {
-        cause: (episode.task_id, episode.failure.message.splitlines()[0][:160] if episode.failure else "")
-        for cause, _, episode in (store.failures(run.id) if run.counts.failed else ())
+        cause: (episode.task_id, episode.failure.message if episode.failure else "") for cause, _, episode in failures
     }
     for failure in found.failures[:MOST_FAILURES]:
         counted = "counts as worst" if failure.valid else "has no score"
-        row, said = words.get(failure.cause, ("", ""))
-        first = f"; first in row {row}: {said}" if said else ""
+        row, said = words.get(failure.cause) or store.first_missing(run.id, REWARD, failure.cause) or ("", "")
+        first = f"; row {row}: {said.splitlines()[0][:WIDTH].rstrip(' :;')}" if said else ""
         advice = ADVICE.get(failure.cause, "").format(name=run.name or run.id)
-        yield f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}" + (
-            f"; {advice}" if advice else ""
-        )
+        line = f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}"
+        yield f"{line}; {advice}" if advice else line
 
 
 def _other(run: Run) -> Iterator[str]:
-    """Yield what a reader must know beside the numbers."""
-    yield from (line for line in remarks(run) if "episodes failed" not in line)
+    """Yield what a reader must know beside the numbers; of metrics that lack the same, only the score says it."""
+    for line in remarks(run):
+        if "episodes failed" not in line and not line.startswith("pass_rate: "):
+            yield line
 
 
 def _against(baseline: Run, run: Run, store: "SqlStore", chosen: Options) -> None:
