@@ -51,7 +51,7 @@ def test_blocks_become_a_chat() -> None:
         },
         {
             "role": "user",
-            "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "4"}, {"json": {"n": 4}}]}}],
+            "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "4"}, {"json": 4}]}}],
         },
         {"role": "assistant", "content": "four"},
     ]

@@ -78,5 +78,5 @@ backend = LocalBackend(
 app = create_rollout_server(backend=backend)
 
 if __name__ == "__main__":
-    port = int(os.environ.get("_OSMOSIS_ROLLOUT_PORT", 8000))
+    port = int(os.environ.get("_OSMOSIS_ROLLOUT_PORT", 8000))  # noqa: PLW1508
     uvicorn.run(app, host="127.0.0.1", port=port)

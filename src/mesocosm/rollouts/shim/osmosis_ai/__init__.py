@@ -7,14 +7,14 @@ it comes along into the rollout's environment.
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 
 def _find_mesocosm() -> None:
-    """Load the mesocosm package that this file belongs to, unless one can be imported anyway."""
-    if "mesocosm" in sys.modules or find_spec("mesocosm") is not None:
+    """Load the mesocosm package that this file belongs to; another version on the path would not fit it."""
+    if "mesocosm" in sys.modules:
         return
     folder = Path(__file__).resolve().parents[3]
     spec = spec_from_file_location("mesocosm", folder / "__init__.py", submodule_search_locations=[str(folder)])
