@@ -12,9 +12,9 @@ import pytest
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.score import Score
+from mesocosm.interop.cell import harmless
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import pieces
-from mesocosm.platform.table import harmless
 from mesocosm.store import SqlStore, open_store
 
 

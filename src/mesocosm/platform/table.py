@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
+from mesocosm.interop.cell import harmless
 from mesocosm.interop.record import moment
 from mesocosm.interop.replay import all_episodes
 from mesocosm.store import SqlStore
@@ -15,7 +16,6 @@ COLUMNS = (
     *("total_reward", "steps", "prompt_tokens", "completion_tokens", "cost_usd", "model_calls", "retries"),
     *("started_at", "ended_at", "duration_s", "failure_cause", "failure"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LINES = 200
 
 Cell = str | int | float | None
@@ -56,9 +56,3 @@ def _text(lines: Sequence[Sequence[Cell]]) -> bytes:
     for line in lines:
         writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in line])
     return buffer.getvalue().encode("utf-8", "replace")
-
-
-def harmless(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula: one that begins like it gets an apostrophe in front."""
-    text = text.replace("\0", "\ufffd")
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,0 +1,149 @@
+"""What was said in an episode, read from its trace: as messages of the OpenAI interface, and in two texts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Protocol
+
+import msgspec
+
+from mesocosm.core.entry import Entry
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event
+from mesocosm.core.ports import BlobStore
+from mesocosm.interop.replay import inline
+
+Said = Mapping[str, Any]
+"""A message of the OpenAI interface."""
+
+_HEAD = 160
+"""Bytes of a line within which its kind stands."""
+
+_events = msgspec.json.Decoder(Event)
+
+
+class Traces(BlobStore, Protocol):
+    """What conversations are read from."""
+
+    def entries(self, run_id: str) -> Iterator[Entry]:
+        """Yield the episodes of a run with pieces of their traces, those of one episode after each other."""
+        ...
+
+
+class Rows(Protocol):
+    """Which episodes are wanted."""
+
+    def __call__(self, episode: Episode) -> bool:
+        """Return whether this one is."""
+        ...
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The parts of a trace that say what was said. `calls` are those of the agent, not of a judge.
+
+    Unless `whole`, only what the two texts need is kept.
+    """
+
+    whole: bool = True
+    begun: Any = None
+    ended: Any = None
+    asked: str = ""
+    answered: str = ""
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    told: dict[int, Said] = field(default_factory=dict)
+
+    def take(self, raw: bytes, blobs: BlobStore) -> None:
+        """Read a piece of the trace, lines of JSON."""
+        for line in raw.split(b"\n"):
+            head = line[:_HEAD]
+            if b'"kind":"observation"' in head:
+                self._observed(_events.decode(line).payload, blobs)
+            elif b'"kind":"model_call"' in head:
+                self._called(_events.decode(line))
+            elif b'"kind":"message"' in head and (self.whole or not self.asked):
+                self._message(_events.decode(line).payload, blobs)
+
+    def _observed(self, payload: Any, blobs: BlobStore) -> None:
+        data = payload.get("data") if isinstance(payload, dict) else None
+        data = inline(data, blobs) if isinstance(data, dict) and "$blob" in data else data
+        if self.begun is None:
+            self.begun = data
+        self.ended = data
+
+    def _called(self, event: Event) -> None:
+        payload = event.payload
+        if not isinstance(payload, dict) or payload.get("role"):
+            return
+        self.answered = str(payload.get("text") or self.answered)
+        if self.whole:
+            self.calls.append({**payload, "at": event.at})
+
+    def _message(self, payload: Any, blobs: BlobStore) -> None:
+        if not isinstance(payload, dict):
+            return
+        said = {name: value for name, value in payload.items() if name != "index"}
+        if self.whole and isinstance(payload.get("index"), int):
+            self.told[payload["index"]] = inline(said, blobs)
+        if not self.asked and said.get("role") == "user":
+            self.asked = text_of(said.get("content"))
+
+    def messages(self, episode: Episode) -> Sequence[Said]:
+        """Return the messages: those that the episode left, else what its last call of the model was given and said."""
+        for found in (_listed(self.ended, "messages"), _listed(episode.terminal_info, "partial")):
+            if found:
+                return found
+        if not self.calls:
+            return _listed(self.begun, "prompt")
+        last = self.calls[-1]
+        places = [place for first, end in last.get("messages", ()) for place in range(first, end + 1)]
+        answer: dict[str, Any] = {"role": "assistant", "content": last.get("text", "")}
+        for name in ("reasoning", "tool_calls"):
+            if last.get(name):
+                answer[name] = last[name]
+        return [*(self.told[place] for place in places if place in self.told), answer]
+
+    def texts(self, episode: Episode) -> tuple[str, str]:
+        """Return the prompt (the last thing a user said before the first answer) and the last answer."""
+        found = _listed(self.ended, "messages") or _listed(episode.terminal_info, "partial")
+        prompt, answer = "", ""
+        for message in found or _listed(self.begun, "prompt"):
+            if message.get("role") == "assistant":
+                answer = text_of(message.get("content")) or answer
+            elif message.get("role") == "user" and not answer:
+                prompt = text_of(message.get("content"))
+        if not prompt:
+            prompt = self.begun if isinstance(self.begun, str) else self.asked
+        return prompt, answer or self.answered
+
+
+def conversations(
+    store: Traces, run_id: str, *, whole: bool = True, rows: Rows | None = None
+) -> Iterator[tuple[Episode, Conversation]]:
+    """Yield the episodes of a run in the order of its plan, each with what was said; only those that `rows` takes."""
+    for _, entries in groupby(store.entries(run_id), key=lambda entry: entry.episode.id):
+        found = Conversation(whole)
+        episode: Episode | None = None
+        for entry in entries:
+            episode = entry.episode
+            if rows is not None and not rows(episode):
+                continue
+            for chunk in entry.chunks:
+                found.take(chunk.raw, store)
+        if episode is not None and (rows is None or rows(episode)):
+            yield episode, found
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: a string, or the parts of it that are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Iterable) or isinstance(content, Mapping):
+        return ""
+    parts = (part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping))
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _listed(data: Any, name: str) -> list[Said]:
+    found = data.get(name) if isinstance(data, Mapping) else None
+    return [message for message in found if isinstance(message, Mapping)] if isinstance(found, list) else []

@@ -1,0 +1,220 @@
+"""A run as a folder of files, laid out as the older evaluation tool does: what its readers know keeps working.
+
+::
+
+    metrics.json progress.json index.jsonl summary.jsonl    `metrics`
+    samples.jsonl                                           `samples`
+    trajectories/row_R_run_N.json                           `trajectories` (ATIF 1.7)
+    artifacts/row_R_run_N/…                                 `artifacts`: files that the rollout wrote
+    logs.txt                                                `logs`: output, warnings and failures, sample by sample
+
+R is the place of the row among those that were chosen, as in index.jsonl, which has its place in the dataset too.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ports import Store
+from mesocosm.core.redact import Redactor
+from mesocosm.core.run import Run
+from mesocosm.interop.atif import trajectory
+from mesocosm.interop.conversation import conversations
+from mesocosm.interop.files import replacing
+from mesocosm.interop.older_index import Record, Summary, metrics_document, progress_document, record, records
+from mesocosm.interop.replay import all_episodes
+from mesocosm.interop.samples import Reading, Source, row_of, write_samples
+
+KINDS = ("metrics", "trajectories", "artifacts", "logs", "samples")
+"""What a download may consist of."""
+
+_FILES = {
+    "metrics": ("metrics.json", "progress.json", "index.jsonl", "summary.jsonl"),
+    "trajectories": ("trajectories",),
+    "artifacts": ("artifacts",),
+    "logs": ("logs.txt",),
+    "samples": ("samples.jsonl",),
+}
+_TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
+
+
+class Recorded(Source, Store, Protocol):
+    """What a download is made from."""
+
+    @property
+    def place(self) -> str:
+        """The file or the URL of the store."""
+        ...
+
+
+@dataclass(slots=True)
+class _Download:
+    run: Run
+    store: Recorded
+    folder: Path
+    rows: set[int] | None
+    written: list[str] = field(default_factory=list)
+
+    def wanted(self, episode: Episode) -> bool:
+        """Return whether an episode is done and of a row that was asked for."""
+        return episode.status in FINISHED and (self.rows is None or row_of(episode) in self.rows)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a small file, whole or not at all."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.write_bytes(data)
+        draft.replace(path)
+        self.written.append(name)
+
+    def record(self, episode: Episode) -> Record:
+        """Return an episode as the older tool's record."""
+        return record(self.run, episode, Reading.of(self.run))
+
+
+def write_download(
+    run: Run,
+    store: Recorded,
+    folder: Path,
+    kinds: set[str],
+    rows: set[int] | None = None,
+    overwrite: bool = False,
+) -> tuple[str, ...]:
+    """Write a run into `folder` and return the names of the files. `kinds` are of KINDS.
+
+    `rows` are places in the dataset; metrics and the index are of the whole run all the same. Raises UsageError, before
+    anything is written, for an unknown kind, and for files that are there unless they may be replaced (`overwrite`);
+    later for a place that cannot be written.
+    """
+    _check(folder, kinds, overwrite=overwrite)
+    download = _Download(run, store, folder, rows)
+    writers: dict[str, Callable[[_Download], None]] = {
+        "metrics": _metrics,
+        "trajectories": _trajectories,
+        "artifacts": _artifacts,
+        "logs": _logs,
+        "samples": _samples,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind in KINDS:
+            if kind in kinds:
+                writers[kind](download)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}; choose another place") from error
+    return tuple(download.written)
+
+
+def _check(folder: Path, kinds: set[str], *, overwrite: bool) -> None:
+    unknown = sorted(kinds - set(KINDS))
+    if unknown or not kinds:
+        raise UsageError(f"a download has no kind {', '.join(unknown) or '(none given)'}; choose of {', '.join(KINDS)}")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; name a directory to write into")
+    there = [name for kind in KINDS if kind in kinds for name in _FILES[kind] if _is_filled(folder / name)]
+    if there and not overwrite:
+        raise UsageError(f"{folder} has {', '.join(there)} already; --overwrite replaces them")
+
+
+def _is_filled(path: Path) -> bool:
+    return any(path.iterdir()) if path.is_dir() else path.exists()
+
+
+def _metrics(download: _Download) -> None:
+    run = download.run
+    summary = Summary(Reading.of(run).bar)
+    for name in ("index.jsonl", "summary.jsonl"):
+        with replacing(download.folder / name) as file:
+            for found in records(run, all_episodes(download.store, run.id)):
+                file.write(msgspec.json.encode(found) + b"\n")
+                if name == "index.jsonl":
+                    summary.add(found)
+        download.written.append(name)
+    download.put("metrics.json", _json(metrics_document(run, summary)))
+    download.put("progress.json", _json(progress_document(run, summary)))
+
+
+def _trajectories(download: _Download) -> None:
+    run = download.run
+    for episode, said in conversations(download.store, run.id, rows=download.wanted):
+        document = trajectory(run, episode, said)
+        if document is not None:
+            download.put(f"trajectories/{download.record(episode).name}.json", _json(document))
+
+
+def _samples(download: _Download) -> None:
+    write_samples(download.run, download.store, download.folder / "samples.jsonl", download.wanted)
+    download.written.append("samples.jsonl")
+
+
+def _artifacts(download: _Download) -> None:
+    named = download.run.spec.benchmark.options.get("artifacts")
+    if not isinstance(named, str) or not named:
+        return
+    for episode in all_episodes(download.store, download.run.id):
+        kept = episode.terminal_info.get("artifacts")
+        if isinstance(kept, str) and download.wanted(episode):
+            # Only the last part of the name counts: a trace may say anything.
+            _copy(download, Path(named) / Path(kept).name, f"artifacts/{download.record(episode).name}")
+
+
+def _copy(download: _Download, source: Path, name: str) -> None:
+    """Copy regular files below `source`; links are left alone, for they may lead anywhere."""
+    for place, folders, files in os.walk(source):
+        folders.sort()
+        for file in sorted(files):
+            path = Path(place) / file
+            if path.is_symlink() or not path.is_file():
+                continue
+            target = f"{name}/{path.relative_to(source).as_posix()}"
+            (download.folder / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, download.folder / target)
+            download.written.append(target)
+
+
+def _logs(download: _Download) -> None:
+    with replacing(download.folder / "logs.txt") as file:
+        for episode in filter(download.wanted, all_episodes(download.store, download.run.id)):
+            found = download.record(episode)
+            lines = [f"== row {found.source_row_index} run {found.run_index} {found.status} ({found.rollout_id})"]
+            lines += _told(download.store.events(episode.id))
+            if found.error_type:
+                lines.append(f"{found.error_type}: {found.error or ''}")
+            file.write("\n".join([*lines, "", ""]).encode("utf-8", "replace"))
+        _copy_log(download, file.write)
+    download.written.append("logs.txt")
+
+
+def _told(events: Iterator[Event]) -> Iterator[str]:
+    for event in events:
+        if event.kind in _TOLD and isinstance(event.payload, dict):
+            yield f"{event.payload.get('stream') or event.kind}: {event.payload.get('message', '')}"
+            if event.kind is Kind.ERROR and event.payload.get("detail"):
+                yield str(event.payload["detail"])
+
+
+def _copy_log(download: _Download, write: Callable[[bytes], int]) -> None:
+    """Add what the rollout's process printed, where that was kept."""
+    named = download.run.spec.benchmark.options.get("log")
+    if not isinstance(named, str) or not named or download.rows is not None:
+        return
+    # The recorder never saw these lines.
+    redactor = Redactor()
+    with suppress(OSError), Path(named).open(encoding="utf-8", errors="replace") as log:
+        write(b"== output of the rollout's process\n")
+        for line in log:
+            write(redactor.text(line).encode())
+
+
+def _json(document: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

@@ -1,0 +1,174 @@
+"""The samples of a run as records of the older evaluation tool, and the numbers that it makes of them.
+
+Its definitions are kept: a failed sample, whoever failed, counts as not passed, and statistics of rewards know graded
+samples alone. The honest numbers are those of the run's own metrics.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.interop.record import moment
+from mesocosm.interop.samples import Reading, cause_of, error_of, finite, primary_score, row_of, status_of
+from mesocosm.stats import moments, pass_at_k
+
+_STATUS = {RunStatus.FINISHED: "finished", RunStatus.FAILED: "failed", RunStatus.STOPPED: "stopped"}
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One sample. `row_index` is the place among the rows that were chosen, `source_row_index` that in the dataset."""
+
+    row_index: int
+    run_index: int
+    rollout_id: str
+    status: str
+    source_row_index: int
+    reward: float | None
+    tokens: int
+    duration_ms: int
+    error_type: str | None
+    error: str | None
+
+    @property
+    def name(self) -> str:
+        """What files of the sample are called."""
+        return f"row_{self.row_index}_run_{self.run_index}"
+
+
+def records(run: Run, episodes: Iterable[Episode]) -> Iterator[Record]:
+    """Yield the records of the episodes that are done."""
+    reading = Reading.of(run)
+    for episode in episodes:
+        if episode.status in FINISHED:
+            yield record(run, episode, reading)
+
+
+def record(run: Run, episode: Episode, reading: Reading) -> Record:
+    """Return an episode as a record."""
+    score = primary_score(episode, reading)
+    reward = None if score is None else finite(score.value)
+    seconds = finite((episode.ended_at or episode.started_at) - episode.started_at) or 0.0
+    rows = run.counts.planned // max(run.spec.selection.trials, 1)
+    return Record(
+        row_index=episode.index - episode.trial * rows if episode.index >= episode.trial * rows else episode.index,
+        run_index=episode.trial,
+        rollout_id=episode.id,
+        status=status_of(score, reward),
+        source_row_index=row_of(episode),
+        reward=reward,
+        tokens=episode.usage.total,
+        duration_ms=round(max(seconds, 0.0) * 1000),
+        error_type=cause_of(episode, score, reward) or None,
+        error=error_of(episode, score, reward) or None,
+    )
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts up records; `bar` is the value above which a reward is a pass."""
+
+    bar: float | None
+    total: int = 0
+    skipped: int = 0
+    tokens: int = 0
+    runs: int = 0
+    rewards: list[float] = field(default_factory=list)
+    attempts: Counter[int] = field(default_factory=Counter)
+    passes: Counter[int] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    def add(self, found: Record) -> None:
+        """Count a record."""
+        self.total += 1
+        self.tokens += found.tokens
+        self.runs = max(self.runs, found.run_index + 1)
+        self.statuses[found.status] += 1
+        if found.status == "skipped":
+            self.skipped += 1
+            return
+        self.attempts[found.row_index] += 1
+        if found.reward is not None:
+            self.rewards.append(found.reward)
+            self.passes[found.row_index] += self.bar is not None and found.reward > self.bar
+
+    @property
+    def passed(self) -> int:
+        """How many rewards are passes."""
+        return self.passes.total()
+
+    def pass_at_k(self) -> list[dict[str, float]]:
+        """Return pass@k for powers of two up to the number of tries; nothing with one try, or no threshold."""
+        if self.runs < 2 or self.bar is None:
+            return []
+        counts = [(tries, self.passes[row]) for row, tries in self.attempts.items()]
+        most = max((tries for tries, _ in counts), default=0)
+        ks = [2**power for power in range(self.runs.bit_length()) if 2**power <= min(self.runs, most)]
+        return [{"k": k, "value": pass_at_k(counts, k).interval.value} for k in ks]
+
+
+def metrics_document(run: Run, found: Summary) -> dict[str, Any]:
+    """Return what the older tool writes as metrics.json: `eval_run` and `summary`."""
+    scored = found.total - found.skipped
+    rewards = _reward_stats(found.rewards)
+    return {
+        "eval_run": {
+            "id": run.id,
+            "name": run.name or run.id,
+            "status": _STATUS.get(run.status, str(run.status)),
+            "model_name": run.model,
+            "dataset_name": run.benchmark,
+            "rollout_name": run.agent,
+            "created_at": moment(run.created_at),
+            "started_at": moment(run.started_at),
+            "completed_at": moment(run.ended_at),
+        },
+        "summary": {
+            "score": None if rewards is None else rewards["mean"],
+            "total_samples": found.total,
+            "completed_samples": scored,
+            "graded": len(found.rewards),
+            "passed": found.passed,
+            "failed": found.statuses["failed"],
+            "skipped": found.skipped,
+            "pass_rate": found.passed / scored if scored else 0.0,
+            "pass_threshold": _threshold(run),
+            "reward_stats": rewards,
+            "pass_at_k": found.pass_at_k(),
+            "tokens_used": found.tokens,
+            "cost_usd": finite(run.usage.cost_usd),
+            "progress": progress_document(run, found),
+        },
+        "metrics": [msgspec.to_builtins(metric) for metric in run.metrics],
+    }
+
+
+def progress_document(run: Run, found: Summary) -> dict[str, Any]:
+    """Return what the older tool writes as progress.json."""
+    return {
+        "total_runs": run.counts.planned,
+        "sampled_rows": run.counts.planned // max(run.spec.selection.trials, 1),
+        "completed_runs": found.total,
+    }
+
+
+def _reward_stats(rewards: list[float]) -> dict[str, float] | None:
+    if not rewards:
+        return None
+    found, ordered = moments(rewards), sorted(rewards)
+    half = found.n // 2
+    median = ordered[half] if found.n % 2 else ordered[half - 1] / 2 + ordered[half] / 2
+    std = found.sd * math.sqrt((found.n - 1) / found.n)
+    return {"mean": found.mean, "median": median, "std": std, "min": ordered[0], "max": ordered[-1]}
+
+
+def _threshold(run: Run) -> float | None:
+    for metric in run.info.get("metrics", []):
+        if metric.get("name") == "pass_rate":
+            return float(metric.get("threshold", 0.0))
+    return None

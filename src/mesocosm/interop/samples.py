@@ -1,0 +1,240 @@
+"""The samples of a run (tries of rows) as flat records, and as lines of JSON or CSV."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+import msgspec
+
+from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.core.failure import Cause
+from mesocosm.core.run import Run
+from mesocosm.core.score import Metric, Score
+from mesocosm.interop.cell import harmless
+from mesocosm.interop.conversation import Conversation, Rows, Traces, conversations
+from mesocosm.interop.files import replacing
+
+if TYPE_CHECKING:
+    from mesocosm.store.slices import ResultRow
+
+Cell = str | int | float | bool | None
+
+FIXED = (
+    *("episode", "row_index", "task", "trial", "status", "reward", "passed", "cause", "error"),
+    *("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd", "duration_s", "prompt", "answer"),
+)
+"""Columns that every table of samples has; scores stand behind them as `score.NAME`, labels as `label.NAME`."""
+
+_BATCH = 1_000
+_LABELS = 100
+
+_labels = msgspec.json.Decoder(dict[str, str])
+
+
+class Source(Traces, Protocol):
+    """What samples are read from."""
+
+    def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
+        """Yield the finished episodes of a run in short."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the episodes of a run are read as samples: the primary score's name, and the bar above which it passes."""
+
+    primary: str
+    bar: float | None
+
+    @classmethod
+    def of(cls, run: Run) -> "Reading":
+        """Return how a run says that it is read."""
+        metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+        name = next((metric.score for metric in metrics if metric.primary), "")
+        rates = [metric for metric in metrics if metric.aggregation == "pass_rate" and metric.score == name]
+        rates.sort(key=lambda metric: metric.name != "pass_rate")
+        return cls(name, rates[0].bar if rates else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One try of one row.
+
+    `row_index` is its place in the dataset, or in the plan where tasks are no rows. `status` is success (it has a
+    reward), failed, or skipped; `passed` is None without a reward or a threshold. `duration_s` is in seconds;
+    `cost_usd` is None where a price is unknown. `prompt` and `answer` are the texts of its conversation.
+    """
+
+    episode: str
+    row_index: int
+    task: str
+    trial: int
+    status: str
+    reward: float | None
+    passed: bool | None
+    cause: str
+    error: str
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cost_usd: float | None
+    duration_s: float | None
+    prompt: str = ""
+    answer: str = ""
+    scores: dict[str, float | None] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def cells(self, scores: Sequence[str], labels: Sequence[str]) -> list[Cell]:
+        """Return the values of the columns FIXED, then of these scores and labels."""
+        fixed: list[Cell] = [getattr(self, name) for name in FIXED]
+        return [*fixed, *(self.scores.get(name) for name in scores), *(self.labels.get(name) for name in labels)]
+
+
+def samples(run: Run, store: Traces, rows: Rows | None = None) -> Iterator[Sample]:
+    """Yield the samples of a run that are done, in the order of the plan; only those that `rows` takes."""
+    reading = Reading.of(run)
+    for episode, said in conversations(store, run.id, whole=False, rows=rows):
+        if episode.status in FINISHED:
+            yield sample(episode, said, reading)
+
+
+def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
+    """Return an episode as a sample."""
+    score = primary_score(episode, reading)
+    reward = None if score is None else finite(score.value)
+    usage, ended = episode.usage, episode.ended_at
+    prompt, answer = said.texts(episode)
+    return Sample(
+        episode=episode.id,
+        row_index=row_of(episode),
+        task=episode.task_id,
+        trial=episode.trial,
+        status=status_of(score, reward),
+        reward=reward,
+        passed=None if reward is None or reading.bar is None else reward > reading.bar,
+        cause=cause_of(episode, score, reward),
+        error=error_of(episode, score, reward),
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        total_tokens=usage.total,
+        cost_usd=finite(usage.cost_usd),
+        duration_s=None if ended is None else finite(ended - episode.started_at),
+        prompt=prompt,
+        answer=answer,
+        scores={one.name: finite(one.value) for one in episode.scores},
+        labels=episode.labels,
+    )
+
+
+def row_of(episode: Episode) -> int:
+    """Return the place of an episode's row in its dataset, or of the episode in the plan where tasks are no rows."""
+    row = episode.terminal_info.get("row")
+    if type(row) is int:
+        return row
+    return int(episode.task_id) if episode.task_id.isdecimal() and len(episode.task_id) < 16 else episode.index
+
+
+def primary_score(episode: Episode, reading: Reading) -> Score | None:
+    """Return the score that counts; without a declared one, the only one."""
+    if not reading.primary and len(episode.scores) == 1:
+        return episode.scores[0]
+    return next((score for score in episode.scores if score.name == reading.primary), None)
+
+
+def status_of(score: Score | None, reward: float | None) -> str:
+    """Return success, failed or skipped."""
+    if reward is not None:
+        return "success"
+    return "skipped" if score is not None and score.missing is Cause.SKIPPED else "failed"
+
+
+def cause_of(episode: Episode, score: Score | None, reward: float | None) -> str:
+    """Return why a sample has no reward; empty where it has one."""
+    if reward is not None:
+        return ""
+    if score is not None and score.missing is not None:
+        return score.missing.value
+    return episode.failure.cause.value if episode.failure is not None else Cause.VALUE_MISSING.value
+
+
+def error_of(episode: Episode, score: Score | None, reward: float | None) -> str:
+    """Return what went wrong, in words; empty where nothing did."""
+    if episode.failure is not None:
+        return episode.failure.message
+    return score.explanation if score is not None and reward is None else ""
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number, None for what is none: JSON knows neither NaN nor infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def columns(run: Run, store: Source) -> tuple[list[str], list[str]]:
+    """Return the names of the scores and of the labels (at most 100) that samples of a run have."""
+    declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+    known = {metric.name for metric in declared}
+    # A score that nobody declared has a metric of its own name.
+    found = [metric.name for metric in run.metrics if metric.name not in known]
+    names = dict.fromkeys([*(metric.score for metric in declared), *found])
+    labels: dict[str, None] = {}
+    for row in store.result_rows(run.id, Reading.of(run).primary):
+        if row.labels and len(labels) < _LABELS:
+            labels.update(dict.fromkeys(_labels.decode(row.labels)))
+    return list(names), list(labels)[:_LABELS]
+
+
+def heads(scores: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the names of all columns of a table."""
+    return [*FIXED, *(f"score.{name}" for name in scores), *(f"label.{name}" for name in labels)]
+
+
+def write_samples(run: Run, store: Source, path: Path, rows: Rows | None = None) -> int:
+    """Write the samples of a run to `path`, whole or not at all; return how many.
+
+    Its ending says how: .jsonl, .csv or .parquet. Raises UsageError for another ending or a place that cannot be
+    written, Incompatible where parquet needs a package that is not here.
+    """
+    from mesocosm.core.failure import UsageError
+
+    write = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}.get(path.suffix.lower())
+    if write is None:
+        raise UsageError(f"{path} says no format of samples; let it end in .jsonl, .csv or .parquet")
+    names = columns(run, store)
+    with replacing(path) as file:
+        return write(file, samples(run, store, rows), names)
+
+
+def _write_jsonl(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+    head, count = heads(*names), 0
+    for one in found:
+        file.write(msgspec.json.encode(dict(zip(head, one.cells(*names), strict=True))) + b"\n")
+        count += 1
+    return count
+
+
+def _write_csv(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+    file.write(_lines([heads(*names)]))
+    count = 0
+    while batch := [one.cells(*names) for one in islice(found, _BATCH)]:
+        file.write(_lines(batch))
+        count += len(batch)
+    return count
+
+
+def _lines(rows: Sequence[Sequence[Cell]]) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in row])
+    return buffer.getvalue().encode("utf-8", "replace")
+
+
+def _write_parquet(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+    from mesocosm.interop.parquet import write_parquet
+
+    return write_parquet(file, found, *names)
