@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, listing, orchestration, page, proxy, resume, show_runs
+from perf import api, engine, listing, orchestration, page, proxy, resume, rollouts, show_runs
 from perf.machine import machine
 
 ALL = {
@@ -16,6 +16,7 @@ ALL = {
     "page": page.page,
     "proxy": proxy.proxy,
     "orchestration": orchestration.orchestration,
+    "rollouts": rollouts.rollouts,
     "show-runs": show_runs.show_runs,
 }
 

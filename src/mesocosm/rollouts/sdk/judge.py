@@ -1,6 +1,28 @@
 """The model that a grader may ask."""
 
+import asyncio
+import contextlib
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+PATIENCE_S = 300.0
+"""A judge that says nothing for so long has failed; the grader's own deadline is usually over before."""
+
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+class JudgeError(Exception):
+    """The judge gave no answer; `status` is that of HTTP where there was one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +33,102 @@ class Judge:
     api_key: str = field(repr=False)
     model: str
 
+    async def ask(
+        self,
+        prompt: str | Sequence[Mapping[str, Any]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+    ) -> str:
+        """Return the text that the judge answers to a prompt or to messages.
 
-class JudgeError(Exception):
-    """The judge gave no answer."""
+        With a JSON schema the answer is asked for as JSON of that form; it is not checked here. A temperature or limit
+        of None is left to the server. Raises JudgeError.
+        """
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        if temperature is not None:
+            body["temperature"] = temperature
+        if max_tokens is not None:
+            body["max_tokens"] = max_tokens
+        if schema is not None:
+            form = {"name": "answer", "schema": dict(schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return self._text(await _in_thread(lambda: self._post(body)))
+
+    def openai(self) -> Any:
+        """Return a client of the openai package that asks the judge. Raises ModuleNotFoundError: not installed."""
+        return _openai().OpenAI(base_url=self.base_url, api_key=self.api_key)
+
+    def async_openai(self) -> Any:
+        """Return an asynchronous client of the openai package. Raises ModuleNotFoundError: not installed."""
+        return _openai().AsyncOpenAI(base_url=self.base_url, api_key=self.api_key)
+
+    def _post(self, body: Mapping[str, Any]) -> bytes:
+        url = f"{self.base_url.rstrip('/')}/chat/completions"
+        if urlsplit(url).scheme not in {"http", "https"}:
+            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is no http address")
+        headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - http only, see above
+        # A proxy of the environment does not know this machine's own addresses.
+        direct = urlsplit(url).hostname in LOOPBACK
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({} if direct else None))
+        try:
+            with opener.open(request, timeout=PATIENCE_S) as reply:
+                content: bytes = reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.read(2000).decode(errors="replace")
+            raise JudgeError(f"judge {self.model!r} answered {error.code}: {said}", error.code) from error
+        except (OSError, ValueError) as error:
+            raise JudgeError(f"judge {self.model!r} at {self.base_url} cannot be reached: {error}") from error
+        return content
+
+    def _text(self, reply: bytes) -> str:
+        try:
+            choice = json.loads(reply)["choices"][0]
+            text = choice["message"]["content"]
+        except (ValueError, LookupError, TypeError) as error:
+            shown = reply[:300].decode(errors="replace")
+            raise JudgeError(f"judge {self.model!r} answered what is no chat completion: {shown}") from error
+        if not isinstance(text, str) or not text:
+            reason = choice.get("finish_reason")
+            raise JudgeError(f"judge {self.model!r} answered without text (finish reason: {reason}); raise max_tokens?")
+        return text
+
+
+async def _in_thread(work: Callable[[], bytes]) -> bytes:
+    """Run `work` on a thread of its own, which does not keep the process alive; the loop's pool has but a few."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[bytes] = loop.create_future()
+
+    def run() -> None:
+        try:
+            result, error = work(), None
+        except Exception as failure:  # noqa: BLE001 - it is raised where the result is awaited
+            result, error = b"", failure
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, future, result, error)
+
+    threading.Thread(target=run, name="judge", daemon=True).start()
+    return await future
+
+
+def _settle(future: "asyncio.Future[bytes]", result: bytes, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _openai() -> Any:
+    try:
+        import openai
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the openai package is not installed here; pip install openai, or use ask()"
+        ) from error
+    return openai

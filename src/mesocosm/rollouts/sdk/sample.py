@@ -1,6 +1,7 @@
 """What a workflow leaves behind: its messages, and what a grader makes of them."""
 
 import copy
+import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -116,3 +117,18 @@ def _foreign(value: Any) -> Any:
 
 def _list(names: set[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON: models of pydantic and dataclasses become objects, what has no form becomes text."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump(mode="json", exclude_unset=True))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(dataclasses.asdict(value))
+    return str(value)
