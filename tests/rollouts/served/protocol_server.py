@@ -4,6 +4,7 @@ What a try does is the last word of its prompt. It runs everything on one event 
 """
 
 import asyncio
+import importlib.util
 import json
 import os
 import sys
@@ -102,6 +103,9 @@ def said(word: str) -> str:
         return json.dumps(CANCELLED)
     if word == "process":
         return str(os.getpid())
+    if word == "modules":
+        wanted = ("mesocosm", "msgspec", "cheese", "osmosis_ai")
+        return json.dumps([name for name in wanted if importlib.util.find_spec(name) is not None])
     if word == "secret":
         print(f"the key is {os.environ['API_KEY']}", flush=True)
     return f"said {word}"

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from mesocosm.core.failure import MesocosmError, UsageError
@@ -99,12 +100,19 @@ class Installation:
                 await self._run(uv, "venv", "--quiet", "--python", interpreter.path, str(place))
                 await self._run(uv, "pip", "install", "--python", str(_program(place)), "-r", file.name)
             else:
-                await self._run(interpreter.path, "-I", "-m", "venv", str(place))
-                pip = ("-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-r", file.name)
-                await self._run(str(_program(place)), *pip)
+                await self._install_by_pip(place, interpreter, file.name)
         mark = place / f"{MARK}.new"
         mark.write_text(json.dumps({"requirements": list(lines), "python": str(interpreter)}), encoding="utf-8")
         mark.replace(place / MARK)
+
+    async def _install_by_pip(self, place: Path, interpreter: Interpreter, file: str) -> None:
+        # A pip of our own installs into the environment from outside, so that none has to be made in there first.
+        ours = find_spec("pip") is not None
+        bare = ("--without-pip",) if ours else ()
+        await self._run(interpreter.path, "-I", "-m", "venv", *bare, str(place))
+        program = str(_program(place))
+        pip = (own().path, "-I", "-m", "pip", "--python", program) if ours else (program, "-I", "-m", "pip")
+        await self._run(*pip, "install", "--disable-pip-version-check", "--no-input", "-r", file)
 
     async def _run(self, *command: str) -> None:
         process = await asyncio.create_subprocess_exec(

@@ -4,9 +4,10 @@ import asyncio
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
@@ -33,6 +34,7 @@ TRIES = 3
 """A row that lost its process without fault of its own is run again, so many times in all."""
 
 START_S = 90.0
+_INSTANT_S = 0.001
 _IDLE_S = 3.0
 """Shorter than servers keep an idle connection (uvicorn: 5 s), so that none of theirs ends under a request."""
 
@@ -113,10 +115,10 @@ class ServedPlace:
         One that lost its process to another row is run again, its time from the beginning.
         """
         assert self._opened is not None, "open the place first"
-        displaced = ""
+        displaced, began = "", time.monotonic()
         for _ in range(TRIES):
             try:
-                return await self._once(self._opened, work, log)
+                return await self._once(self._opened, work, log, began)
             except Displaced as error:
                 displaced = str(error)
                 if error.harmed:
@@ -134,13 +136,15 @@ class ServedPlace:
         self._log.close()
         await asyncio.to_thread(self._tidy, opened.scratch)
 
-    async def _once(self, opened: "_Opened", work: Work, log: Log) -> Ended:
+    async def _once(self, opened: "_Opened", work: Work, log: Log, began: float) -> Ended:
         fleet, callbacks = opened.fleet, opened.callbacks
         seat = await fleet.take()
+        waited = time.monotonic() - began
         name = f"{self._prefix}{next(self._numbers)}"
         attempt = Attempt(work, name, seat, callbacks.expect(name), log)
         try:
-            return await attempt.play()
+            ended = await attempt.play()
+            return replace(ended, queued_s=ended.queued_s + waited) if waited > _INSTANT_S else ended
         except asyncio.CancelledError:
             attempt.abandoned = True
             raise
