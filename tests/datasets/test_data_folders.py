@@ -79,6 +79,13 @@ def test_texts_beside_data_are_read_when_they_are_asked_for(tmp_path: Path) -> N
     assert [row["path"] for row in open_table(tmp_path, kind="text").rows] == ["b.md"]
 
 
+def test_one_text_is_one_row_when_it_is_asked_for(tmp_path: Path) -> None:
+    fill(tmp_path, a_dot_md="---\nn: 1\n---\nbody")
+    assert list(open_table(tmp_path / "a.md", kind="text").rows) == [{"text": "body", "path": "a.md", "n": 1}]
+    with pytest.raises(UsageError, match="is no known format"):
+        open_table(tmp_path / "a.md")
+
+
 def test_every_text_with_a_broken_head_is_named(tmp_path: Path) -> None:
     fill(tmp_path, a_dot_md="---\nok: 1\n???\n---\n", b_dot_md="---\npath: x\n---\n", c_dot_md="+++\nx =\n+++\n")
     (tmp_path / "d.txt").write_bytes(b"\xff")

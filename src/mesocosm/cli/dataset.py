@@ -30,9 +30,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     flags = (
         click.argument("place", metavar="FILE|FOLDER|HUB-ID"),
         click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question."),
-        click.option(
-            "--format", "kind", default="", help="csv, tsv, jsonl, json, parquet; text for a folder of texts."
-        ),
+        click.option("--format", "kind", default="", help="csv, tsv, jsonl, json, parquet; text: a file is one row."),
         click.option("--revision", default="", help="Commit, branch or tag on the hub [its newest commit]."),
         click.option("--split", default="", help="Split on the hub."),
         click.option("--config", default="", help="Configuration on the hub."),

@@ -14,7 +14,7 @@ from mesocosm.datasets.front_matter import BadFrontMatter, front_matter
 from mesocosm.datasets.reading import FORMATS, ReadFile, format_of, read_file
 from mesocosm.datasets.table import Part
 
-__all__ = ["FILE", "TEXTS", "read_folder"]
+__all__ = ["FILE", "TEXTS", "read_folder", "read_texts"]
 
 FILE = "_file"
 """The column that names the file of a row, where a folder has several."""
@@ -44,9 +44,9 @@ def read_folder(folder: Path, kind: str = "") -> tuple[str, list[ReadFile]]:
     texts = sorted(file for file in folder.rglob("*") if _is_shown(file, folder) and file.suffix.lower() in TEXTS)
     texts = [file for file in texts if file.is_file()]
     if kind not in ("", "text") or not texts:
-        wanted = f"no {kind} file" if kind not in ("", "text") else f"no file of {', '.join((*FORMATS, *TEXTS))}"
+        wanted = f"no {kind} file" if kind not in ("", "text") else f"no file of {', '.join((*FORMATS[:-1], *TEXTS))}"
         raise UsageError(f"{folder} holds no data: {wanted}")
-    return "text", _texts(folder, texts)
+    return "text", read_texts(folder, texts)
 
 
 def _is_shown(file: Path, folder: Path) -> bool:
@@ -65,7 +65,11 @@ def _data(files: Sequence[Path]) -> list[ReadFile]:
     return read
 
 
-def _texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
+def read_texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
+    """Return texts of a folder, each as one row: `text`, `path` and the facts at its head.
+
+    Raises UsageError for files that cannot be read, InvalidInput with all problems.
+    """
     faults = Faults()
     read = []
     for file in files:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.ids import digest, digest_bytes
-from mesocosm.datasets.folder import read_folder
+from mesocosm.datasets.folder import read_folder, read_texts
 from mesocosm.datasets.hub import Hub, download, list_files
 from mesocosm.datasets.layout import chosen_files
 from mesocosm.datasets.reading import ReadFile, format_of, no_rows, read_file
@@ -24,7 +24,7 @@ def open_table(
 ) -> Table:
     """Return the table of a file, of a folder, or of a dataset on the Hugging Face hub (`org/name`, `hf:name`).
 
-    `kind` is the format (csv, tsv, jsonl, json, parquet; text for a folder of texts) where the names of files do not
+    `kind` is the format (csv, tsv, jsonl, json, parquet; text: a file is one row) where the names of files do not
     tell it. `revision`, `split` and `config` are for the hub; without a revision its newest commit is taken, and told.
     `name` is what the table is called in messages, instead of the place.
     Raises UsageError for what is not there or has no rows, InvalidInput with every problem, each naming row and column,
@@ -39,6 +39,8 @@ def open_table(
             raise UsageError(f"{path}: a {word} ({value}) is for datasets of the Hugging Face hub, and this is a file")
     if path.is_dir():
         kind, files = read_folder(path, kind)
+    elif path.exists() and kind == "text":
+        files = read_texts(path.parent, [path])
     elif path.exists():
         files = [read_file(path, kind)]
         kind = kind or format_of(path)

@@ -16,7 +16,10 @@ from mesocosm.datasets.table import Part
 
 __all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]
 
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "text")
+"""What a format may be called; `text`: a file is one row, or each file of a folder."""
+
+_READ = FORMATS[:-1]
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -52,9 +55,9 @@ def read_file(
     (counted from 1) and column, and Incompatible for parquet without pyarrow.
     """
     kind = kind or format_of(file)
-    if kind not in FORMATS:
+    if kind not in _READ:
         raise UsageError(
-            f"{file}: {kind or file.suffix or 'no suffix'!r} is no known format; name one of {', '.join(FORMATS)}"
+            f"{file}: {kind or file.suffix or 'no suffix'!r} is no known format; name one of {', '.join(_READ)}"
         )
     data = read_bytes(file, most)
     faults = Faults()
