@@ -67,9 +67,11 @@ async def test_the_stand_in_serves_where_the_package_cannot_be_installed(
     opened: Opened, working: Working, log: Log, rollout: Path, notices: list[str]
 ) -> None:
     declare(rollout, "osmosis-ai[server]>=0.3", "cheese")
-    ended = await (await opened()).run(working("modules"), log)
-    assert modules(ended) == ["mesocosm", "cheese", "osmosis_ai"]
-    assert "stand-in" in notices[-1]
+    for _ in range(2):
+        ended = await (await opened()).run(working("modules"), log)
+        assert modules(ended) == ["mesocosm", "cheese", "osmosis_ai"]
+        assert "stand-in" in notices[-1]
+    assert len([notice for notice in notices if "making" in notice]) == 2
 
 
 @pytest.mark.usefixtures("index")

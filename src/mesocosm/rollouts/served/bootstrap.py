@@ -13,8 +13,9 @@ with PREFIX.
 
 import sys
 
-# This directory holds modules of ours whose names a rollout may use for its own.
-sys.path[:] = sys.path[1:] if sys.path and sys.path[0].endswith("served") else sys.path
+if __name__ == "__main__":
+    # This directory holds modules of ours whose names a rollout may use for its own.
+    del sys.path[0]
 
 import ast  # noqa: E402
 import importlib  # noqa: E402

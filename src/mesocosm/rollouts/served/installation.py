@@ -43,18 +43,23 @@ class Installation:
             return own().path
         interpreter = await self._interpreter(needs)
         lines = (*needs.requirements, *(() if needs.shimmed else SERVER))
-        try:
-            return await self._environment_for(interpreter, lines, notice)
-        except _InstallFailed as error:
-            if not needs.shimmed:
-                raise MesocosmError(self._refusal(error)) from error
-            first = error
-        try:
-            python = await self._environment_for(interpreter, needs.without_shimmed(), notice)
-        except _InstallFailed:
-            raise MesocosmError(self._refusal(first)) from first
-        notice(f"rollout {self._folder.name}: osmosis-ai could not be installed; mesocosm's own stand-in serves")
-        return python
+        stand_in = self._place(interpreter, needs.without_shimmed())
+        if not needs.shimmed or not _whole(stand_in):
+            try:
+                return await self._environment_for(interpreter, lines, notice)
+            except _InstallFailed as error:
+                if not needs.shimmed:
+                    raise MesocosmError(self._refusal(error)) from error
+                first = error
+            try:
+                await self._environment_for(interpreter, needs.without_shimmed(), notice)
+            except _InstallFailed:
+                raise MesocosmError(self._refusal(first)) from first
+        notice(
+            f"rollout {self._folder.name}: osmosis-ai could not be installed, mesocosm's own stand-in serves; "
+            f"remove {stand_in} to try again"
+        )
+        return str(_program(stand_in))
 
     async def _interpreter(self, needs: Declared) -> Interpreter:
         found = await fitting(needs.requires_python, self._environment)
@@ -68,13 +73,16 @@ class Installation:
     async def _environment_for(
         self, interpreter: Interpreter, lines: Sequence[str], notice: Callable[[str], None]
     ) -> str:
-        # Relative paths in requirements mean other things in other folders.
-        key = digest([sorted(lines), interpreter.path, str(interpreter), str(self._folder)])[:16]
-        place = self._installs / f"{self._folder.name}-{key}"
-        if not (place / MARK).is_file():
+        place = self._place(interpreter, lines)
+        if not _whole(place):
             notice(f"rollout {self._folder.name}: making its virtual environment (Python {interpreter})")
             await self._make(place, interpreter, lines)
         return str(_program(place))
+
+    def _place(self, interpreter: Interpreter, lines: Sequence[str]) -> Path:
+        # Relative paths in requirements mean other things in other folders.
+        key = digest([sorted(lines), interpreter.path, str(interpreter), str(self._folder)])[:16]
+        return self._installs / f"{self._folder.name}-{key}"
 
     async def _make(self, place: Path, interpreter: Interpreter, lines: Sequence[str]) -> None:
         """Make an environment where it will stay, because it knows its own path; it counts once it has its mark."""
@@ -82,7 +90,7 @@ class Installation:
         lock = place.with_suffix(".lock")
         with lock.open("a") as held:
             await asyncio.to_thread(_lock, held.fileno())
-            if (place / MARK).is_file():
+            if _whole(place):
                 return
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
             try:
@@ -153,3 +161,7 @@ def _lock(file: int) -> None:
 
 def _program(place: Path) -> Path:
     return place / "bin" / "python"
+
+
+def _whole(place: Path) -> bool:
+    return (place / MARK).is_file()
