@@ -12,7 +12,7 @@ from mesocosm.rollouts.graders.ready import ReadyGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
 
 LABEL = "{label}"
-_ANYTHING = ("", "0", "no", "\x00", "Zq7 \n!")
+_ANYTHING = ("0", "no", "\x00", "Zq7 - !")
 
 
 class RegexConfig(AnswerConfig):

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import json
+import symtable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -84,13 +85,11 @@ def _written(texts: list[str], entry_point: str) -> Tests:
     for text in texts:
         for statement in _parsed(text).body:
             (asserted if _asserts(statement) else setup).append(statement)
-    made = _bound(setup)
-    if "check" in made and not asserted:
+    if not asserted and "check" in _made(setup):
         if not entry_point:
             raise MissingLabel("tests with a function check(candidate) need the name of the function: set entry_point")
         asserted = [ast.parse(f"check({entry_point})").body[0]]
-    used = {node.id for part in (*setup, *asserted) for node in ast.walk(part) if isinstance(node, ast.Name)}
-    names = sorted(used - made - set(dir(builtins)) - {"__name__"})
+    names = _free([*setup, *asserted])
     if not asserted or not names:
         raise MissingLabel("the tests assert nothing about the answer: any program would pass them")
     calls = tuple({"code": ast.unparse(statement)} for statement in asserted)
@@ -111,18 +110,17 @@ def _asserts(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assert | ast.For | ast.While | ast.With | ast.Try | ast.If)
 
 
-def _bound(statements: list[ast.stmt]) -> set[str]:
-    """Return the names that statements make, those inside functions included."""
-    made: set[str] = set()
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            made.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            made.add(node.id)
-        elif isinstance(node, ast.arg):
-            made.add(node.arg)
-        elif isinstance(node, ast.alias):
-            made.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            made.add(node.name)
-    return made
+def _made(statements: list[ast.stmt]) -> set[str]:
+    return {statement.name for statement in statements if isinstance(statement, ast.FunctionDef)}
+
+
+def _free(statements: list[ast.stmt]) -> list[str]:
+    """Return the global names that statements use and nobody has made: those that the answer must define."""
+    module = ast.Module(statements, [])
+    tables = [symtable.symtable(ast.unparse(module), "tests", "exec")]
+    top, used = tables[0], set[str]()
+    for table in tables:
+        tables += table.get_children()
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or table is top}
+    made = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    return sorted(used - made - set(dir(builtins)) - {"__name__"})
