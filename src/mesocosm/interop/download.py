@@ -133,13 +133,13 @@ def _is_filled(path: Path) -> bool:
 def _metrics(download: _Download) -> None:
     run = download.run
     summary = Summary(Reading.of(run).bar)
-    for name in ("index.jsonl", "summary.jsonl"):
-        with replacing(download.folder / name) as file:
-            for found in records(run, all_episodes(download.store, run.id)):
-                file.write(msgspec.json.encode(found) + b"\n")
-                if name == "index.jsonl":
-                    summary.add(found)
-        download.written.append(name)
+    with replacing(download.folder / "index.jsonl") as file, replacing(download.folder / "summary.jsonl") as copy:
+        for found in records(run, all_episodes(download.store, run.id)):
+            line = msgspec.json.encode(found) + b"\n"
+            file.write(line)
+            copy.write(line)
+            summary.add(found)
+    download.written += ["index.jsonl", "summary.jsonl"]
     download.put("metrics.json", _json(metrics_document(run, summary)))
     download.put("progress.json", _json(progress_document(run, summary)))
 
