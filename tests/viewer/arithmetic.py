@@ -6,7 +6,7 @@ python arithmetic.py RESULTS
 import asyncio
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,11 +88,15 @@ class Solver:
 
 
 class Desk:
-    """Implements core of a rollout: asks its model, grades the answer, and breaks where BROKEN says so."""
+    """Implements rollouts.place.Place: asks its model, grades the answer, and breaks where BROKEN says so.
+
+    Every sample takes `seconds` more than it must.
+    """
 
     capacity = 8
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._seconds = seconds
         self._client = httpx.AsyncClient(trust_env=False, timeout=30)
 
     async def open(self, notice: Callable[[str], None]) -> None:
@@ -105,6 +109,7 @@ class Desk:
         return replace(ended, queued_s=0.02 * (work.row % 7), workflow_s=0.4 + 0.05 * (work.row % 13), grader_s=0.11)
 
     async def _ended(self, work: Work) -> Ended:
+        await asyncio.sleep(self._seconds)
         messages = [dict(message) for message in work.prompt]
         right = await self._converse(work, messages)
         cause, words = BROKEN.get(work.row, (None, ""))
@@ -161,22 +166,23 @@ class Planned:
     name: str
     skill: int
     trials: int
-    inputs: Mapping[str, str]
+    seconds: float = 0.0
 
 
 PLANNED = (
-    Planned("careful", 90, TRIALS, {"rollout": "a1"}),
-    Planned("hasty", 55, TRIALS, {"rollout": "a1"}),
-    Planned("once", 70, 1, {"rollout": "a1"}),
+    Planned("careful", 90, TRIALS),
+    Planned("hasty", 55, TRIALS),
+    Planned("once", 70, 1),
 )
+SLOW = (Planned("watched", 70, TRIALS, 1.0),)
 
 
-def record(results: Path) -> list[Run]:
-    """Record all runs into a results directory."""
+def record(results: Path, runs: Sequence[Planned] = PLANNED) -> list[Run]:
+    """Record runs into a results directory."""
     MODELS.register("sums")(Solver)
     store = open_store(results)
     try:
-        return [asyncio.run(_run(one, results, store)) for one in PLANNED]
+        return [asyncio.run(_run(one, results, store)) for one in runs]
     finally:
         store.close()
 
@@ -184,8 +190,8 @@ def record(results: Path) -> list[Run]:
 async def _run(planned: Planned, results: Path, store: Any) -> Run:
     rows = tuple(sums())
     chosen = Rows("sums", rows, range(len(rows)), f"all {len(rows)} rows", "d1")
-    origin = Origin("calculator", dict(planned.inputs))
-    benchmark = RolloutBenchmark(origin, chosen, Terms(bounded=True), Desk(), artifacts=results / "artifacts")
+    origin = Origin("calculator", measure="calculator", inputs={"rollout": "a1"})
+    benchmark = RolloutBenchmark(origin, chosen, Terms(), Desk(planned.seconds), artifacts=results / "artifacts")
     kind = f"sums-{planned.name}"
     BENCHMARKS.register(kind)(lambda ref: benchmark)
     spec = RunSpec(
@@ -200,5 +206,5 @@ async def _run(planned: Planned, results: Path, store: Any) -> Run:
 
 
 if __name__ == "__main__":
-    for run in record(Path(sys.argv[1])):
+    for run in record(Path(sys.argv[1]), SLOW if sys.argv[2:] == ["slow"] else PLANNED):
         print(run.id, run.status, [(metric.name, metric.value) for metric in run.metrics])

@@ -8,7 +8,7 @@ import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { Select } from '../parts/Select'
 import styles from './EpisodeFilters.module.css'
-import { thresholdOf, unitOf } from './results/rollout'
+import { isRollout, thresholdOf, unitOf } from './results/rollout'
 import { justBelow } from './results/words'
 import { compact, EPISODE_STATES, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
 import { troubles } from './troubles'
@@ -27,6 +27,7 @@ const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
   { value: 'scored', label: 'With a score' },
   { value: 'worst', label: 'Counted as worst' },
   { value: 'missing', label: 'Score missing' },
+  { value: 'skipped', label: 'Skipped by the grader' },
 ]
 
 export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersProps) {
@@ -67,11 +68,7 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       <Select
         label="Score"
         hideLabel
-        options={
-          run.primary?.aggregation === 'pass_rate'
-            ? OUTCOMES
-            : OUTCOMES.filter(({ value }) => value !== 'pass' && value !== 'fail')
-        }
+        options={outcomesOf(run)}
         value={search.outcome ?? 'any'}
         onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
       />
@@ -81,6 +78,15 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       </p>
     </div>
   )
+}
+
+/** Outcomes that a run can have: passing is of those with a threshold for each episode, skipping of rollouts. */
+function outcomesOf(run: EpisodeFiltersProps['run']): typeof OUTCOMES {
+  const passes = run.primary?.aggregation === 'pass_rate'
+  return OUTCOMES.filter(({ value }) => {
+    if (value === 'skipped') return isRollout(run)
+    return passes || (value !== 'pass' && value !== 'fail')
+  })
 }
 
 interface RemovableProps extends Pick<EpisodeFiltersProps, 'search' | 'onSearch'> {

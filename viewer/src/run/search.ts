@@ -17,7 +17,7 @@ export const EPISODE_STATES = [
 ] as const
 export type EpisodeState = (typeof EPISODE_STATES)[number]
 
-export const OUTCOMES = ['pass', 'fail', 'scored', 'worst', 'missing'] as const
+export const OUTCOMES = ['pass', 'fail', 'scored', 'worst', 'missing', 'skipped'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
 export const SORT_KEYS = ['index', 'score', 'reward', 'steps', 'tokens', 'cost', 'duration', 'started_at'] as const

@@ -15,8 +15,7 @@ function filterOf(id: Share['id'], results: Results, run: ResultsProps['run']): 
     const known = failures.filter(({ cause }) => run.failures.some((group) => group.cause === cause))
     return known.length === failures.length ? { cause: failures.map(({ cause }) => cause) } : undefined
   }
-  // The table cannot tell them from samples that miss their score for another reason, but shows the cause of each.
-  if (id === 'skipped') return { outcome: 'missing' }
+  if (id === 'skipped') return { outcome: 'skipped' }
   if (threshold === null || !inclusive) return undefined
   if (id === 'passed') return { low: threshold }
   return id === 'below' ? { high: justBelow(threshold) } : undefined

@@ -10,7 +10,7 @@ import type { Results } from './types'
 
 export function RewardPanel({ results: { reward, score } }: { results: Results }) {
   return (
-    <Panel title="Reward" note="mean of all samples">
+    <Panel title="Rewards" note="mean of all samples">
       {score !== null && <MetricReading metric={score} />}
       {reward === null ? (
         <p className="muted">No sample is graded.</p>
