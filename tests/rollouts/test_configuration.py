@@ -268,6 +268,18 @@ def test_a_rollout_that_is_a_link_out_of_the_workspace_is_refused(write: Write, 
     assert "leads out" in found["experiment.rollout"]
 
 
+def test_a_missing_file_is_not_said_to_lead_out(write: Write) -> None:
+    found = faults(write(EXPERIMENT.replace("main.py", "sub/../mian.py")))
+    assert "there is no file" in found["experiment.entrypoint"]
+
+
+def test_an_entry_file_that_is_a_link_out_of_the_rollout_is_refused(write: Write, workspace: Path) -> None:
+    (workspace / "shared.py").write_text("")
+    (workspace / "rollouts" / "quiz" / "linked.py").symlink_to(workspace / "shared.py")
+    found = faults(write(EXPERIMENT.replace("main.py", "linked.py")))
+    assert "leads out" in found["experiment.entrypoint"]
+
+
 def test_branch_and_commit_exclude_each_other(write: Write) -> None:
     found = faults(write(f'{EXPERIMENT}branch = "main"\ncommit_sha = "0123abc"'))
     assert "only one" in found["experiment.branch"]
@@ -357,10 +369,9 @@ WORDS = """
     columns use module config required limit n model_path sample A extra isolation ${A} é
 """
 names = st.sampled_from(WORDS.split()) | st.text(max_size=5)
-scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates() | st.datetimes()
-).filter(lambda value: value is not None)
+scalars = st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates() | st.datetimes()
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4))
+documents = st.dictionaries(names, values | st.dictionaries(names, values, max_size=5), max_size=6)
 
 
 def toml(value: Any) -> str:
@@ -378,8 +389,8 @@ def text(value: str) -> str:
     return '"' + "".join(char if char.isalnum() and char.isascii() else f"\\U{ord(char):08x}" for char in plain) + '"'
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(document=st.dictionaries(names, values, max_size=6), overrides=st.dictionaries(names, values, max_size=2))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(document=documents, overrides=st.dictionaries(names, values, max_size=2))
 def test_no_document_whatever_raises_anything_but_usage_errors(
     write: Write, document: dict[str, Any], overrides: dict[str, Any]
 ) -> None:
@@ -391,7 +402,7 @@ def test_no_document_whatever_raises_anything_but_usage_errors(
     assert isinstance(config, Config)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60) | st.text(alphabet="[]{}=\"'.\n #\\aé1", max_size=60).map(str.encode))
 def test_no_bytes_whatever_raise_anything_but_usage_errors(write: Write, content: bytes) -> None:
     with pytest.raises(UsageError):

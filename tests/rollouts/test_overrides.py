@@ -48,7 +48,9 @@ def test_a_value_is_toml_or_else_text(text: str, value: Any) -> None:
     assert (parsed, type(parsed)) == (value, type(value))
 
 
-@pytest.mark.parametrize("text", ["evaluation.n", "n=3", "=3", "", "a b.c=1", "evaluation.=1", "evaluation..n=1"])
+@pytest.mark.parametrize(
+    "text", ["evaluation.n", "n=3", "=3", "", "a b.c=1", "evaluation.=1", "evaluation..n=1", "model" + ".a" * 99 + "=1"]
+)
 def test_what_is_no_assignment_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UsageError, match=r"--set .*evaluation\.n=3"):
         parse_override(text)
@@ -82,7 +84,9 @@ def test_a_wrong_value_is_told_with_the_flag(path: Path) -> None:
     assert "--set" not in told["evaluation.batch_size"]
 
 
-@pytest.mark.parametrize("key", ["n", "nowhere.n", "evaluation.n.deeper", "experiment.rollout.name"])
+@pytest.mark.parametrize(
+    "key", ["n", "nowhere.n", "evaluation.n.deeper", "experiment.rollout.name", "model.extra" + ".a" * 5000]
+)
 def test_a_key_that_leads_nowhere_is_refused(path: Path, key: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_config(path, {key: 1})
@@ -93,3 +97,9 @@ def test_reading_changes_neither_overrides_nor_what_they_hold(path: Path) -> Non
     overrides: dict[str, Any] = {"evaluation.batch_size": 1, "model.extra": {"a": 1}, "model.extra.b": 2}
     read_config(path, overrides)
     assert overrides["model.extra"] == {"a": 1}
+
+
+def test_a_variable_that_is_in_the_way_is_not_repeated(path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_config(path, {"env.KEY": "sk-12345", "env.KEY.part": 1})
+    assert "12345" not in str(caught.value)

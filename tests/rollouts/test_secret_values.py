@@ -84,6 +84,12 @@ def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve(["A"], "-", {}) == {"A": "1"}
 
 
+def test_a_process_without_standard_input_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="standard input"):
+        resolve(["A"], "-", {})
+
+
 def test_all_missing_ones_are_told_together_with_what_to_do() -> None:
     with pytest.raises(InvalidInput) as caught:
         resolve(["A", "B", "C"], None, {"B": "sk-12345", "C": ""})

@@ -1,5 +1,6 @@
 """What every table of a configuration may say, and whether it does: each table from its section."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -93,8 +94,9 @@ def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:
 
 
 def _entrypoint(section: Section, name: str, folder: Path) -> None:
-    file = _resolved(folder / name)
-    if file is not None and not file.is_relative_to(folder):
+    within = Path(os.path.normpath(folder / name)).is_relative_to(folder)
+    file = _resolved(folder / name) if within else None
+    if not within or (file is not None and not file.is_relative_to(folder)):
         section.blame("entrypoint", f"{told(name)} leads out of {folder}", "give a path inside of the rollout's folder")
     elif file is None or not file.is_file():
         near = nearest(name, [item.name for item in folder.iterdir() if item.suffix == ".py"])
@@ -106,8 +108,7 @@ def _resolved(path: Path) -> Path | None:
     try:
         return path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
-        # Outside is outside, whether it exists or not: only what is inside may be said to be missing.
-        return Path(path.anchor) if ".." in path.parts else None
+        return None
 
 
 def _model_name(section: Section, key: str, name: str) -> None:

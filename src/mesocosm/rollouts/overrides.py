@@ -7,14 +7,15 @@ from typing import Any
 
 from mesocosm.core.failure import Problem, UsageError
 from mesocosm.core.reading import nearest
-from mesocosm.rollouts.section import told
+from mesocosm.rollouts.section import kind
 
 FLAG = "--set"
 TABLES = ("experiment", "evaluation", "dataset", "grader", "model", "advanced", "env", "secrets")
 """The tables of a configuration."""
 
 _FORM = f"write {FLAG} section.key=value, for example {FLAG} evaluation.n=3"
-_KEY = re.compile(r"[\w-]+(\.[\w-]+)+", re.ASCII)
+_KEY = re.compile(r"[\w-]+(\.[\w-]+){1,15}", re.ASCII)
+_DEEPEST = 15
 _TEXTS = ("experiment.", "env.", "dataset.revision", "dataset.split", "dataset.config")
 """What is text even where it looks like a number: commits, years, variables."""
 
@@ -47,14 +48,14 @@ def apply(tables: MutableMapping[str, Any], overrides: Mapping[str, Any]) -> lis
     problems = []
     for path, value in overrides.items():
         *sections, key = path.split(".")
-        if not sections or sections[0] not in TABLES:
+        if not sections or sections[0] not in TABLES or len(sections) > _DEEPEST:
             problems.append(Problem(path, "names no key of a section", _FORM))
             continue
         place: Any = tables
         for name in sections:
             place = place.setdefault(name, {})
             if not isinstance(place, MutableMapping):
-                problems.append(Problem(path, f"lies below {name}, which is {told(place)}"))
+                problems.append(Problem(path, f"lies below {name}, which is {kind(place)}"))
                 break
         else:
             place[key] = value

@@ -49,7 +49,8 @@ def read_dotenv(place: Path | Literal["-"]) -> dict[str, str]:
         else:
             with Path(place).open("rb") as file:
                 content = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AttributeError) as error:
+        # A process without standard input has None in its place.
         what = getattr(error, "strerror", "") or type(error).__name__
         raise UsageError(f"{subject}: the secrets cannot be read: {what}; give --secrets-file another file") from None
     if len(content) > _LARGEST:
