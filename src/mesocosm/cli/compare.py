@@ -11,6 +11,7 @@ from mesocosm.cli.main import Command, options
 if TYPE_CHECKING:
     from mesocosm.engine.comparison import Comparison
     from mesocosm.engine.gate import Verdict
+    from mesocosm.store import SqlStore
 
 GATE_CLOSED = 1
 
@@ -48,21 +49,22 @@ def compare(
     if markdown is not None:
         _write_markdown(markdown, found, verdicts)
     if chosen.json:
-        _emit(found, verdicts)
+        _emit(found, verdicts, store)
     elif markdown is None or str(markdown) != "-":
         from mesocosm.cli.comparing import page
 
-        _tell(found, verdicts)
+        _tell(found, verdicts, store)
         click.echo(f"\n  {page([run.id for run in found.runs], store, chosen)}")
     return GATE_CLOSED if any(verdict.broken for verdict in verdicts) else 0
 
 
-def _tell(found: "Comparison", verdicts: "Sequence[Verdict]") -> None:
+def _tell(found: "Comparison", verdicts: "Sequence[Verdict]", store: "SqlStore") -> None:
+    from mesocosm.cli import flipped
     from mesocosm.cli.comparing import COLUMNS, notes, rows
     from mesocosm.cli.render import table
 
     table(COLUMNS, rows(found), options(), right=(2, 4, 6, 7))
-    for line in dict.fromkeys(notes(found)):
+    for line in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
         click.echo(line)
     if verdicts:
         click.echo()
@@ -75,7 +77,8 @@ def _line(verdict: "Verdict") -> str:
     return f"{verdict.condition}  {verdict.benchmark}  {verdict.subject}  {state}"
 
 
-def _emit(found: "Comparison", verdicts: "Sequence[Verdict]") -> None:
+def _emit(found: "Comparison", verdicts: "Sequence[Verdict]", store: "SqlStore") -> None:
+    from mesocosm.cli import flipped
     from mesocosm.cli.comparing import document
     from mesocosm.cli.render import emit
 
@@ -89,7 +92,11 @@ def _emit(found: "Comparison", verdicts: "Sequence[Verdict]") -> None:
         }
         for verdict in verdicts
     ]
-    emit({**document(found), "gate": gate})
+    whole = document(found)
+    for told, group in zip(whole["benchmarks"], found.groups, strict=True):
+        for pair_told, pair in zip(told["pairs"], group.pairs, strict=True):
+            pair_told["flipped_tasks"] = flipped.tasks(pair, store)
+    emit({**whole, "gate": gate})
 
 
 def _write_markdown(path: Path, found: "Comparison", verdicts: "Sequence[Verdict]") -> None:

@@ -38,13 +38,19 @@ def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
 
 
 def find_run(store: "SqlStore", name: str) -> Run:
-    """Return the run called `name`: an id, a unique beginning of one, or `last`. Raises UnknownName."""
+    """Return a run by id, a unique beginning of one, its name, or `last`. Raises UnknownName."""
     if name == "last":
         newest = store.list_runs(limit=1).items
         if not newest:
             raise UnknownName(f"there is no run in {store.place} yet; run something first")
         name = newest[0].id
-    return store.get_run(name)
+    try:
+        return store.get_run(name)
+    except UnknownName:
+        called = store.run_named(name) if name else None
+        if called is None:
+            raise
+        return called
 
 
 def attend_new(spec: RunSpec, *, resume: bool = False) -> int:

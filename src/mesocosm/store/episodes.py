@@ -109,6 +109,20 @@ class Episodes(Part):
 
         return self._database.read(work)
 
+    def task_ids(self, run_id: str, digests: Sequence[str]) -> dict[str, str]:
+        """Return the names of tasks of a run by their digests; unknown ones are left out."""
+        found: dict[str, str] = {}
+
+        def work(connection: Connection) -> None:
+            for start in range(0, len(digests), _BATCH):
+                wanted = select(episodes.c.task_digest, episodes.c.task_id).where(
+                    episodes.c.run_id == run_id, episodes.c.task_digest.in_(digests[start : start + _BATCH])
+                )
+                found.update((row.task_digest, row.task_id) for row in connection.execute(wanted))
+
+        self._database.read(work)
+        return found
+
     def first_missing(self, run_id: str, score: str, cause: str) -> tuple[str, str] | None:
         """Return task id and explanation of an episode whose `score` is missing for `cause`; None without any."""
         wanted = (

@@ -17,11 +17,11 @@ class Names:
 
     _database: Database
 
-    def run_named(self, name: str, kind: str) -> Run | None:
-        """Return the newest run of a kind with exactly this name, None where there is none."""
-        lines = select(run_lines.c.run_id).where(
-            run_lines.c.name == key(name.casefold()), run_lines.c.kind == key(kind)
-        )
+    def run_named(self, name: str, kind: str = "") -> Run | None:
+        """Return the newest run (of a kind) with exactly this name, None where there is none."""
+        lines = select(run_lines.c.run_id).where(run_lines.c.name == key(name.casefold()))
+        if kind:
+            lines = lines.where(run_lines.c.kind == key(kind))
         wanted = (
             select(runs)
             .where(runs.c.id.in_(lines), runs.c.name == plain(name))

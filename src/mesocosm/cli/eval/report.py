@@ -125,13 +125,14 @@ def _other(run: Run) -> Iterator[str]:
 
 
 def _against(baseline: Run, run: Run, store: "SqlStore", chosen: Options) -> None:
+    from mesocosm.cli import flipped
     from mesocosm.cli.comparing import COLUMNS, notes, page, rows
     from mesocosm.engine.comparison import compare
 
     found = compare(store, [baseline.id, run.id])
     click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
     table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
-    for line in dict.fromkeys(notes(found)):
+    for line in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
         click.echo(line)
     click.echo(f"  {page([baseline.id, run.id], store, chosen)}")
 

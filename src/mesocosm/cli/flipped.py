@@ -1,0 +1,41 @@
+"""Tasks that one run passes and another fails, by the names under which people know them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mesocosm.engine.comparison import Comparison, Pair
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+MOST_SHOWN, MOST_LISTED = 12, 5_000
+"""Tasks in a line, and in a document."""
+
+
+def tasks(pair: Pair, store: "SqlStore") -> list[dict[str, Any]]:
+    """Return the flipped tasks of a pair with their scores in both runs, at most `MOST_LISTED`."""
+    found = [task for task in pair.contrast.tasks if task.flipped][:MOST_LISTED]
+    names = store.task_ids(pair.b, [task.digest for task in found])
+    return [{"task": names.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
+
+
+def lines(found: Comparison, store: "SqlStore") -> Iterator[str]:
+    """Yield for each pair which tasks flipped, and in which direction."""
+    for group in found.groups:
+        for pair in group.pairs:
+            flipped = tasks(pair, store)
+            gained = [one["task"] for one in flipped if (one["b"] or 0) > (one["a"] or 0)]
+            lost = [one["task"] for one in flipped if (one["b"] or 0) < (one["a"] or 0)]
+            which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 or len(group.pairs) > 1 else ""
+            for told, names in (("only the later run passes", gained), ("only the first run passes", lost)):
+                if names:
+                    yield f"{which}{told} {len(names):,}: {_shown(names)}"
+
+
+def _shown(names: list[str]) -> str:
+    some = ", ".join(sorted(names, key=_order)[:MOST_SHOWN])
+    return some if len(names) <= MOST_SHOWN else f"{some}, … (--json lists them)"
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isdecimal() else (2**63, name)
