@@ -55,6 +55,7 @@ def test_rubric_judges_each_row_as_often_as_asked(mesocosm: Callable[..., Any], 
     with ModelServer(judged) as server:
         outcome = mesocosm(*words(server, answers, "-n", "3", "--json"))
         assert server.served == 9
+        assert {request.body["temperature"] for request in server.requests if request.method == "POST"} == {1.0}
     assert [len(row["scores"]) for row in outcome.document["results"]] == [3, 3, 3]
 
 

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from mesocosm.rollouts.graders.judge import JudgeConfig, JudgeGrader, JudgeReplyError, JudgeRule
 from mesocosm.rollouts.graders.verdict import Verdict
 from mesocosm.rollouts.sdk.context import GraderContext
+from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.testing.model_server import ModelServer
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -23,8 +25,18 @@ class Said:
         self.replies = list(replies)
         self.asked: list[Messages] = []
         self.schemas: list[Mapping[str, Any] | None] = []
+        self.temperatures: list[float | None] = []
 
-    async def ask(self, messages: Messages, *, schema: Mapping[str, Any] | None = None) -> str:
+    async def ask(
+        self,
+        messages: Messages,
+        /,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+    ) -> str:
+        self.temperatures.append(temperature)
         self.asked.append(list(messages))
         self.schemas.append(schema)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -162,6 +174,15 @@ async def test_of_several_opinions_the_median_counts_and_the_spread_is_told() ->
     assert verdict.explanation == "middle"
 
 
+@pytest.mark.parametrize(
+    ("options", "temperature"), [({}, 0.0), ({"samples": 2}, 1.0), ({"samples": 2, "temperature": 0.5}, 0.5)]
+)
+async def test_several_opinions_are_not_asked_for_at_temperature_0(options: dict[str, Any], temperature: float) -> None:
+    judge = Said(score(3))
+    await graded(judge, **options)
+    assert set(judge.temperatures) == {temperature}
+
+
 CRITERIA: dict[str, Any] = {
     "criteria": [{"name": "style", "weight": 1}, {"name": "truth", "description": "Is it so?", "weight": 3}]
 }
@@ -214,11 +235,12 @@ async def test_without_a_judge_it_says_how_to_have_one() -> None:
 
 async def test_the_grader_asks_the_judge_of_its_context() -> None:
     messages = [{"role": "user", "content": "Capital?"}, {"role": "assistant", "content": "Paris"}]
-    context = GraderContext(label="Paris", sample=RolloutSample(messages=messages))
-    judge: Any = Said(score(5, "so so"))
-    context.judge = judge
-    await JudgeGrader(rubric="r").grade(context)
+    async with ModelServer(score(5, "so so")) as server:
+        judge = Judge(server.openai_url, "key", "judge")
+        context = GraderContext(label="Paris", sample=RolloutSample(messages=messages), judge=judge)
+        await JudgeGrader(rubric="r").grade(context)
+        asked = [request.body for request in server.requests]
     assert context.sample is not None
     assert context.sample.reward == 0.5
     assert context.sample.extra_fields["explanation"] == "so so"
-    assert "Capital?" in str(judge.asked)
+    assert "Capital?" in str(asked)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ANSWERS = ("solution_str", "answer", "output", "response", "completion", "text")
 TASKS = ("original_input", "user_prompt", "prompt", "question", "input")
 REFERENCES = ("ground_truth", "label", "reference")
-MOST_TOKENS = 1024
 _AT_ONCE = 8
 _TRIES = 3
 _NAMED = 10
@@ -71,7 +70,9 @@ def rubric(
 
     if score_min >= score_max:
         raise UsageError(f"--score-min {score_min:g} is not below --score-max {score_max:g}")
-    config = JudgeConfig(rubric=_rubric(text), score_min=score_min, score_max=score_max)
+    # Opinions asked for at temperature 0 would all be the same one.
+    temperature = 0.0 if number == 1 else 1.0
+    config = JudgeConfig(rubric=_rubric(text), score_min=score_min, score_max=score_max, temperature=temperature)
     table = open_table(data)
     if not set(ANSWERS) & set(table.columns):
         raise UsageError(
@@ -105,7 +106,15 @@ class _Asked:
         self._model = model
         self._seconds = seconds
 
-    async def ask(self, messages: Sequence[Mapping[str, Any]], *, schema: Mapping[str, Any] | None = None) -> str:
+    async def ask(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        /,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+    ) -> str:
         """Return the reply. Raises EpisodeError."""
         from mesocosm.core.failure import RULES, EpisodeError
         from mesocosm.core.message import Message
@@ -113,7 +122,12 @@ class _Asked:
 
         said = [Message(message["role"], str(message["content"])) for message in messages]
         request = ModelRequest(
-            said, max_tokens=MOST_TOKENS, schema=schema, schema_name="verdict", timeout_s=self._seconds
+            said,
+            temperature=temperature or 0.0,
+            max_tokens=max_tokens or 4096,
+            schema=schema,
+            schema_name="verdict",
+            timeout_s=self._seconds,
         )
         for number in range(1, _TRIES + 1):
             try:
@@ -130,7 +144,7 @@ async def _judge(table: "Table", config: "JudgeConfig", name: str, number: int, 
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.registry import MODELS
 
-    model: Model = MODELS.get("*")(ModelSettings(name, max_tokens=MOST_TOKENS, timeout_s=seconds))
+    model: Model = MODELS.get("*")(ModelSettings(name, max_tokens=config.max_tokens, timeout_s=seconds))
     turn, judge = asyncio.Semaphore(_AT_ONCE), _Asked(model, seconds)
 
     async def one(index: int) -> Judged:

@@ -12,7 +12,7 @@ import secrets
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -39,7 +39,15 @@ class JudgeReplyError(ValueError):
 class Judging(Protocol):
     """A model that can be asked."""
 
-    async def ask(self, messages: Sequence[Mapping[str, Any]], *, schema: Mapping[str, Any] | None = None) -> str:
+    async def ask(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        /,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+    ) -> str:
         """Return the text of the reply to chat messages; it should follow the schema."""
         ...
 
@@ -60,7 +68,8 @@ class JudgeConfig(AnswerConfig):
     `rubric`: what makes an answer good. `criteria`: points that are scored one by one, each a name or an object with
     `name`, `description` and `weight`. `score_min` and `score_max`: the scale on which the judge answers. `samples`:
     how often it is asked; the median counts. `reference`: whether it sees the label. `task_from`: the metadata that
-    holds the task, else it is what the user said first.
+    holds the task, else it is what the user said first. `temperature`: 0 for one opinion and 1 for several, unless it
+    is given. `max_tokens`: of one reply, its thoughts included.
     """
 
     name: str = "judge"
@@ -71,6 +80,8 @@ class JudgeConfig(AnswerConfig):
     samples: int = Field(default=1, ge=1, le=25)
     reference: bool = True
     task_from: str = ""
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    max_tokens: int = Field(default=4096, ge=16)
 
     @field_validator("criteria", mode="before")
     @classmethod
@@ -172,18 +183,24 @@ class JudgeRule:
         return (score - self.config.score_min) / (self.config.score_max - self.config.score_min)
 
     async def _opinion(self, judge: Judging, sections: Mapping[str, str]) -> Opinion:
-        messages, schema = self.question(sections), self.schema()
-        reply = await judge.ask(messages, schema=schema)
+        messages = self.question(sections)
+        reply = await self._ask(judge, messages)
         try:
             return self.read(reply)
         except ValueError as error:
             again = _AGAIN.format(problem=error, form=self._form())
             messages += [{"role": "assistant", "content": reply[:4000] or "-"}, {"role": "user", "content": again}]
-        reply = await judge.ask(messages, schema=schema)
+        reply = await self._ask(judge, messages)
         try:
             return self.read(reply)
         except ValueError as error:
             raise JudgeReplyError(f"the judge answered twice with something else than was asked for: {error}") from None
+
+    async def _ask(self, judge: Judging, messages: Sequence[Mapping[str, Any]]) -> str:
+        given = self.config.temperature
+        temperature = given if given is not None else 0.0 if self.config.samples == 1 else 1.0
+        limit = self.config.max_tokens
+        return await judge.ask(messages, schema=self.schema(), temperature=temperature, max_tokens=limit)
 
     def question(self, sections: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the messages that ask for one opinion, with marks of their own."""
@@ -266,6 +283,5 @@ class JudgeGrader(ReadyGrader[JudgeConfig]):
 
     async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
         """Return the judge's opinion of a reply."""
-        judge = cast("Judging | None", ctx.judge)
         task = task_text(ctx.sample.messages) if ctx.sample is not None else ""
-        return await JudgeRule(self.options).grade(reply, ctx.label, ctx.metadata, judge=judge, task=task)
+        return await JudgeRule(self.options).grade(reply, ctx.label, ctx.metadata, judge=ctx.judge, task=task)
