@@ -41,6 +41,12 @@ class Hugging(BaseHTTPRequestHandler):
         if path in ("/api/datasets/org/set", *(f"/api/datasets/org/set/revision/{name}" for name in ("main", COMMIT))):
             listed = {"id": "org/set", "sha": COMMIT, "siblings": [{"rfilename": name} for name in FILES]}
             return self.say(json.dumps(listed).encode(), body)
+        if path in ("/api/datasets/org/card", f"/api/datasets/org/card/revision/{COMMIT}"):
+            configs = [{"config_name": "default", "data_files": [{"split": "dev", "path": "main/tr*.jsonl"}]}]
+            listed = {"id": "org/card", "sha": COMMIT, "cardData": {"configs": configs, "license": "mit"}}
+            listed["siblings"] = [{"rfilename": name} for name in FILES]
+            return self.say(json.dumps(listed).encode(), body)
+        path = path.replace("/org/card/", "/org/set/")
         file = path.removeprefix(f"/datasets/org/set/resolve/{COMMIT}/")
         if file in FILES:
             return self.say(FILES[file], body)
@@ -116,6 +122,11 @@ def test_a_split_of_a_dataset_is_one_table_at_a_commit_that_is_told(hub: str, tm
     assert newest["digest"] == named["digest"] != prefixed["digest"]
 
 
+def test_the_card_of_a_dataset_says_which_files_are_meant(hub: str, tmp_path: Path) -> None:
+    (said,) = opened(hub, tmp_path, ("org/card", {}))
+    assert said["rows"] == [{"q": 3}]
+
+
 def test_what_was_fetched_is_read_again_without_the_hub(hub: str, tmp_path: Path) -> None:
     (first,) = opened(hub, tmp_path, ("org/set", {"split": "test", "revision": COMMIT}))
     again, prefix, other = opened(
@@ -145,7 +156,10 @@ def test_what_the_hub_does_not_have_is_named(hub: str, tmp_path: Path) -> None:
         hub, tmp_path, ("org/none", {}), ("org/set", {"revision": "v9"}), ("org/gated", {}), ("org/set", {})
     )
     assert missing["error"] == "UnknownName"
-    assert "there is no file or folder org/none, and no such dataset on the Hugging Face hub" in missing["message"]
+    assert missing["message"] == (
+        "org/none is no dataset on the Hugging Face hub (for a private one set HF_TOKEN); "
+        "there is no file or folder org/none here; name a file or folder"
+    )
     assert revision["message"] == "org/set: the Hugging Face hub has no revision v9 of it"
     assert (gated["error"], "its owner asks for consent" in gated["message"]) == ("Incompatible", True)
     assert split["message"] == "org/set has several splits (test, train); name one, like split = 'test'"

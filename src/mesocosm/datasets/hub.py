@@ -89,8 +89,8 @@ def list_files(repository: str, revision: str, remedy: str) -> Listing:
             repository, [f"its owner asks for consent: {_first_line(error)}; then set HF_TOKEN"]
         ) from error
     except RepositoryNotFoundError as error:
-        what = f"there is no file or folder {repository}, and no such dataset on the Hugging Face hub"
-        raise UnknownName(f"{what} (for a private one set HF_TOKEN); {remedy}") from error
+        what = f"{repository} is no dataset on the Hugging Face hub (for a private one set HF_TOKEN); {remedy}"
+        raise UnknownName(what) from error
     except (HfHubHTTPError, OfflineModeIsEnabled, httpx.HTTPError, OSError, ValueError) as error:
         known = _cached(repository, revision or "main")
         if known is None:

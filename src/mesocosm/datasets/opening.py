@@ -32,7 +32,8 @@ def open_table(
     """
     text = str(place)
     if is_hub_id(place):
-        return _from_hub(text.removeprefix(_HUB), revision, split, config, kind)
+        here = "" if text.startswith(_HUB) else f"there is no file or folder {text} here; "
+        return _from_hub(text.removeprefix(_HUB), revision, split, config, kind, here + _REMEDY)
     path = Path(place)
     for word, value in (("revision", revision), ("split", split), ("config", config)):
         if value:
@@ -65,8 +66,8 @@ def combined(files: Sequence[ReadFile]) -> str:
     return digests[0] if len(digests) == 1 else digest_bytes("".join(digests).encode())
 
 
-def _from_hub(repository: str, revision: str, split: str, config: str, kind: str) -> Table:
-    listing = list_files(repository, revision, _REMEDY)
+def _from_hub(repository: str, revision: str, split: str, config: str, kind: str, remedy: str) -> Table:
+    listing = list_files(repository, revision, remedy)
     try:
         names = chosen_files(repository, listing, config, split)
     except UsageError as error:
@@ -74,7 +75,7 @@ def _from_hub(repository: str, revision: str, split: str, config: str, kind: str
             said = f"the Hugging Face hub cannot be asked, and what was fetched before is not enough: {error}"
             raise Incompatible(repository, [said]) from error
         raise
-    paths = download(repository, Hub(repository, listing.commit, names), _REMEDY)
+    paths = download(repository, Hub(repository, listing.commit, names), remedy)
     files = [read_file(path, kind or format_of(Path(name)), name=name) for path, name in zip(paths, names, strict=True)]
     read = _table(repository, kind or format_of(Path(names[0])), files)
     identity = {name: file.part.digest for name, file in zip(names, files, strict=True)}
