@@ -1,0 +1,263 @@
+"""The controller's side of the rollout protocol: takes the callbacks of rollouts, and gives them a model.
+
+A rollout ends when its workflow fails or its grade arrives; without grading, when its workflow ends. The first end
+counts. A `CallbackListener` serves the addresses that a rollout is given: for its end, its grade and its model.
+"""
+
+import asyncio
+import hmac
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from secrets import token_urlsafe
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mesocosm.rollouts.sdk.bridge import BridgeError, LiteLLMBridge
+from mesocosm.rollouts.sdk.request import GraderCompleteRequest, RolloutCompleteRequest
+from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.rollouts.sdk.status import GraderStatus, RolloutErrorCategory, RolloutStatus
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI, Request
+
+__all__ = ["CallbackListener", "CallbackStore", "LiteLLMBridge", "TerminalCallbackResult"]
+
+_LOG = logging.getLogger(__name__)
+_ENDS = frozenset({RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalCallbackResult:
+    """How a rollout ended: that of its grade when it was graded, else that of its workflow."""
+
+    rollout_id: str
+    status: RolloutStatus
+    sample: RolloutSample | None = None
+    err_message: str | None = None
+    err_category: RolloutErrorCategory | None = None
+    graded: bool = False
+
+
+Commit = Callable[[TerminalCallbackResult], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Slot:
+    grading: bool
+    ended: asyncio.Future[TerminalCallbackResult]
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class CallbackStore:
+    """Where the callbacks of rollouts meet those who wait for them.
+
+    `on_terminal_commit` is awaited with each result before its callback is acknowledged, once per rollout and whatever
+    becomes of the connection. When it raises, the rollout has not ended: the callback that is sent again commits it.
+    """
+
+    def __init__(self, *, on_terminal_commit: Commit | None = None) -> None:
+        self._commit = on_terminal_commit
+        self._slots: dict[str, _Slot] = {}
+
+    def register(self, rollout_id: str, *, grading: bool = True) -> None:
+        """Expect callbacks of a rollout. Raises ValueError when it is expected already."""
+        if rollout_id in self._slots:
+            raise ValueError(f"rollout {rollout_id!r} is registered already")
+        self._slots[rollout_id] = _Slot(grading, asyncio.get_running_loop().create_future())
+
+    def discard(self, rollout_id: str) -> None:
+        """Expect nothing more of a rollout; who waits for it is cancelled."""
+        slot = self._slots.pop(rollout_id, None)
+        if slot is not None:
+            slot.ended.cancel()
+
+    async def wait_terminal(self, rollout_id: str, timeout: float | None = None) -> TerminalCallbackResult:  # noqa: ASYNC109
+        """Return how a rollout ended. Raises KeyError when it is not registered, TimeoutError after the seconds."""
+        slot = self._slots[rollout_id]
+        async with asyncio.timeout(timeout):
+            return await asyncio.shield(slot.ended)
+
+    async def handle_completion(self, rollout_id: str, told: RolloutCompleteRequest) -> TerminalCallbackResult | None:
+        """Take the end of a workflow; return the rollout's end, None when its grade is still to come.
+
+        Raises KeyError when the rollout is not registered, ValueError for a status that is no end.
+        """
+        slot = self._slots[rollout_id]
+        if told.status not in _ENDS:
+            raise ValueError(f"{told.status} is no end of a rollout")
+        if told.status is RolloutStatus.SUCCESS and slot.grading:
+            return slot.ended.result() if slot.ended.done() else None
+        result = TerminalCallbackResult(
+            rollout_id, told.status, err_message=told.err_message, err_category=told.err_category
+        )
+        return await self._end(slot, result)
+
+    async def handle_grader(self, rollout_id: str, told: GraderCompleteRequest) -> TerminalCallbackResult:
+        """Take a grade; return the rollout's end. Raises as handle_completion does."""
+        slot = self._slots[rollout_id]
+        if told.status is GraderStatus.PENDING:
+            raise ValueError("pending is no end of a grading")
+        passed = told.status is GraderStatus.SUCCESS
+        status = RolloutStatus.SUCCESS if passed else RolloutStatus.FAILURE
+        result = TerminalCallbackResult(
+            rollout_id, status, told.sample, told.err_message, told.err_category, graded=True
+        )
+        return await self._end(slot, result)
+
+    async def _end(self, slot: _Slot, result: TerminalCallbackResult) -> TerminalCallbackResult:
+        # Shielded: a sender that hangs up must not stop a commit half-way, or keep it from being known.
+        return await asyncio.shield(asyncio.ensure_future(self._settle(slot, result)))
+
+    async def _settle(self, slot: _Slot, result: TerminalCallbackResult) -> TerminalCallbackResult:
+        async with slot.lock:
+            if slot.ended.done():
+                first = result if slot.ended.cancelled() else slot.ended.result()
+                if first != result:
+                    _LOG.warning("rollout %s ended again and otherwise; its first end counts", result.rollout_id)
+                return first
+            if self._commit is not None:
+                await self._commit(result)
+            if not slot.ended.done():
+                slot.ended.set_result(result)
+            return result
+
+
+class Bridge(Protocol):
+    """A model that answers the chat completions of rollouts."""
+
+    async def complete(self, rollout_id: str, body: Mapping[str, Any]) -> bytes:
+        """Return the JSON of a completion. Raises BridgeError."""
+        ...
+
+    def stream(self, rollout_id: str, body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+        """Yield server-sent events of a completion. Raises BridgeError."""
+        ...
+
+
+class CallbackListener:
+    """Serves the addresses of rollouts on a free port of 127.0.0.1; an async context manager.
+
+    `controller_key` is what callbacks show, `bridge_key` what calls of the model show: a rollout's own code, which
+    knows the second one, cannot grade itself with it. Needs FastAPI and uvicorn.
+    """
+
+    def __init__(self, store: CallbackStore, bridge: Bridge | None = None) -> None:
+        self.controller_key = token_urlsafe(32)
+        self.bridge_key = token_urlsafe(32)
+        self._store = store
+        self._bridge = bridge
+        self._socket: socket.socket | None = None
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    def base_url(self, rollout_id: str) -> str:
+        """Return the URL before `/completion`, `/grader` and `/chat/completions`. Raises RuntimeError before entry."""
+        if self._socket is None:
+            raise RuntimeError("the listener is not listening: enter it with `async with`")
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1/rollouts/{rollout_id}"
+
+    async def __aenter__(self) -> Self:
+        import uvicorn
+
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(self.app(), log_level="warning", access_log=False, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._socket.listen(2048)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            with suppress(asyncio.CancelledError):
+                await self._serving
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def app(self) -> "FastAPI":
+        """Return the app with the three routes."""
+        from fastapi import Depends, FastAPI, HTTPException, Request
+
+        def shows(key: str) -> Any:
+            def check(request: Request) -> None:
+                shown = request.headers.get("authorization", "").encode()
+                if not hmac.compare_digest(shown, f"Bearer {key}".encode()):
+                    raise HTTPException(401, "the bearer key is missing or wrong")
+
+            return Depends(check)
+
+        app = FastAPI(title="Rollout callbacks", openapi_url=None)
+        ours = [shows(self.controller_key)]
+        app.post("/v1/rollouts/{rollout_id}/completion", dependencies=ours)(self._completion)
+        app.post("/v1/rollouts/{rollout_id}/grader", dependencies=ours)(self._grader)
+        chat: Callable[..., Any] = self._chat
+        chat_path = "/v1/rollouts/{rollout_id}/chat/completions"
+        app.add_api_route(
+            chat_path, _with_request(chat, Request), methods=["POST"], dependencies=[shows(self.bridge_key)]
+        )
+        return app
+
+    async def _completion(self, rollout_id: str, told: RolloutCompleteRequest) -> dict[str, Any]:
+        return await self._take(rollout_id, told.rollout_id, lambda: self._store.handle_completion(rollout_id, told))
+
+    async def _grader(self, rollout_id: str, told: GraderCompleteRequest) -> dict[str, Any]:
+        return await self._take(rollout_id, told.rollout_id, lambda: self._store.handle_grader(rollout_id, told))
+
+    async def _take(
+        self, rollout_id: str, named: str | None, handle: Callable[[], Awaitable[object]]
+    ) -> dict[str, Any]:
+        from fastapi import HTTPException
+
+        if named is not None and named != rollout_id:
+            raise HTTPException(422, f"the body is of rollout {named!r}, its address of {rollout_id!r}")
+        try:
+            await handle()
+        except KeyError:
+            raise HTTPException(404, f"rollout {rollout_id!r} is not expected") from None
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
+        return {}
+
+    async def _chat(self, rollout_id: str, request: "Request") -> Any:
+        from fastapi import HTTPException
+        from fastapi.responses import Response, StreamingResponse
+
+        if self._bridge is None:
+            raise HTTPException(404, "this controller has no model")
+        try:
+            body = json.loads(await request.body())
+            if body.get("stream"):
+                return StreamingResponse(self._events(rollout_id, body), media_type="text/event-stream")
+            return Response(await self._bridge.complete(rollout_id, body), media_type="application/json")
+        except (ValueError, AttributeError) as error:
+            raise HTTPException(422, "the body is no JSON object") from error
+        except BridgeError as error:
+            raise HTTPException(502, str(error)) from error
+
+    async def _events(self, rollout_id: str, body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+        assert self._bridge is not None
+        try:
+            async for event in self._bridge.stream(rollout_id, body):
+                yield event
+        except BridgeError as error:
+            # The status has been sent already, so an event must tell.
+            yield f"data: {json.dumps({'error': {'message': str(error), 'code': 502}})}\n\n".encode()
+
+
+def _with_request(chat: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """Give FastAPI an endpoint whose annotation it can resolve, though this module does not import FastAPI."""
+
+    async def endpoint(rollout_id: str, request: Any) -> Any:
+        return await chat(rollout_id, request)
+
+    endpoint.__annotations__ = {"rollout_id": str, "request": kind}
+    return endpoint

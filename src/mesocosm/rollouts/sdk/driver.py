@@ -1,0 +1,49 @@
+"""Drives rollouts one at a time, wherever they are executed: what is asked, and what came of it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesocosm.rollouts.sdk.sample import Messages, RolloutSample
+from mesocosm.rollouts.sdk.status import RolloutStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRunRequest:
+    """One row to be executed. Timeouts are seconds, None is unbounded; an empty id lets the driver choose one."""
+
+    messages: Messages
+    label: str | None = None
+    metadata: dict[str, Any] | None = None
+    rollout_id: str = ""
+    agent_timeout_sec: float | None = None
+    grader_timeout_sec: float | None = None
+    extra_fields: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class RolloutOutcome:
+    """What came of a rollout. `systemic_error` is one that the next rollout would meet too; `tokens` is their sum."""
+
+    status: RolloutStatus
+    sample: RolloutSample | None = None
+    error: str | None = None
+    duration_ms: float = 0.0
+    tokens: int = 0
+    systemic_error: str | None = None
+    rollout_id: str | None = None
+    callback_diagnostics: dict[str, Any] = field(default_factory=dict)
+    skipped: bool = False
+
+
+class RolloutDriver(ABC):
+    """Executes rollouts for whoever needs their outcomes."""
+
+    @property
+    def max_concurrency(self) -> int:
+        """How many may run at once; 0 is any number."""
+        return 0
+
+    @abstractmethod
+    async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
+        """Execute one rollout and return what came of it."""
