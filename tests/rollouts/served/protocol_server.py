@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -70,6 +71,10 @@ async def play(word: str, request: dict[str, Any]) -> None:
         "value": ("validation_error", "invalid literal for int()"),
         "late": ("timeout", "workflow exceeded its 1.0s deadline"),
     }.get(word)
+    if word == "artifact":
+        folder = Path(os.environ["_OSMOSIS_ROLLOUT_ARTIFACT_ROOT"]) / request["rollout_id"] / "artifacts"
+        folder.mkdir(parents=True)
+        (folder / "note.txt").write_text("kept")
     if word == "never":
         await asyncio.sleep(3600)
     if word == "block":

@@ -26,7 +26,9 @@ def test_a_rollout_ends_when_its_owner_is_killed(rollout: Path) -> None:
     source = (rollout / "main.py").read_text()
     (rollout / "main.py").write_text(source.replace("async def main", f"{ENTRY}\n\nasync def main", 1))
     os.mkfifo(rollout / "pid")
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(rollout)]) as owner:
+    # Who is killed cannot remove his temporary files.
+    variables = {**os.environ, "TMPDIR": str(rollout)}
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(rollout)], env=variables) as owner:
         pid = int((rollout / "pid").read_text())
         ended = os.pidfd_open(pid)
         try:

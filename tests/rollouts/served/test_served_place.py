@@ -187,6 +187,20 @@ async def test_a_log_keeps_lines_without_secrets(opened: Opened, working: Workin
     assert (tmp_path / "logs" / "rollout.log").read_text() == "the key is [redacted]\n"
 
 
+async def test_artifacts_of_another_sdk_are_kept_and_nothing_else_is_left(
+    opened: Opened, working: Working, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    place = await opened()
+    work = working("artifact")
+    await place.run(work, log)
+    await place.close()
+    assert (work.artifacts / "note.txt").read_text() == "kept"
+    assert list(temporary.iterdir()) == []
+
+
 async def test_the_capacity_is_what_the_server_says(opened: Opened) -> None:
     assert (await opened({"CAPACITY": "3"})).capacity == 3
     assert (await opened()).capacity is None

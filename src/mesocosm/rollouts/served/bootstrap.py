@@ -17,19 +17,19 @@ if __name__ == "__main__":
     # This directory holds modules of ours whose names a rollout may use for its own.
     del sys.path[0]
 
-import ast  # noqa: E402
-import importlib  # noqa: E402
-import importlib.machinery  # noqa: E402
-import importlib.util  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import runpy  # noqa: E402
-import threading  # noqa: E402
-import time  # noqa: E402
-from contextlib import suppress  # noqa: E402
-from pathlib import Path  # noqa: E402
-from types import FrameType  # noqa: E402
-from typing import Any  # noqa: E402
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import runpy
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 LOOK_S = 0.05
 TOLD_S = 0.1
@@ -80,20 +80,21 @@ class Watch:
     def _look(self, passed: float) -> None:
         frame = sys._current_frames().get(self._main)  # noqa: SLF001 -- the only way to see another thread
         name = "" if frame is None or frame.f_code.co_filename.endswith("selectors.py") else self._whose(frame)
-        if frame is None or not name:
+        where = self._where(frame) if name else ""
+        if not where:
             if self._now is not None:
                 self._now, self._dirty = None, True
         elif self._now is None or self._now["name"] != name:
-            self._now = {"name": name, "seconds": 0.0, "where": self._where(frame)}
+            self._now = {"name": name, "seconds": 0.0, "where": where}
         else:
-            self._count(frame, name, passed)
+            self._count(name, where, passed)
         if self._dirty:
             self._tell()
 
-    def _count(self, frame: FrameType, name: str, passed: float) -> None:
+    def _count(self, name: str, where: str, passed: float) -> None:
         assert self._now is not None
         self._now["seconds"] += passed
-        self._now["where"] = self._where(frame) or self._now["where"]
+        self._now["where"] = where
         if self._now["seconds"] >= TOLD_S:
             total = self._total.setdefault(name, {"seconds": self._now["seconds"] - passed, "where": ""})
             total["seconds"] += passed
@@ -131,7 +132,9 @@ class Watch:
     def _where(self, frame: FrameType | None) -> str:
         while frame is not None:
             file = frame.f_code.co_filename
-            if file.startswith(self._folder) and os.sep + "site-packages" + os.sep not in file:
+            # What has no frame of the rollout but that of its entry file is the server's own work.
+            ours = file.startswith(self._folder) and os.sep + "site-packages" + os.sep not in file
+            if ours and frame.f_code.co_name != "<module>":
                 return f"{file.removeprefix(self._folder)}:{frame.f_lineno} in {frame.f_code.co_name}"
             frame = frame.f_back
         return ""

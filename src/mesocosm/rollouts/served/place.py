@@ -2,11 +2,8 @@
 
 import asyncio
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -22,6 +19,7 @@ from mesocosm.rollouts.served.fleet import Fleet
 from mesocosm.rollouts.served.installation import Installation
 from mesocosm.rollouts.served.output import LogFile
 from mesocosm.rollouts.served.process import Launch, start
+from mesocosm.rollouts.served.scratch import Scratch
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -46,7 +44,7 @@ class _Opened:
     client: Client
     callbacks: Callbacks
     fleet: Fleet
-    scratch: Path
+    scratch: Scratch
 
 
 class ServedPlace:
@@ -88,7 +86,7 @@ class ServedPlace:
         """Make the virtual environment where one is needed, and start the rollout. Raises MesocosmError."""
         installation = Installation(self._folder, self._installs, self._variables())
         python = await installation.python(notice)
-        scratch = Path(tempfile.mkdtemp(prefix="mesocosm-rollout-"))
+        scratch = Scratch(self._prefix, self._variables())
         self._log.open()
         client, callbacks = Client(idle_timeout=_IDLE_S), Callbacks(notice)
         launch = Launch(
@@ -97,7 +95,7 @@ class ServedPlace:
             self._entrypoint,
             self._variables(Path(python).parent),
             self._prefix,
-            scratch,
+            scratch.folder,
             self._seconds,
         )
         fleet = Fleet(lambda: start(launch, client, self._log), self._concurrency, notice)
@@ -134,7 +132,7 @@ class ServedPlace:
         await opened.callbacks.stop()
         await opened.client.close()
         self._log.close()
-        await asyncio.to_thread(self._tidy, opened.scratch)
+        await asyncio.to_thread(opened.scratch.clear)
 
     async def _once(self, opened: "_Opened", work: Work, log: Log, began: float) -> Ended:
         fleet, callbacks = opened.fleet, opened.callbacks
@@ -156,7 +154,7 @@ class ServedPlace:
             fleet.give_back(seat)
             if attempt.blocking:
                 fleet.isolate(attempt.blocking)
-            _keep(opened.scratch / name / "artifacts", work.artifacts)
+            opened.scratch.keep(name, work.artifacts)
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:
         """Return the whole environment of a process of the rollout."""
@@ -167,27 +165,6 @@ class ServedPlace:
         if programs is not None:
             variables["PATH"] = os.pathsep.join(filter(None, (str(programs), variables.get("PATH", ""))))
         return variables
-
-    def _tidy(self, scratch: Path) -> None:
-        shutil.rmtree(scratch, ignore_errors=True)
-        # Servers that do not know the variable for it leave the trajectories of their tries here.
-        home = Path(self._environment.get("HOME") or os.environ.get("HOME") or Path.home()) / ".osmosis"
-        with suppress(OSError):
-            for left in home.glob(f"{self._prefix}*"):
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _keep(made: Path, kept: Path) -> None:
-    """Move the files that a server of another SDK let its rollout write to where ours would be."""
-    try:
-        files = list(made.iterdir())
-    except OSError:
-        return
-    if files:
-        kept.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            with suppress(OSError):
-                shutil.move(file, kept / file.name)
 
 
 def _cache() -> Path:

@@ -1,0 +1,52 @@
+"""What rollout servers write beside their answers: artifacts that are kept, trajectories that nobody needs here."""
+
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+BEHIND = 64
+"""Servers write a trajectory after their last callback; so many tries later it is surely there, and removed."""
+
+
+class Scratch:
+    """A temporary folder for the servers of one place, and what they leave in their user's home instead.
+
+    `prefix` begins the names of all tries, so that nothing of others is touched.
+    """
+
+    def __init__(self, prefix: str, environment: Mapping[str, str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="mesocosm-rollout-"))
+        self._prefix = prefix
+        # Servers that do not know the variable for it write here.
+        self._home = Path(environment.get("HOME") or Path.home()) / ".osmosis"
+        self._over: deque[str] = deque()
+
+    def keep(self, name: str, artifacts: Path) -> None:
+        """Move the artifacts of a try that is over to where our own SDK would have put them."""
+        for root in (self.folder, self._home):
+            try:
+                files = list((root / name / "artifacts").iterdir())
+            except OSError:
+                continue
+            if files:
+                artifacts.mkdir(parents=True, exist_ok=True)
+            for file in files:
+                with suppress(OSError):
+                    shutil.move(file, artifacts / file.name)
+        self._over.append(name)
+        if len(self._over) > BEHIND:
+            self._remove(self._over.popleft())
+
+    def clear(self) -> None:
+        """Remove all of it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):
+            for left in self._home.glob(f"{self._prefix}*"):
+                shutil.rmtree(left, ignore_errors=True)
+
+    def _remove(self, name: str) -> None:
+        for root in (self.folder, self._home):
+            shutil.rmtree(root / name, ignore_errors=True)
