@@ -185,7 +185,7 @@ def _request(work: Work) -> ExecutionRequest:
         "trial": work.trial,
         "seed": work.seed,
         "model": work.model.model,
-        "artifacts": str(work.artifacts),
+        "artifacts": work.artifacts,
     }
     if work.judge is not None:
         told["judge"] = {

@@ -230,10 +230,11 @@ class LocalBackend(ExecutionBackend):
             queued_s = await self._slot(record)
             try:
                 record.status = RolloutStatus.RUNNING
-                folder = self.artifact_root / request.id / "artifacts"
                 crossing = self._crossing()
                 yield (
-                    Execution(self._cast, request, crossing, queued_s=queued_s, artifacts=folder, at_once=at_once),
+                    Execution(
+                        self._cast, request, crossing, queued_s=queued_s, root=self.artifact_root, at_once=at_once
+                    ),
                     record,
                 )
             finally:

@@ -56,7 +56,7 @@ class Told:
             told.get("trial") or 0,
             told.get("seed") or 0,
             Judge(judge["base_url"], judge["api_key"], judge["model"]) if judge else None,
-            Path(artifacts) if artifacts else None,
+            artifacts if artifacts is None or isinstance(artifacts, Path) else Path(artifacts),
         )
 
 

@@ -54,7 +54,7 @@ class Execution:
         crossing: Crossing,
         *,
         queued_s: float,
-        artifacts: Path,
+        root: Path,
         at_once: bool = False,
     ) -> None:
         self.context = copy_context()
@@ -66,7 +66,7 @@ class Execution:
         self._request = request
         self._crossing = crossing
         self._told = Told.of(request)
-        self._artifacts = self._told.artifacts or artifacts
+        self._artifacts = self._told.artifacts or root / request.id / "artifacts"
         self._at_once = at_once
         self._ambient = get_rollout_context()
         self._fallback: Played | None = None
