@@ -146,6 +146,10 @@ def test_ragged_rows_are_all_named(write: Write) -> None:
     ]
 
 
+def test_a_ragged_row_below_a_wrong_header_keeps_its_number(write: Write) -> None:
+    assert problems(write("a.csv", "q,q\n1,2\n3\n"))[1].startswith("row 2: has 1 columns")
+
+
 def test_an_open_quote_is_named_with_the_line_where_it_begins(write: Write) -> None:
     (said,) = problems(write("a.csv", 'q,a\n1,2\n3,"4\n5,6\n'))
     assert said.startswith("row 2: is no CSV:")
@@ -274,6 +278,12 @@ def test_values_of_parquet_become_json(tmp_path: Path) -> None:
         "pairs": {"a": 1},
     }
     assert table.notes == ("column score: 1 NaN read as null",)
+
+
+def test_times_finer_than_python_knows_are_an_error_of_the_file(tmp_path: Path) -> None:
+    kinds = pyarrow.schema([("time", pyarrow.time64("ns"))])
+    path = as_parquet(tmp_path / "a.parquet", [{"time": 1}], kinds)
+    assert problems(path)[0].startswith("holds values that cannot be read: ")
 
 
 def test_infinite_numbers_of_parquet_are_named(tmp_path: Path) -> None:

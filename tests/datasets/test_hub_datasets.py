@@ -43,9 +43,9 @@ class Hugging(BaseHTTPRequestHandler):
             return self.say(json.dumps(listed).encode(), body)
         if path in ("/api/datasets/org/card", f"/api/datasets/org/card/revision/{COMMIT}"):
             configs = [{"config_name": "default", "data_files": [{"split": "dev", "path": "main/tr*.jsonl"}]}]
-            listed = {"id": "org/card", "sha": COMMIT, "cardData": {"configs": configs, "license": "mit"}}
-            listed["siblings"] = [{"rfilename": name} for name in FILES]
-            return self.say(json.dumps(listed).encode(), body)
+            card: dict[str, Any] = {"id": "org/card", "sha": COMMIT, "cardData": {"configs": configs, "license": "mit"}}
+            card["siblings"] = [{"rfilename": name} for name in FILES]
+            return self.say(json.dumps(card).encode(), body)
         path = path.replace("/org/card/", "/org/set/")
         file = path.removeprefix(f"/datasets/org/set/resolve/{COMMIT}/")
         if file in FILES:

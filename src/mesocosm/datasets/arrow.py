@@ -36,11 +36,15 @@ def parquet_rows(name: str, data: bytes, faults: Faults) -> Found:
             faults.add("header", f"several columns are named {twice[0]!r}", "rename all but one of them")
             return Found([])
         table = file.read()
-        rows: list[dict[str, Any]] = table.to_pylist()
-        strange = [field.name for field in table.schema if not _is_plain(str(field.type))]
     except (ArrowException, OSError, ValueError, OverflowError, RecursionError, KeyError) as error:
         faults.add("", f"is no parquet file: {error}")
         return Found([])
+    try:
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (ArrowException, ValueError, TypeError, OverflowError) as error:
+        faults.add("", f"holds values that cannot be read: {error}")
+        return Found([])
+    strange = [field.name for field in table.schema if not _is_plain(str(field.type))]
     notes = [note for column in strange if (note := _translate(rows, column, faults))]
     return Found(rows, columns=tuple(columns), notes=tuple(notes))
 

@@ -23,7 +23,7 @@ def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Fa
     rows: list[dict[str, Any]] = []
     lines = array("Q")
     header = list(columns)
-    begin = 1
+    begin, number = 1, 0
     with _long_cells():
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         try:
@@ -34,16 +34,16 @@ def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Fa
                 if not header:
                     header = fields
                     _twice(header, faults)
-                elif len(fields) == len(header):
+                    continue
+                number += 1
+                if len(fields) == len(header):
                     rows.append(dict(zip(header, fields, strict=True)))
                     lines.append(line)
                 else:
-                    number = len(rows) + 1 + faults.total
                     what = f"has {len(fields)} columns, not the {len(header)} of the header (line {line})"
                     faults.add(f"row {number}", what)
         except csv.Error as error:
-            number = len(rows) + 1 + faults.total
-            faults.add(f"row {number}", f"is no CSV: {error} (it begins on line {begin})")
+            faults.add(f"row {number + 1}", f"is no CSV: {error} (it begins on line {begin})")
     return Found(rows, lines, tuple(header))
 
 

@@ -61,8 +61,9 @@ def read_file(
         )
     data = read_bytes(file, most)
     faults = Faults()
-    found = _rows(str(file), data, kind, columns, faults)
-    faults.check(str(file))
+    subject = name or str(file)
+    found = _rows(subject, data, kind, columns, faults)
+    faults.check(subject)
     part = Part(name or file.name, len(found.rows), len(data), digest_bytes(data), found.lines)
     return ReadFile(file, part, found)
 
