@@ -1,0 +1,138 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore
+from mesocosm.rollouts.sdk.delivery import Client
+from mesocosm.rollouts.sdk.driver import RolloutRunRequest
+from mesocosm.rollouts.sdk.http_driver import HttpRolloutDriver, RolloutProtocolError
+from mesocosm.rollouts.sdk.status import RolloutStatus
+from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+
+ROW = RolloutRunRequest([{"role": "user", "content": "x"}], label="4", rollout_id="r1", extra_fields={"row": 1})
+
+
+class Server(LoopbackServer):
+    """A rollout server: refuses with the given replies first, then takes a rollout and calls back unless it is mute."""
+
+    def __init__(self, *refusals: bytes, mute: bool = False) -> None:
+        super().__init__()
+        self.refusals = list(refusals)
+        self.mute = mute
+        self.asked: list[Request] = []
+        self.met = asyncio.Event()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        self.asked.append(request)
+        self.met.set()
+        if request.path == "/rollout/cancel":
+            connection.send(response(200, b"{}"))
+        elif self.refusals:
+            connection.send(self.refusals.pop(0))
+        else:
+            connection.send(response(202, b"{}"))
+            if not self.mute:
+                task = asyncio.create_task(self.call_back(request.body))
+                self.tasks.add(task)
+                task.add_done_callback(self.tasks.discard)
+
+    async def call_back(self, given: dict[str, Any]) -> None:
+        key = {"authorization": f"Bearer {given['controller_api_key']}"}
+        async with Client() as client:
+            await client.post(given["completion_callback_url"], b'{"status":"success"}', key)
+            if "grader_callback_url" in given:
+                graded = b'{"status":"success","sample":{"reward":0.5,"messages":[{"role":"user","content":"x"}]}}'
+                await client.post(given["grader_callback_url"], graded, key)
+
+
+@asynccontextmanager
+async def driving(server: Server, **options: Any) -> AsyncIterator[HttpRolloutDriver]:
+    store = CallbackStore()
+    async with (
+        CallbackListener(store) as listener,
+        HttpRolloutDriver(server_url=server.url, store=store, listener=listener, **options) as driver,
+    ):
+        yield driver
+
+
+async def test_a_rollout_is_driven_to_its_reward() -> None:
+    async with Server() as server, driving(server, chat_completions_url="http://m/v1", llm_api_key="mk") as driver:
+        outcome = await driver.run(ROW)
+    assert (outcome.status, outcome.rollout_id, outcome.error) == (RolloutStatus.SUCCESS, "r1", None)
+    assert outcome.sample is not None
+    assert outcome.sample.reward == 0.5
+    asked = server.asked[0].body
+    assert (asked["initial_messages"], asked["label"], asked["extra_fields"]) == (ROW.messages, "4", {"row": 1})
+    assert (asked["chat_completions_url"], asked["llm_api_key"]) == ("http://m/v1", "mk")
+
+
+async def test_without_a_model_of_its_own_a_rollout_gets_the_listeners_with_a_key_of_its_own() -> None:
+    async with Server() as server, driving(server) as driver:
+        await driver.run(ROW)
+    asked = server.asked[0].body
+    assert asked["completion_callback_url"] == f"{asked['chat_completions_url']}/completion"
+    assert asked["llm_api_key"] != asked["controller_api_key"]
+
+
+async def test_without_grading_the_end_of_the_workflow_is_enough() -> None:
+    async with Server() as server, driving(server, grading=False) as driver:
+        outcome = await driver.run(ROW)
+    assert (outcome.status, outcome.sample) == (RolloutStatus.SUCCESS, None)
+
+
+async def test_a_full_server_is_asked_again() -> None:
+    full = response(429, b"", "retry-after: 0\r\n")
+    async with Server(full, full) as server, driving(server) as driver:
+        assert (await driver.run(ROW)).status is RolloutStatus.SUCCESS
+    assert len(server.asked) == 3
+
+
+async def test_a_server_that_refuses_is_a_protocol_error() -> None:
+    async with Server(response(500, b"why")) as server, driving(server) as driver:
+        with pytest.raises(RolloutProtocolError, match="why") as caught:
+            await driver.run(ROW)
+    assert caught.value.status_code == 500
+
+
+async def test_no_server_is_a_protocol_error() -> None:
+    async with Server() as gone:
+        pass
+    async with driving(gone) as driver:
+        with pytest.raises(RolloutProtocolError) as caught:
+            await driver.run(ROW)
+    assert caught.value.status_code is None
+
+
+async def test_a_rollout_that_never_calls_back_is_given_up_and_cancelled() -> None:
+    async with Server(mute=True) as server, driving(server, callback_timeout_sec=0.05) as driver:
+        outcome = await driver.run(ROW)
+    assert (outcome.status, outcome.error) == (RolloutStatus.FAILURE, "no callback within 0.05 s")
+    assert (server.asked[-1].path, server.asked[-1].body) == ("/rollout/cancel", {"ids": ["r1"]})
+
+
+async def test_cancelling_the_driver_cancels_the_rollout() -> None:
+    async with Server(mute=True) as server, driving(server) as driver:
+        running = asyncio.create_task(driver.run(ROW))
+        async with asyncio.timeout(10):
+            await server.met.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert server.asked[-1].path == "/rollout/cancel"
+
+
+async def test_an_id_is_free_again_after_its_rollout() -> None:
+    async with Server() as server, driving(server) as driver:
+        await driver.run(ROW)
+        assert (await driver.run(ROW)).status is RolloutStatus.SUCCESS
+
+
+async def test_the_servers_key_is_shown() -> None:
+    async with Server() as server, driving(server, server_key="sk", max_concurrency=3) as driver:
+        await driver.run(ROW)
+        assert driver.max_concurrency == 3
+    assert server.asked[0].header("authorization") == "Bearer sk"
