@@ -110,6 +110,15 @@ def test_validate_tells_rows_without_ground_truth(mesocosm: "Invoke", tmp_path: 
     assert (done.code, done.err) == (0, "! 1 of 2 rows have no ground truth (the first: row 1)\n")
 
 
+def test_a_solution_that_the_workflow_sees_is_warned_of(mesocosm: "Invoke", rows: Path) -> None:
+    words = (rows, "--columns", "user_prompt=question")
+    said = "no column is the ground truth, and the workflow sees answer as metadata"
+    checked = mesocosm("dataset", "validate", *words)
+    assert (checked.err.count(said), checked.out.count(said)) == (1, 0)
+    assert f"warning: {said}" in mesocosm("dataset", "info", *words).out
+    assert f"warning: {said}" in mesocosm("dataset", "preview", *words).out
+
+
 def test_info_tells_columns_and_digest(mesocosm: "Invoke", rows: Path) -> None:
     done = mesocosm("dataset", "info", rows, *MAPPED)
     assert done.code == 0

@@ -88,6 +88,17 @@ def test_rows_without_ground_truth_are_told() -> None:
     assert read_rows(table(ASKED)).notes == ()
 
 
+def test_a_solution_that_the_workflow_sees_is_told() -> None:
+    given = table({**ASKED, "Answer": "2"})
+    (said,) = read_rows(given).notes
+    assert said.startswith("no column is the ground truth, and the workflow sees Answer as metadata; if that is it: ")
+    assert said.endswith('columns = { ground_truth = "Answer" }')
+    assert read_rows(given, Columns(ground_truth=("Answer",))).notes == ()
+    assert read_rows(given, extras=False).notes == ()
+    assert read_rows(given, Columns(user_prompt="Answer")).notes == ()
+    assert read_rows(table({**ASKED, "Answer": "2", "metadata": {"a": 1}})).notes == ()
+
+
 def test_a_prompt_may_be_a_conversation() -> None:
     messages = [{"role": "user", "content": "Hi", "name": None}, {"role": "assistant", "content": None}]
     row = only({"user_prompt": messages, "system_prompt": "Be short."})

@@ -58,7 +58,7 @@ def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> No
     cells = [[str(index + 1), *(_cell(opened.rows[index], name) for name in opened.columns)] for index in range(count)]
     table(["row", *opened.columns], cells, options(), right=(0,))
     click.echo()
-    for line in _reading(opened, read, problems):
+    for line in [*_reading(opened, read, problems), *_warnings(read)]:
         click.echo(line)
 
 
@@ -117,7 +117,7 @@ def info(place: str, columns: tuple[str, ...], **where: str) -> None:
     click.echo()
     for line in [*summary.notes, *(f"warning: {warning}" for warning in summary.warnings)]:
         click.echo(line)
-    for line in _reading(opened, read, problems):
+    for line in [*_reading(opened, read, problems), *_warnings(read)]:
         click.echo(line)
 
 
@@ -203,7 +203,11 @@ def _reading(opened: "Table", read: "Rows | None", problems: Sequence[Any]) -> l
         lines.append(f"do not reach the workflow (results can be sliced by them): {', '.join(rest)}")
     if not read.roles.ground_truth:
         lines.append("no column of ground truth: graders get no label")
-    return [*lines, *read.notes]
+    return lines
+
+
+def _warnings(read: "Rows | None") -> list[str]:
+    return [f"warning: {note}" for note in read.notes] if read is not None else []
 
 
 def _joined(name: Any) -> str:

@@ -1,6 +1,6 @@
 """Which column of a table plays which role."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,9 +12,10 @@ from mesocosm.core.reading import nearest, shown
 from mesocosm.datasets.table import Table
 from mesocosm.rollouts.tables import Columns
 
-__all__ = ["NoObject", "Roles", "find_roles"]
+__all__ = ["NoObject", "Roles", "find_roles", "open_secret"]
 
 _USUAL = ("question", "prompt", "input", "instruction", "problem", "query", "text", "messages", "conversation")
+_USUAL_TRUTH = ("answer", "solution", "target", "expected", "output", "completion", "reference", "gold")
 _DEFAULTS = Columns()
 
 
@@ -88,9 +89,25 @@ def find_roles(table: Table, columns: Columns, *, extras: bool = True) -> Roles:
     return Roles(prompt, system, truths, metadata, extras)
 
 
-def _missing(table: Table, role: str, name: str) -> Problem:
+def open_secret(table: Table, roles: Roles) -> str:
+    """Return what to say of a column that is probably the ground truth and reaches the workflow; empty for none."""
+    if roles.ground_truth or roles.metadata or not roles.extras:
+        return ""
+    there = _usual(table, _USUAL_TRUTH)
+    if not there or there[0] in roles.taken:
+        return ""
+    mapped = f"columns = {{ ground_truth = {msgspec.json.encode(there[0]).decode()} }}"
+    return f"no column is the ground truth, and the workflow sees {there[0]} as metadata; if that is it: {mapped}"
+
+
+def _usual(table: Table, words: Sequence[str]) -> list[str]:
+    """Return the columns that are called by one of the words, whatever their case."""
     folded = {column.strip().lower(): column for column in reversed(table.columns)}
-    usual = [folded[word] for word in _USUAL if word in folded] if role == "user_prompt" else []
+    return [folded[word] for word in words if word in folded]
+
+
+def _missing(table: Table, role: str, name: str) -> Problem:
+    usual = _usual(table, _USUAL if role == "user_prompt" else _USUAL_TRUTH if role == "ground_truth" else ())
     guess = nearest(name, table.columns) or (usual[0] if usual else "")
     given = msgspec.json.encode(guess).decode() if guess else '"…"'
     listed = ", ".join(table.columns[:12]) + (", …" if len(table.columns) > 12 else "")

@@ -10,7 +10,7 @@ from mesocosm.core.ids import canonical_json
 from mesocosm.datasets.faults import Faults
 from mesocosm.datasets.table import Table
 from mesocosm.rollouts.messages import NoPrompt, conversation
-from mesocosm.rollouts.roles import NoObject, Roles, find_roles
+from mesocosm.rollouts.roles import NoObject, Roles, find_roles, open_secret
 from mesocosm.rollouts.tables import Columns
 
 __all__ = ["LONGEST_LABEL", "Row", "Rows", "read_rows"]
@@ -98,6 +98,9 @@ class Rows(Sequence[Row]):
         for index, row in enumerate(self.table.rows):
             self._check(index, row, faults, unlabelled)
         faults.check(self.table.name)
+        seen = open_secret(self.table, self.roles)
+        if seen:
+            self.notes = (seen,)
         if unlabelled and self.roles.ground_truth:
             first = self.table.where(unlabelled[0])
             self.notes = (f"{len(unlabelled):,} of {len(self):,} rows have no ground truth (the first: {first})",)
