@@ -10,7 +10,7 @@ import { referenceOf } from '../../renderers/content'
 import { JsonTree } from '../../renderers/JsonTree'
 import { TalkView } from '../../renderers/TalkView'
 import { goesOn } from '../goesOn'
-import { conversationOf, messagesIn, type Said } from './conversation'
+import { conversationOf, messagesIn, promptIn, type Said } from './conversation'
 import styles from './sample.module.css'
 import { useOutcome } from './useOutcome'
 
@@ -33,13 +33,19 @@ export function Conversation({ episode, partial, highlight }: ConversationProps)
   if (said !== null && said.length > 0) return <Messages said={said} highlight={highlight} />
   if (outcome !== null && referenceOf(outcome) !== null)
     return <ContentView data={outcome} type="application/json" highlight={highlight} />
-  return <p className="muted">{withoutWords(episode, said !== null)}</p>
+  const asked = promptIn(outcome)
+  return (
+    <div className={styles.talks}>
+      {asked !== null && <Messages said={conversationOf(asked)} highlight={highlight} />}
+      <p className="muted">{withoutWords(episode, said !== null)}</p>
+    </div>
+  )
 }
 
 function withoutWords(episode: Schema<'EpisodeDetail'>, ended: boolean): string {
   if (goesOn(episode)) return 'The sample is being played; its messages appear when the workflow ends.'
   if (ended) return 'The workflow left no messages. The timeline shows what it asked its model.'
-  return 'The workflow did not come so far. The timeline shows what it asked its model.'
+  return 'The workflow did not come further than that. The timeline shows what it asked its model.'
 }
 
 function Messages({ said, highlight }: { said: readonly Said[]; highlight: string }) {

@@ -60,7 +60,7 @@ function withResults(talk: Talk, left: readonly Result[]): Talk {
   return { ...talk, parts: [...talk.parts, ...parts], answers: talk.answers ?? (left[0]?.id || undefined) }
 }
 
-/** Items that follow each other (reasoning, words, calls) make one message of the assistant. */
+/** Items of one turn (reasoning, words, calls, in this order) make one message of the assistant. */
 function add(said: Said[], talk: Talk): void {
   const last = said.at(-1)
   const open = last?.kind === 'talk' && isItem(last.talk) ? last.talk : null
@@ -68,7 +68,8 @@ function add(said: Said[], talk: Talk): void {
     said.push({ kind: 'talk', talk })
     return
   }
-  if (open.parts.length > 0 && talk.parts.length > 0) {
+  const words = talk.parts.length > 0 || Boolean(talk.reasoning)
+  if (words && (open.parts.length > 0 || open.calls.length > 0)) {
     said.push({ kind: 'talk', talk })
     return
   }
@@ -195,6 +196,11 @@ function textOfParts(content: unknown): string | null {
 export function messagesIn(data: unknown): unknown[] | null {
   const found = typeof data === 'string' ? parsedJson(data) : data
   return isObject(found) && Array.isArray(found.messages) ? found.messages : null
+}
+
+/** The messages that a sample begins with, in what its row shows; null where there are none. */
+export function promptIn(data: unknown): unknown[] | null {
+  return isObject(data) && Array.isArray(data.prompt) && data.prompt.length > 0 ? data.prompt : null
 }
 
 function textIn(object: Json, name: string): string {

@@ -35,18 +35,15 @@ export function ResultsView(props: ResultsProps) {
   return (
     <div className={styles.results}>
       <OutcomePanel results={results} {...props} />
-      <div className={repeated ? styles.three : styles.two}>
+      <div className={styles.two}>
         <RewardPanel results={results} />
         <PassPanel results={results} run={run} />
-        <SpendPanel results={results} />
-        {!repeated && <StagePanel results={results} {...props} />}
-      </div>
-      {repeated && (
-        <div className={styles.two}>
-          <PassesPanel passes={results.passes} />
+        {repeated && <PassesPanel passes={results.passes} />}
+        <div className={repeated ? styles.column : styles.parts}>
           <StagePanel results={results} {...props} />
+          <SpendPanel results={results} />
         </div>
-      )}
+      </div>
       {results.metrics.length > 0 && (
         <Panel title="Named scores" note="numbers that the workflow and the grader gave to samples" flush>
           <MetricsTable metrics={results.metrics} unit="sample" />
