@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, exists, func, or_, select, union_all
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.failure import RULES, Boundary
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import json_text, plain, primary_threshold, read_metrics
-from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs
+from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs, scores
 
 FEW = 12_000
 """Episodes that are sorted in memory rather than looked for along the index of the order: 30 ms."""
@@ -18,6 +19,7 @@ FEW = 12_000
 _ALL = 1_000_000_000
 """A limit that limits nothing, but keeps a planner from taking the index of an order for what an index leads to."""
 
+_RULES = {cause.value: rule for cause, rule in RULES.items()}
 _UNSCORED = frozenset({"worst", "missing", "skipped"})
 
 Columns = ReadOnlyColumnCollection[str, Any]
@@ -88,7 +90,7 @@ def _conditions(
     if wanted.statuses:
         found.append(column.status.in_([status.value for status in wanted.statuses]))
     if wanted.causes:
-        found.append(column.failure_cause.in_(list(map(plain, wanted.causes))))
+        found.append(or_(*_caused(wanted.causes, column)))
     if wanted.task:
         found.append(column.task_digest == plain(wanted.task))
     if wanted.outcome:
@@ -100,6 +102,27 @@ def _conditions(
     if wanted.text:
         found.append(_text(plain(wanted.text), column, postgres=postgres))
     return found
+
+
+def _caused(causes: Sequence[str], column: Columns) -> list[ColumnElement[bool]]:
+    """Return alternatives: the episode failed for one of the causes, or it did not, and a score is missing for one."""
+    words = list(map(plain, causes))
+    ends = [word for word in words if _boundary(word) is not Boundary.GRADER]
+    # A judge is a model: scores are missing for its failures too.
+    gaps = [word for word in words if _boundary(word) in {Boundary.GRADER, Boundary.MODEL}]
+    found: list[ColumnElement[bool]] = []
+    if ends:
+        found.append(and_(CAUSED, column.failure_cause.in_(ends)))
+    if gaps:
+        missing = exists().where(scores.c.episode_id == column.id, scores.c.missing.in_(gaps))
+        left = column.outcome.in_(["missing", "skipped"])
+        found.append(and_(UNSCORED, left, column.failure_cause.is_(None), missing))
+    return found
+
+
+def _boundary(cause: str) -> Boundary | None:
+    rule = _RULES.get(cause)
+    return None if rule is None else rule.boundary
 
 
 def _outcome(outcome: str, column: Columns, threshold: float) -> ColumnElement[bool]:
@@ -133,7 +156,7 @@ def _leads(wanted: EpisodeFilter, threshold: float) -> list[Lead]:
     if wanted.task:
         found.append((column.task_digest == plain(wanted.task),))
     if wanted.causes:
-        found.append((and_(CAUSED, column.failure_cause.in_(list(map(plain, wanted.causes)))),))
+        found.append(tuple(_caused(wanted.causes, column)))
     if wanted.outcome in _UNSCORED:
         found.append((and_(UNSCORED, column.outcome == wanted.outcome),))
     if wanted.outcome == "fail":

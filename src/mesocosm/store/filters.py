@@ -34,7 +34,8 @@ class RunFilter:
 class EpisodeFilter:
     """Which episodes: every field that is given must fit; of several values any will do.
 
-    `causes` are words of core.failure.Cause. `text` must occur in task id, cluster, failure message, terminal info or
+    `causes` are words of core.failure.Cause: what the episode failed for, or what one of its scores is missing for
+    while it did not fail. `text` must occur in task id, cluster, failure message, terminal info or
     labels, without regard to the case of ASCII letters. `outcome` looks at the score that the primary metric reads:
     `scored`, `missing`, `skipped` (left out by its grader), `worst` (failed by the agent's own doing), `pass` (above
     the threshold of the run's pass rate or else of its metric, 0 where neither has one), `fail` (scored but not above
