@@ -79,6 +79,11 @@ async def play(word: str, request: dict[str, Any]) -> None:
         await asyncio.sleep(3600)
     if word == "block":
         time.sleep(3600)  # noqa: ASYNC251 -- that it blocks is the point
+    if word == "hold":
+        time.sleep(0.6)  # noqa: ASYNC251 -- that it blocks is the point
+    if word == "late once" and not Path("late").exists():
+        Path("late").touch()
+        failure = ("timeout", "workflow exceeded its deadline")
     if word == "exit":
         print("out of cheese", file=sys.stderr)
         os._exit(3)

@@ -107,6 +107,22 @@ async def test_a_row_that_blocks_ends_and_those_beside_it_do_not_suffer(
     assert ["process of its own" in notice for notice in notices] == [True]
 
 
+async def test_a_row_whose_time_another_one_took_is_run_again(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    held, late = await asyncio.gather(
+        place.run(working("hold"), log), place.run(working("late once", workflow_seconds=1.0), log)
+    )
+    assert [words(held), words(late)] == ["said hold", "said late once"]
+
+
+async def test_a_timeout_that_is_a_row_s_own_doing_stays_one(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    _, late = await asyncio.gather(
+        place.run(working("fine"), log), place.run(working("late once", workflow_seconds=1.0), log)
+    )
+    assert cause(late) is Cause.WORKFLOW_TIMEOUT
+
+
 async def test_after_a_blocking_row_each_row_has_a_process(opened: Opened, working: Working, log: Log) -> None:
     place = await opened(concurrency=2)
     await place.run(working("block", workflow_seconds=0.3), log)

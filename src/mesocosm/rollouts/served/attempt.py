@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,8 +20,8 @@ ASKED_S, LAST_S = 0.3, 0.8
 """So long after a deadline the server is asked whether it lives, and given up. Together with what follows that is less
 than place.GRACE_S."""
 
-POST_S = 30.0
-"""A server that takes longer to accept a try is blocked, however much time the try has."""
+POST_S = 10.0
+"""A server that takes longer to accept a try is blocked by others: nothing of this one has begun."""
 
 NOTICEABLE = 0.2
 """The share of a try's time that others must have held the event loop for, so that its timeout is their doing."""
@@ -104,13 +103,12 @@ class Attempt:
     # Starting
 
     async def _post(self) -> None:
-        """Have the server accept it, when it has room. Raises Lost, Overdue, EpisodeError, Displaced."""
+        """Have the server accept it, when it has room. Raises Lost, Displaced, EpisodeError."""
         body = request(self._work, self._name, self._expected.replies)
         first = time.monotonic()
         while True:
             self._began = time.monotonic()
-            seconds = min(POST_S, self._work.workflow_seconds or POST_S)
-            response = await self._posted(body, seconds)
+            response = await self._posted(body)
             if response.status != 429:
                 break
             await self._sleep(_retry_after(response))
@@ -120,34 +118,45 @@ class Attempt:
         if not 200 <= response.status < 300:
             words = response.body[:500].decode("utf-8", "replace")
             raise self._broken(f"the server refused this row with status {response.status}: {words}")
+        self._passenger.accepted = True
 
-    async def _posted(self, body: bytes, seconds: float) -> Response:
+    async def _posted(self, body: bytes) -> Response:
+        """Send it once. Raises Lost, Displaced, EpisodeError."""
+        lost = self._server.lost
+        sent = asyncio.ensure_future(self._server.post("/rollout", body, POST_S))
+        waits: set[asyncio.Future[Any]] = {sent, lost, self._passenger.moved}
         try:
-            return await self._raced(self._server.post("/rollout", body, seconds + LAST_S + _ENDING_S), seconds)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if sent.done():
+                return sent.result()
         except (ConnectFailed, ConnectionLost) as error:
             # A process that ended takes its connections with it, and is heard to end a moment later.
-            await asyncio.wait({self._server.lost}, timeout=_ENDING_S)
-            if self._server.lost.done():
-                raise Lost(self._server.lost.result()) from error
-            raise Displaced(str(error), harmed=False) from error
+            await asyncio.wait({lost}, timeout=_ENDING_S)
+            if not lost.done():
+                raise Displaced(str(error), harmed=False) from error
         except Timeout as error:
-            raise Overdue from error
+            self.abandoned = True
+            raise Displaced(f"a server did not take a row within {POST_S:g} s") from error
         except HttpError as error:
             raise self._broken(f"the server answered POST /rollout with something else than HTTP: {error}") from error
-
-    async def _raced(self, coroutine: Awaitable[T], seconds: float | None) -> T:
-        task = asyncio.ensure_future(coroutine)
-        try:
-            return await self._within(task, seconds)
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            sent.cancel()
+            await asyncio.gather(sent, return_exceptions=True)
+        raise self._gone()
+
+    def _gone(self) -> Exception:
+        """Return why the try cannot go on in its process."""
+        if self._server.lost.done():
+            return Lost(self._server.lost.result())
+        self.abandoned = True
+        return Displaced(self._passenger.moved.result())
 
     async def _sleep(self, seconds: float) -> None:
-        await asyncio.wait({self._server.lost}, timeout=seconds)
-        if self._server.lost.done():
-            raise Lost(self._server.lost.result())
+        lost, moved = self._server.lost, self._passenger.moved
+        waits: set[asyncio.Future[Any]] = {lost, moved}
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if lost.done() or moved.done():
+            raise self._gone()
 
     # Waiting
 
@@ -163,11 +172,8 @@ class Attempt:
                 await self._ask(waits, deadline + LAST_S, time.monotonic() - (began or self._began))
         if future.done():
             return future.result()
-        if lost.done():
-            raise Lost(lost.result())
-        if moved.done():
-            self.abandoned = True
-            raise Displaced(moved.result())
+        if lost.done() or moved.done():
+            raise self._gone()
         raise Overdue
 
     async def _ask(self, waits: "set[asyncio.Future[Any]]", last: float, silent: float) -> None:
@@ -201,6 +207,7 @@ class Attempt:
         where = f" at {loss.where}" if loss.where else ""
         if not passed or (loss.culprit != self._name and (loss.culprit or not loss.alone)):
             raise Displaced(f"a row blocks the event loop for others{where}")
+        self._check_others(self._work.workflow_seconds if workflow_s is None else self._work.grader_seconds)
         self.blocking = f"a row blocks the event loop{where}"
         part = "workflow" if workflow_s is None else "grader"
         return self._late(f"the {part} blocked its event loop{where}: {loss.words}", workflow_s)
@@ -210,7 +217,7 @@ class Attempt:
         seconds = self._work.grader_seconds if seconds is None else seconds
         self.abandoned = True
         self._check_others(seconds)
-        return self._late(f"the {part} did not end within {seconds or POST_S:g} s, nor when it was told to", workflow_s)
+        return self._late(f"the {part} did not end within {seconds or 0:g} s, nor when it was told to", workflow_s)
 
     def _late(self, message: str, workflow_s: float | None) -> Ended:
         passed = time.monotonic() - self._began
@@ -248,7 +255,7 @@ class Attempt:
         seconds = self._work.workflow_seconds
         if workflow_s is not None:
             seconds = None if self._work.grader_seconds is None else workflow_s + self._work.grader_seconds
-        return seconds is None or time.monotonic() - self._began >= seconds
+        return seconds is not None and time.monotonic() - self._began >= seconds
 
     def _timed(self, result: Ended) -> Ended:
         return replace(result, queued_s=result.queued_s + self._refused_s) if self._refused_s else result

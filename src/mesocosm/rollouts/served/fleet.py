@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ _CANCEL_S = 1.0
 _GRACE_S = 1.0
 
 LOOK_S = 0.25
-BLOCKED_S = 1.0
-"""A try that holds the event loop for so long makes all others wait, and would do so again."""
+BLOCKED_S, WINDOW_S = 1.0, 2.0
+"""Tries that hold the event loop for so many seconds of so many make all others wait, and would do so again."""
 
 MOVED = 0.25
 """A try moves to another process when the one beside it has taken this share of its time. Moving throws away what it
@@ -140,19 +141,21 @@ class Fleet:
         await asyncio.gather(*(process.stop(_GRACE_S) for process in alive), *self._tasks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Isolate tries as soon as one holds the event loop for long; those beside it move when that costs them much.
+        """Isolate tries as soon as some hold the event loop for long; those beside move when that costs them much.
 
-        The one that does it goes on where it is, alone.
+        One that holds it at that moment goes on where it is, alone.
         """
         while not self.isolated:
             await asyncio.sleep(LOOK_S)
             process = self._shared
+            busy: deque[float] = deque(maxlen=round(WINDOW_S / LOOK_S) + 1)
             while process is not None and len(process.tries) > 1 and not process.lost.done():
+                busy.append(sum(held.seconds for held in process.held().values()))
                 holder = process.holder()
-                if holder.seconds >= BLOCKED_S and holder.name in process.tries:
-                    words = f"a row blocks the event loop for others at {holder.where or 'a place unknown'}"
-                    self.isolate(words)
-                    _move(process, holder, words)
+                if busy[-1] - busy[0] >= BLOCKED_S or holder.seconds >= BLOCKED_S:
+                    at = f" at {holder.where}" if holder.where else ""
+                    self.isolate(f"a row blocks the event loop for others{at}")
+                _move(process, holder)
                 await asyncio.sleep(LOOK_S)
 
     async def _cancel(self, process: RolloutProcess, name: str) -> None:
@@ -194,8 +197,9 @@ class Fleet:
         task.add_done_callback(self._tasks.discard)
 
 
-def _move(process: RolloutProcess, holder: Held, words: str) -> None:
+def _move(process: RolloutProcess, holder: Held) -> None:
     for name, passenger in process.tries.items():
-        patience = BLOCKED_S if passenger.seconds is None else max(BLOCKED_S, MOVED * passenger.seconds)
+        share = MOVED * (passenger.seconds or 0.0) if passenger.accepted else 0.0
+        patience = max(BLOCKED_S, share)
         if name != holder.name and holder.seconds >= patience and not passenger.moved.done():
-            passenger.moved.set_result(words)
+            passenger.moved.set_result(f"a row blocks the event loop for others at {holder.where}")

@@ -78,13 +78,17 @@ class Held:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Passenger:
-    """A try under way: who hears its lines, its seconds, and a future that says why it had better go elsewhere."""
+    """A try under way: who hears its lines, its seconds, and a future that says why it had better go elsewhere.
+
+    `accepted`: the server took it, and may have done some of its work.
+    """
 
     log: Log
     seconds: float | None
     moved: asyncio.Future[str]
+    accepted: bool = False
 
 
 class RolloutProcess:
