@@ -25,7 +25,7 @@ _NAMED = 10
 @click.option(
     "--labels",
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="CSV or JSONL with columns row (or task), score, and trial where rows were tried several times.",
 )
 @click.option("--score", default="", help="The run's score to compare [that of its primary metric].")
