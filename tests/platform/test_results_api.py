@@ -1,5 +1,6 @@
 """`/v1/runs/{id}/results` and `/slices`."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +12,7 @@ from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
+from mesocosm.platform.site_data import write_data
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:
@@ -135,3 +137,16 @@ def test_the_episode_document_shows_labels(writer: "ApiClient", run: Run) -> Non
     (first, *_) = writer.get(f"/v1/runs/{run.id}/episodes").json()["items"]
 
     assert first["labels"] == {"level": "5"}
+
+
+def test_a_site_has_the_results_of_its_runs_and_a_file_for_each_label(changing: SqlStore, run: Run) -> None:
+    files: dict[str, bytes] = {}
+
+    def put(name: str, data: bytes, *, text: bool = True) -> None:
+        files[name] = data
+        assert text
+
+    write_data(changing, [run.id], put, lambda _: None)
+
+    assert json.loads(files[f"data/runs/{run.id}/results.json"])["counts"]["graded"] == 3
+    assert json.loads(files[f"data/runs/{run.id}/slices-0.json"])["by"] == "level"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import permutations
 from typing import Any, Protocol
@@ -9,12 +10,13 @@ from typing import Any, Protocol
 import msgspec
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
 from mesocosm.interop.replay import all_episodes
 from mesocosm.platform.api.benchmarks import get_benchmark, list_benchmarks
 from mesocosm.platform.api.compare import compare
 from mesocosm.platform.api.episodes import read_episode
+from mesocosm.platform.api.results import read_results, read_slices
 from mesocosm.platform.api.runs import read_run, read_series
 from mesocosm.platform.commands import repeat_command
 from mesocosm.platform.content import content_of
@@ -102,6 +104,7 @@ def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int],
     place = f"data/runs/{file_name(run.id)}"
     put(f"{place}/detail.json", _json(_detached(read_run(store, run), run)))
     put(f"{place}/series.json", _json(read_series(store, run)))
+    _write_results(store, run, place, put)
     name, count, number = primary_score(run.info, run.metrics), 0, 0
     rows: list[Any] = []
     for episode in all_episodes(store, run.id):
@@ -115,6 +118,15 @@ def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int],
     put(f"{place}/episodes-{number}.json", _rows(rows, more=False))
     progress(count)
     return count
+
+
+def _write_results(store: SqlStore, run: Run, place: str, put: Put) -> None:
+    """Write what a run came to, and its slices by each label; files name labels by their place in the results."""
+    found = read_results(store, run)
+    put(f"{place}/results.json", _json(found))
+    for number, label in enumerate(found.labels):
+        with suppress(UnknownName):
+            put(f"{place}/slices-{number}.json", _json(read_slices(store, run, label.name)))
 
 
 def _rows(rows: list[Any], *, more: bool) -> bytes:

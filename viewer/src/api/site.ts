@@ -5,7 +5,7 @@ import { getEpisode, getNeighbours, listEpisodes } from '../site/episodes'
 import { absent, fileName, readFile } from '../site/files'
 import { allRuns, listRuns } from '../site/runs'
 import { getCall, listEvents, listSteps } from '../site/trace'
-import type { Answer, Params, PathsWith, Query } from './paths'
+import type { Answer, Params, PathsWith, Query, Schema } from './paths'
 import type { Source } from './source'
 
 type Path = PathsWith<'get'>
@@ -18,6 +18,8 @@ const ROUTES: Routes = {
   '/v1/runs/facets': () => readFile('facets'),
   '/v1/runs/{run_id}': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/detail`),
   '/v1/runs/{run_id}/series': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/series`),
+  '/v1/runs/{run_id}/results': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/results`),
+  '/v1/runs/{run_id}/slices': async ({ run_id }, query) => readSlices(await runName(run_id), query?.by ?? ''),
   '/v1/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
   '/v1/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
   '/v1/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
@@ -35,6 +37,14 @@ async function runName(id: string): Promise<string> {
   const run = found.find((one) => one.id === id) ?? found[0]
   if (run === undefined) throw absent(`run ${id}`)
   return fileName(run.id)
+}
+
+/** Return the slices of a run by a label; their files are numbered as the labels of its results. */
+async function readSlices(run: string, by: string): Promise<Schema<'RunSlices'>> {
+  const { labels } = await readFile<Schema<'RunResults'>>(`runs/${run}/results`)
+  const place = labels.findIndex((label) => label.name === by)
+  if (place < 0) throw absent(`the label ${by}`)
+  return readFile(`runs/${run}/slices-${place}`)
 }
 
 /** Reads files below `data/`; nothing can be changed, and nothing is live. */
