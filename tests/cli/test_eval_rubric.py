@@ -176,7 +176,7 @@ def test_calibrate_warns_of_few_labels(mesocosm: Callable[..., Any], played: Any
 def test_calibrate_names_labels_without_an_episode(mesocosm: Callable[..., Any], played: Any, labels: Path) -> None:
     labels.write_text(labels.read_text() + "elsewhere,5\n")
     outcome = mesocosm("eval", "calibrate", "last", "--labels", labels, "--scale", 1, 5, *played.there)
-    assert "1 labels belong to no episode of the run: elsewhere" in outcome.err
+    assert "1 label of no episode of the run: elsewhere" in outcome.err
 
 
 def test_calibrate_refuses_labels_of_another_run(mesocosm: Callable[..., Any], played: Any, tmp_path: Path) -> None:

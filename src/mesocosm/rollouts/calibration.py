@@ -205,10 +205,15 @@ def calibrate(pairs: Sequence[Pair], *, threshold: float = 0.5, human_threshold:
         kappa=kappa,
         pearson=pearson,
         spearman=spearman,
-        bias=clustered([[pair.judged - pair.human for pair in group] for group in clusters]),
+        bias=_bias(clusters),
         suggested=suggest(pairs, threshold, human_threshold),
         warnings=tuple(_warnings(len(pairs), kappa, pearson)),
     )
+
+
+def _bias(clusters: Sequence[Sequence[Pair]]) -> Interval:
+    found = clustered([[pair.judged - pair.human for pair in group] for group in clusters])
+    return found.clipped(-1.0, 1.0) if len(clusters) > 1 else found
 
 
 def _warnings(n: int, kappa: Interval | None, pearson: Interval | None) -> Iterator[str]:

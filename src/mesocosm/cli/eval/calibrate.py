@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, Finite, options
+from mesocosm.cli.main import Command, Finite, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.core.episode import Episode
@@ -98,7 +98,6 @@ def _episodes(store: "SqlStore", run_id: str) -> "Iterator[Episode]":
 
 
 def _tell(run: str, score: str, joined: "Matched", found: "Calibration") -> None:
-    from mesocosm.cli.main import plural
     from mesocosm.cli.render import number
 
     cells = found.confusion
@@ -124,9 +123,10 @@ def _tell(run: str, score: str, joined: "Matched", found: "Calibration") -> None
 
 def _misses(score: str, joined: "Matched") -> Iterator[str]:
     if joined.unknown:
-        yield f"{len(joined.unknown)} labels belong to no episode of the run: {_listed(joined.unknown)}"
+        yield f"{plural(len(joined.unknown), 'label')} of no episode of the run: {_listed(joined.unknown)}"
     if joined.unscored:
-        yield f"{len(joined.unscored)} labelled episodes have no score {score!r}: {_listed(joined.unscored)}"
+        count = plural(len(joined.unscored), "labelled episode")
+        yield f"{count} without a score {score!r}: {_listed(joined.unscored)}"
 
 
 def _listed(names: tuple[str, ...]) -> str:
