@@ -12,7 +12,7 @@ from mesocosm.rollouts.place import Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
 from mesocosm.rollouts.served.process import Held, Loss, Passenger, quoted
-from mesocosm.rollouts.served.wire import Completion, ended, request, workflow_failure
+from mesocosm.rollouts.served.wire import Completion, ended, request, stuck, workflow_failure
 
 T = TypeVar("T")
 
@@ -57,12 +57,13 @@ class Lost(Exception):
 class Attempt:
     """One try in one process, which knows it as `name`. `abandoned`: the server still works on it afterwards.
 
-    `blocking` says how it blocked the event loop, when it did.
+    `stuck`: code of it that was given up does. `blocking` says how it blocked the event loop, when it did.
     """
 
     def __init__(self, work: Work, name: str, seat: Seat, expected: Expected, log: Log) -> None:
         self.abandoned = False
         self.blocking = ""
+        self.stuck = False
         self._work = work
         self._name = name
         self._server = seat.process
@@ -96,6 +97,7 @@ class Attempt:
             return self._overdue(workflow_s)
         grader_s = time.monotonic() - began
         result = ended(completion, grading, workflow_s, grader_s)
+        self.stuck = stuck(completion, grading)
         if result.failure is not None and result.failure.cause is Cause.GRADER_TIMEOUT:
             self._check_others(self._work.grader_seconds)
         return self._timed(result)
@@ -193,7 +195,7 @@ class Attempt:
             await asyncio.gather(probe, return_exceptions=True)
         # A dead process does not answer either, and its end is about to be heard.
         await asyncio.wait({self._server.lost}, timeout=0.02)
-        self._server.lose(f"its process answered nothing {silent:.1f} s after the start of this row")
+        self._server.lose(f"after {silent:.1f} s its process answered nothing any more")
 
     # Ending
 
@@ -231,8 +233,9 @@ class Attempt:
         if completion.extra_fields:
             # Our own SDK sends the messages until the failure after it.
             await asyncio.wait({self._expected.grading}, timeout=_PARTIAL_S)
-        done = self._expected.grading.done()
-        result = ended(completion, self._expected.grading.result() if done else None, workflow_s, 0.0)
+        grading = self._expected.grading.result() if self._expected.grading.done() else None
+        result = ended(completion, grading, workflow_s, 0.0)
+        self.stuck = stuck(completion, grading)
         if failure.cause is Cause.WORKFLOW_TIMEOUT:
             self._check_others(self._work.workflow_seconds)
             own = self._server.held().get(self._name)

@@ -126,6 +126,11 @@ class Fleet:
         elif not seat.process.lost.done():
             self._do(self._cancel(seat.process, name))
 
+    def wear(self, process: RolloutProcess) -> None:
+        """Count a try that the process goes on with although nobody waits for it."""
+        process.abandoned += 1
+        process.retired = process.retired or process.abandoned > ABANDONED
+
     def end(self, process: RolloutProcess) -> None:
         """End a process, without waiting for that."""
         process.retired = True
@@ -164,11 +169,11 @@ class Fleet:
             told = response.json().get("dispositions") or {}
             if str(told.get(name)).startswith("cancelled"):
                 return
-        process.abandoned += 1
-        if process.abandoned > ABANDONED or process.abandoned * 4 >= (process.capacity or 1000):
-            process.retired = True
-            if not process.tries:
-                self.end(process)
+        self.wear(process)
+        # Such a try keeps its place in the server for ever.
+        process.retired = process.retired or process.abandoned * 4 >= (process.capacity or 1000)
+        if process.retired and not process.tries:
+            self.end(process)
 
     def _share(self, process: RolloutProcess) -> None:
         if self.isolated:

@@ -151,6 +151,8 @@ class ServedPlace:
             seat.process.tries.pop(name, None)
             if attempt.abandoned:
                 fleet.abandon(seat, name)
+            if attempt.stuck:
+                fleet.wear(seat.process)
             fleet.give_back(seat)
             if attempt.blocking:
                 fleet.isolate(attempt.blocking)

@@ -14,6 +14,7 @@ import msgspec
 
 import mesocosm
 from mesocosm.core.failure import EpisodeError, RunAborted
+from mesocosm.core.redact import Redactor
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, HttpError
 from mesocosm.http.response import Response
@@ -91,25 +92,33 @@ class Passenger:
     accepted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What belongs to one start: its id, the file in which it tells who holds its event loop, the key to it."""
+
+    instance: str
+    watch: Path
+    key: str = field(repr=False)
+
+
 class RolloutProcess:
     """A rollout that serves. `tries` are those under way, by name; `lost` is set once, at its end.
 
     `retired`: it gets no more tries; `abandoned` counts those that it goes on with although nobody waits for them.
     """
 
-    def __init__(
-        self, process: ForeignProcess, port: int, instance: str, watch: Path, key: str, client: Client
-    ) -> None:
+    def __init__(self, process: ForeignProcess, port: int, marks: Marks, client: Client, redactor: Redactor) -> None:
         self.process = process
         self.url = f"http://127.0.0.1:{port}"
-        self.instance = instance
+        self.instance = marks.instance
         self.capacity: int | None = None
         self.tries: dict[str, Passenger] = {}
         self.retired = False
         self.abandoned = 0
         self.lost: asyncio.Future[Loss] = asyncio.get_running_loop().create_future()
-        self._watch = watch
-        self._key = key
+        self._watch = marks.watch
+        self._key = marks.key
+        self._redactor = redactor
         self._client = client
         self._ended: asyncio.Task[None] | None = None
 
@@ -117,10 +126,6 @@ class RolloutProcess:
     def usable(self) -> bool:
         """Whether it may be given more tries."""
         return not self.retired and not self.lost.done()
-
-    @property
-    def _alone(self) -> bool:
-        return len(self.tries) < 2 and not self.abandoned
 
     def follow(self) -> None:
         """Notice its end from now on."""
@@ -150,7 +155,8 @@ class RolloutProcess:
             now = self.holder()
             if now.seconds < CERTAIN_S or now.name not in self.tries:
                 now = Held()
-            loss = Loss(words, died=False, alone=self._alone, stderr=self.words(), culprit=now.name, where=now.where)
+            alone = len(self.tries) < 2 and not self.abandoned
+            loss = Loss(words, died=False, alone=alone, stderr=self.words(), culprit=now.name, where=now.where)
             self.lost.set_result(loss)
 
     def holder(self) -> Held:
@@ -165,7 +171,7 @@ class RolloutProcess:
 
     def words(self) -> str:
         """Return its last words."""
-        return self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES)
+        return self._redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
 
     async def stop(self, grace: float = 0.0) -> None:
         """End it with its children."""
@@ -176,7 +182,7 @@ class RolloutProcess:
     async def _follow(self) -> None:
         code = await self.process.wait()
         if not self.lost.done():
-            self.lost.set_result(Loss(ending(code), died=True, alone=self._alone, stderr=self.words()))
+            self.lost.set_result(Loss(ending(code), died=True, alone=len(self.tries) < 2, stderr=self.words()))
 
     def _seen(self) -> dict[str, Any]:
         try:
@@ -202,12 +208,12 @@ async def start(launch: Launch, client: Client, file: LogFile) -> RolloutProcess
         server = await _started(launch, client, file)
         try:
             await _answering(server, launch, client)
-        except RunAborted as error:
+        except RunAborted:
             words = server.words()
             await server.stop()
             if left and any(sign in words.lower() for sign in TAKEN):
                 continue
-            raise RunAborted(file.redactor.text(str(error))) from error
+            raise
         except BaseException:
             await server.stop()
             raise
@@ -244,7 +250,7 @@ async def _started(launch: Launch, client: Client, file: LogFile) -> RolloutProc
         )
     except EpisodeError as error:
         raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
-    server = RolloutProcess(process, port, instance, watch, key, client)
+    server = RolloutProcess(process, port, Marks(instance, watch, key), client, file.redactor)
     served.append(server)
     return server
 

@@ -136,6 +136,13 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
     return Ended(sample, grader_failure(grading), False, *times)  # noqa: FBT003
 
 
+def stuck(completion: Completion, grading: Grading | None) -> bool:
+    """Return whether our own SDK says that code which it gave up still runs in the process."""
+    told = (_told(completion.extra_fields), _told(grading.extra_fields if grading is not None else None))
+    late = {Cause.WORKFLOW_TIMEOUT, Cause.GRADER_TIMEOUT}
+    return any(bool(one.get("blocked")) and one.get("cause") in late for one in told)
+
+
 def grader_failure(grading: Grading) -> Failed:
     """Return why a grading failed. Without a word and a category, the server had nothing to grade with."""
     told = _told(grading.extra_fields)
