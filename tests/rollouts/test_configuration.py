@@ -223,7 +223,7 @@ def test_a_key_outside_of_sections_is_told_where_it_belongs(write: Write) -> Non
         ("[secrets]\nrequired = 'A'", "secrets.required"),
         ("[secrets]\nrequired = ['a']", "secrets.required"),
         ("[secrets]\nrequired = ['_A']", "secrets.required"),
-        ("[secrets]\nrequired = ['GITHUB_TOKEN']", "secrets.required"),
+        ("[secrets]\nrequired = ['ROLLOUT_PORT']", "secrets.required"),
         ("[env]\nA = 'x'\n[secrets]\nrequired = ['A']", "secrets.required"),
         ("evaluation = 3", "experiment.evaluation"),
         ("[[evaluation]]\nn = 1", "evaluation"),

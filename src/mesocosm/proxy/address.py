@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 
 from mesocosm.core.gateway import Address
 from mesocosm.core.model import ModelName, ModelSettings
@@ -12,8 +13,13 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 def address(url: str, token: str, settings: ModelSettings) -> Address:
     """Return the address at root `url` of whoever holds `token`."""
-    name = ModelName.parse(settings.name)
+    name = _name(settings.name)
     return Address(url, token, _variables(url, token, name.provider), name.provider, name.model, settings)
+
+
+@lru_cache(64)
+def _name(text: str) -> ModelName:
+    return ModelName.parse(text)
 
 
 def _variables(url: str, token: str, provider: str) -> Mapping[str, str]:
@@ -37,5 +43,10 @@ def _variables(url: str, token: str, provider: str) -> Mapping[str, str]:
 
 def _direct(variable: str) -> str:
     """Return the user's exceptions from proxies and this machine: no proxy may stand between."""
-    given = [entry.strip() for entry in os.environ.get(variable, "").split(",") if entry.strip()]
+    return _with_loopback(os.environ.get(variable, ""))
+
+
+@lru_cache(8)
+def _with_loopback(exceptions: str) -> str:
+    given = [entry.strip() for entry in exceptions.split(",") if entry.strip()]
     return ",".join(dict.fromkeys([*given, *_LOOPBACK]))

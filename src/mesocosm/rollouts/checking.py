@@ -30,12 +30,7 @@ OWN = ("isolation",)
 """The keys of [advanced] that mean something here."""
 
 ISOLATIONS = ("process", "in-process")
-RESERVED = frozenset(
-    {
-        *("GITHUB_CLONE_URL", "GITHUB_TOKEN", "ENTRYPOINT_SCRIPT", "REPOSITORY_PATH"),
-        *("TRAINING_RUN_ID", "ROLLOUT_NAME", "ROLLOUT_PORT"),
-    }
-)
+RESERVED = frozenset({"ROLLOUT_PORT"})
 """Names of variables that a run sets by itself."""
 
 LONGEST_S = 30 * 86_400

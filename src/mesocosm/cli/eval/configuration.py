@@ -1,5 +1,8 @@
 """The configuration of an evaluation run, for people."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from mesocosm.cli.main import Options
@@ -14,6 +17,7 @@ def configuration(run: Run, chosen: Options) -> None:
     rows = [
         ("config", str(facts.get("config", "–"))),
         ("rollout", f"{run.agent} ({options.get('entrypoint', '')})"),
+        ("commit", _commit(facts)),
         ("dataset", str(options.get("dataset", ""))),
         ("rows", str(run.info.get("description", ""))),
         ("n", str(run.spec.selection.trials)),
@@ -33,3 +37,9 @@ def configuration(run: Run, chosen: Options) -> None:
     ]
     click.echo("\nconfiguration")
     table(["", ""], [row for row in rows if row[1]], chosen, whole=(0,))
+
+
+def _commit(facts: Mapping[str, Any]) -> str:
+    """Return the commit of the code, and whether files differed from it."""
+    commit = str(facts.get("commit", ""))[:12]
+    return f"{commit} with changes" if commit and facts.get("dirty") else commit

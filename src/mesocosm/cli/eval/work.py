@@ -30,6 +30,7 @@ from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.environment import REWARD
 from mesocosm.rollouts.overrides import parse_override
 from mesocosm.rollouts.secret_values import resolve
+from mesocosm.rollouts.source import read_commit
 from mesocosm.rollouts.spec import Choice, run_spec
 
 if TYPE_CHECKING:
@@ -184,12 +185,14 @@ class Work(AbstractContextManager["Work"]):
 
     def _facts(self) -> dict[str, Any]:
         config = self.config
+        commit = read_commit(config.folder)
         return {
             "config": str(config.path),
             "rollout": config.experiment.rollout,
             "entrypoint": config.experiment.entrypoint,
             "dataset": self.spec.benchmark.options["dataset"],
             "workspace": str(config.workspace.root),
+            **({} if commit is None else {"commit": commit.id, "branch": commit.branch, "dirty": commit.dirty}),
         }
 
     def __enter__(self) -> Self:
