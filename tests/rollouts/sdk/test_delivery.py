@@ -143,3 +143,9 @@ async def test_posts_go_on_side_by_side() -> None:
     async with Scripted() as server, Client() as client:
         replies = await asyncio.gather(*(client.post(server.url, b"{}") for _ in range(20)))
     assert {reply.status for reply in replies} == {200}
+
+
+async def test_a_body_without_a_real_address_is_not_delivered_again() -> None:
+    async with Client() as client:
+        with pytest.raises(DeliveryError, match="not an http"):
+            await deliver(client, "nowhere", b"{}", waits=(3600.0,))

@@ -10,6 +10,7 @@ import ssl
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -72,6 +73,12 @@ class _Target:
         return self.host, self.port, self.secure
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    # Loading them takes longer than all the rest of a connection.
+    return ssl.create_default_context()
+
+
 class _Connection:
     """One connection that may carry several requests one after the other."""
 
@@ -82,7 +89,7 @@ class _Connection:
 
     @classmethod
     async def open(cls, target: _Target) -> Self:
-        secure = ssl.create_default_context() if target.secure else None
+        secure = _certificates() if target.secure else None
         return cls(*await asyncio.open_connection(target.host, target.port, ssl=secure))
 
     @property
@@ -247,6 +254,10 @@ async def deliver(
     Returns the first reply below 300. Raises DeliveryError with the last status after the last attempt, and at once
     for any other status, because the same body would be refused again.
     """
+    try:
+        _Target.of(url)
+    except ValueError as error:
+        raise DeliveryError(str(error)) from error
     for wait in (*waits, None):
         try:
             reply = await client.post(url, body, headers, seconds=seconds)
