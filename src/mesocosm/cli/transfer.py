@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 
+TABLES = frozenset({".parquet", ".csv", ".jsonl"})
+"""Endings of files that take samples as a table."""
+
+
 @click.command(cls=Command)
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", metavar="FILE", help="Bundle to write, usually NAME.zip.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Bundle to write, usually NAME.zip; or NAME.parquet, .csv, .jsonl."
+)
 @click.option("--site", metavar="DIR", help="Directory to write a static site to.")
 def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> None:
     """Write runs with everything recorded of them into one bundle, or into a site that any web server can hand out.
+
+    A name that ends in .parquet, .csv or .jsonl takes the samples of one run as a table: a line for each episode with
+    its scores, labels, tokens, cost, time, failure, prompt and answer.
 
     `mesocosm import` takes a bundle in again. A site is the viewer with the chosen runs and nothing else: it needs no
     server process, works below any address (GitHub Pages too), and names no paths of this machine.
@@ -26,6 +35,7 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     \b
     mesocosm export last -o run.zip
     mesocosm export 01a1f2 01a1f3 --site public
+    mesocosm export last -o samples.parquet
     """
     from mesocosm.cli.run import results
     from mesocosm.cli.session import find_run
@@ -36,8 +46,25 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
     if site is not None:
         _export_site(store, found, Path(site))
+    elif output is not None and Path(output).suffix.lower() in TABLES:
+        _export_samples(store, found, Path(output))
     elif output is not None:
         _export_bundle(store, found, output)
+
+
+def _export_samples(store: "SqlStore", found: list[str], output: Path) -> None:
+    from mesocosm.cli.render import emit
+    from mesocosm.interop.samples import write_samples
+
+    if len(found) != 1:
+        raise UsageError(
+            f"{output} takes the samples of one run, these are {len(found)}; export each into its own file"
+        )
+    count = write_samples(store.get_run(found[0]), store, output)
+    if options().json:
+        emit({"output": str(output), "runs": found, "samples": count})
+    else:
+        click.echo(f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)")
 
 
 def _export_bundle(store: "SqlStore", found: list[str], output: str) -> None:
