@@ -36,7 +36,7 @@ export function ResultsView(props: ResultsProps) {
     <div className={styles.results}>
       <OutcomePanel results={results} {...props} />
       <div className={styles.two}>
-        <RewardPanel results={results} />
+        <RewardPanel results={results} run={run} />
         <PassPanel results={results} run={run} />
         {repeated && <PassesPanel passes={results.passes} />}
         <div className={repeated ? styles.column : styles.parts}>

@@ -1,17 +1,19 @@
 /** The mean reward with its interval, and how the rewards of graded samples are spread. */
 
+import type { Schema } from '../../api/paths'
 import { count, measure } from '../../format'
 import { Panel } from '../../parts/Panel'
+import { isGoing } from '../headline'
 import { FigureList } from './FigureList'
 import { MetricReading } from './MetricReading'
 import styles from './results.module.css'
 import { Spread } from './Spread'
 import type { Results } from './types'
 
-export function RewardPanel({ results: { reward, score } }: { results: Results }) {
+export function RewardPanel({ results: { reward, score }, run }: { results: Results; run: Schema<'RunDetail'> }) {
   return (
     <Panel title="Rewards" note="mean of all samples">
-      {score !== null && <MetricReading metric={score} />}
+      {score !== null && <MetricReading metric={score} going={isGoing(run)} />}
       {reward === null ? (
         <p className="muted">No sample is graded.</p>
       ) : (

@@ -29,8 +29,8 @@ export function thresholdOf({ info }: Pick<Schema<'RunDetail'>, 'info'>): number
 export function shownTab(run: Pick<Schema<'RunSummary'>, 'kind'>, search: RunSearch): Tab {
   const { tab } = search
   if (!isRollout(run)) return tab === undefined || tab === 'results' || tab === 'samples' ? 'episodes' : tab
-  if (tab !== undefined) return tab === 'episodes' ? 'samples' : tab
-  return isFiltered(search) || search.sort !== undefined ? 'samples' : 'results'
+  const wanted = tab ?? (isFiltered(search) || search.sort !== undefined ? 'samples' : 'results')
+  return wanted === 'episodes' ? 'samples' : wanted
 }
 
 /**
