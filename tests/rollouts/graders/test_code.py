@@ -65,6 +65,12 @@ async def test_a_tuple_is_the_list_that_json_makes_of_it() -> None:
     assert (await graded("def f():\n    return 1, 2", tests, entry_point="f")).value == 1.0
 
 
+async def test_a_program_that_ends_is_no_exception_of_its_function() -> None:
+    tests = "try:\n    f(-1)\nexcept Exception:\n    pass\nelse:\n    assert False"
+    assert (await graded("def f(x):\n    raise ValueError", tests)).value == 1.0
+    assert (await graded("import os\ndef f(x):\n    os._exit(0)", tests)).value == 0.0
+
+
 async def test_whole_programs_are_talked_to() -> None:
     talk = json.dumps([{"stdin": "2 3\n", "stdout": "5\n"}, {"stdin": "4 4\n", "stdout": "8"}])
     assert (await graded("a, b = map(int, input().split())\nprint(a + b)", talk)).value == 1.0

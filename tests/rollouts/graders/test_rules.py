@@ -1,5 +1,6 @@
 """What the rules that need nothing but text take for right."""
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -175,13 +176,20 @@ def test_choices(reply: str, chosen: bool) -> None:
         ({"choices_from": "o"}, "B", "red", 0),
         ({"choices_from": "o"}, "B", "red green", 0),
         ({"choices_from": "o"}, "B", "D", 0),
+        ({"choices_from": "letters"}, "A", "A", 1),
+        ({"choices_from": "letters"}, "A", "b", 0),
         ({"after": "=>"}, "B", "A B C => B", 1),
         ({"after": "=>"}, "B", "A B C => B or C", 0),
     ],
 )
 def test_choice_options(options: dict[str, Any], label: str, reply: str, value: float) -> None:
     rule = ChoiceRule(ChoiceConfig(**options))
-    assert rule.grade(reply, label, {"o": ["red", "green", "blue"]}).value == value
+    assert rule.grade(reply, label, {"o": ["red", "green", "blue"], "letters": ["b", "x"]}).value == value
+
+
+def test_a_label_that_means_two_options_is_the_rows_fault() -> None:
+    with pytest.raises(MissingLabel):
+        ChoiceRule(ChoiceConfig(choices_from="o")).grade("A", "B", {"o": ["B", "A"]})
 
 
 @pytest.mark.parametrize("label", ["E", "nothing", "7", None])
@@ -259,6 +267,11 @@ PERSON = {
 )
 def test_json_that_follows_a_schema(reply: str, value: float) -> None:
     assert JsonSchemaRule(JsonSchemaConfig(schema=PERSON)).grade(reply, None).value == value
+
+
+def test_fences_inside_texts_are_no_fences() -> None:
+    rule = JsonSchemaRule(JsonSchemaConfig(schema={"type": "object", "required": ["text"]}))
+    assert rule.grade(json.dumps({"text": "```py\nx\n```"}), None).value == 1
 
 
 def test_json_says_what_is_wrong() -> None:

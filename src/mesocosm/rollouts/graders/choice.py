@@ -86,10 +86,11 @@ class ChoiceRule:
         if self.config.label_is_index:
             if label.isdecimal() and int(label) < len(letters):
                 return letters[int(label)]
-        elif label.strip("().").upper() in list(letters):
-            return label.strip("().").upper()
-        elif label in texts:
-            return letters[texts.index(label)]
+        else:
+            letter = label.strip("().").upper()
+            meant = {letter} & set(letters) | {letters[place] for place, text in enumerate(texts) if text == label}
+            if len(meant) == 1:
+                return meant.pop()
         form = (
             "the place of an option, counted from 0" if self.config.label_is_index else "a letter or an option's text"
         )
@@ -142,9 +143,11 @@ class _Reader:
     def chosen(self, reply: str, *, marked: bool) -> str | None:
         """Return the letter; `marked` is a reply from which the answer has been taken out already."""
         alone = self._shapes.alone.fullmatch(reply) if len(reply) < 50 else None
+        place = self._words(reply)
         if alone is not None:
-            return alone[1].upper()
-        if (place := self._words(reply)) is not None:
+            # Where a letter is also the text of another option nobody knows which of them is meant.
+            return alone[1].upper() if place in (None, alone[1].upper()) else None
+        if place is not None:
             return place
         if marked:
             return _single(self._named(_END.split(reply, maxsplit=1)[0]))

@@ -127,7 +127,7 @@ def read_document(reply: str, config: AnswerConfig) -> Any:
         raise ValueError(NOTHING)
     if len(reply) > config.max_chars and not (config.after or config.pattern or config.last):
         raise ValueError(f"the answer has more than {config.max_chars:,} characters")
-    blocks = {block.strip() for block in fenced(text)} if "```" in text or "~~~" in text else {text}
+    blocks = {block.strip() for block in fenced(text)} or {text}
     if len(blocks) != 1:
         raise ValueError(f"the answer holds {len(blocks)} different blocks")
     try:

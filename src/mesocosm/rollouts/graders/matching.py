@@ -1,4 +1,4 @@
-r"""Regular expressions of users, with an end: matched in a process of its own, which is killed when it takes too long.
+r"""Regular expressions of users, with an end: matched in a process of its own, which dies when it takes too long.
 
 Python's expressions have no limit of their own, and one like `(a+)+$` needs longer than the universe lasts for some
 texts of 40 characters. No look at an expression tells the harmless ones from the others, so all go the same way.
@@ -15,12 +15,17 @@ import threading
 from typing import Any
 
 SECONDS = 1.0
-"""What one match may take by the clock."""
+"""CPU time that one match may take: a busy machine must not make it fail."""
+_WALL_FACTOR = 30
+"""By the clock it may take so many times as long, which matters where CPU time cannot be limited."""
 _MOST_FOUND = 1000
 _WORKER = """
-import json, re, sys
+import json, re, signal, sys
+limit = getattr(signal, "setitimer", lambda *_: None)
+clock = getattr(signal, "ITIMER_VIRTUAL", 0)
 for line in sys.stdin.buffer:
     asked = json.loads(line)
+    limit(clock, asked["seconds"])
     pattern = re.compile(asked["pattern"], asked["flags"])
     whole = pattern.fullmatch(asked["text"])
     hits = ([whole] if whole else []) if asked["full"] else pattern.finditer(asked["text"])
@@ -30,6 +35,7 @@ for line in sys.stdin.buffer:
         found.append(hit[group] or "")
         if len(found) == asked["most"]:
             break
+    limit(clock, 0)
     sys.stdout.buffer.write(json.dumps(found).encode() + b"\\n")
     sys.stdout.buffer.flush()
 """
@@ -53,12 +59,14 @@ def found(pattern: str, text: str, *, flags: int = 0, full: bool = False, group:
 
     The group is the first where the expression has one, else everything. Raises TooSlow after `SECONDS`.
     """
-    asked = {"pattern": pattern, "text": text, "flags": flags, "full": full, "group": group, "most": _MOST_FOUND}
-    worker = _take()
-    reply = _ask(worker, json.dumps(asked).encode() + b"\n")
-    if reply is None:
-        raise TooSlow(f"the expression {pattern!r:.80} took longer than {SECONDS:g} s on {len(text):,} characters")
-    _give(worker)
+    asked = {"pattern": pattern, "text": text, "flags": flags, "full": full, "group": group}
+    line = json.dumps({**asked, "most": _MOST_FOUND, "seconds": SECONDS}).encode() + b"\n"
+    with _turns:
+        worker = _take()
+        reply = _ask(worker, line)
+        if reply is None:
+            raise TooSlow(f"the expression {pattern!r:.80} took longer than {SECONDS:g} s on {len(text):,} characters")
+        _give(worker)
     hits = json.loads(reply)
     assert isinstance(hits, list)
     return hits
@@ -68,7 +76,7 @@ def _ask(worker: "subprocess.Popen[bytes]", line: bytes) -> bytes | None:
     """Return the worker's reply; None when it was killed, or died."""
     assert worker.stdin is not None
     assert worker.stdout is not None
-    watch = threading.Timer(SECONDS, worker.kill)
+    watch = threading.Timer(_WALL_FACTOR * SECONDS, worker.kill)
     watch.daemon = True
     watch.start()
     reply = b""
@@ -86,6 +94,7 @@ def _ask(worker: "subprocess.Popen[bytes]", line: bytes) -> bytes | None:
 
 
 _idle: list["subprocess.Popen[bytes]"] = []
+_turns = threading.BoundedSemaphore(2 + (os.cpu_count() or 1))
 
 
 def _take() -> "subprocess.Popen[bytes]":
