@@ -17,6 +17,7 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.results import Results, results, stage_of
+from mesocosm.engine.sample import Tasks, read_sample
 from mesocosm.engine.slices import Slices, slices
 from mesocosm.store.slices import ResultRow
 
@@ -278,3 +279,15 @@ def test_slices_add_up_to_the_run() -> None:
         sum(values) for values in itertools.zip_longest(*((one.samples, one.failed, one.skipped) for one in parts))
     ]
     assert totals == [whole.done, whole.failed, whole.skipped]
+
+
+def test_what_a_grader_left_out_is_no_pair_and_not_missing() -> None:
+    tasks = Tasks()
+    rows = [ScoreRow("a", "", 0, "reward", 1.0, None, False)]
+    rows += [
+        ScoreRow(task, "", 0, "reward", None, cause, False) for task, cause in (("b", "skipped"), ("c", "unverified"))
+    ]
+
+    found = read_sample(rows, REWARD, tasks)
+
+    assert (found.scored, found.missing, found.mean(0)) == (1, 1, 1.0)

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from mesocosm.core.failure import Cause
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Metric
 from mesocosm.engine.metrics import declared_worst
@@ -83,13 +84,14 @@ class Sample:
 def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sample:
     """Return the values of `metric` in streamed scores; new tasks are added to `tasks`.
 
-    A failure of the agent counts as the metric's worst value and a missing one is left out, as in `metrics.measure`.
+    A failure of the agent counts as the metric's worst value and a missing one is left out, as in `metrics.measure`;
+    what a grader left out on purpose is not even missing.
     """
     score, missing = metric.score, 0
     known, place_of = tasks.places.get, tasks.place
     values, places = array("d"), array("q")
     worst_places: array[int] = array("q")
-    for digest, cluster, _, name, value, _, worst in rows:
+    for digest, cluster, _, name, value, cause, worst in rows:
         if name != score:
             continue
         if value is not None and -LARGEST <= value <= LARGEST:
@@ -98,7 +100,7 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
             places.append(place_of(digest, cluster) if place is None else place)
         elif worst:
             worst_places.append(place_of(digest, cluster))
-        else:
+        elif cause != Cause.SKIPPED:
             missing += 1
     assumed = _worst(metric, values) if worst_places else None
     if assumed is None:
