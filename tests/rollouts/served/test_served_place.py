@@ -217,6 +217,15 @@ async def test_artifacts_of_another_sdk_are_kept_and_nothing_else_is_left(
     assert list(temporary.iterdir()) == []
 
 
+async def test_rows_beyond_the_capacity_wait_outside_of_the_server(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened({"CAPACITY": "1"})
+    never, fine = await asyncio.gather(
+        place.run(working("never", workflow_seconds=0.3), log), place.run(working("fine"), log)
+    )
+    assert cause(never) is Cause.WORKFLOW_TIMEOUT
+    assert fine.queued_s >= 0.3
+
+
 async def test_the_capacity_is_what_the_server_says(opened: Opened) -> None:
     assert (await opened({"CAPACITY": "3"})).capacity == 3
     assert (await opened()).capacity is None

@@ -23,6 +23,7 @@ ABANDONED = 3
 _CANCEL_S = 1.0
 _GRACE_S = 1.0
 
+UNLIMITED = 1_000_000
 LOOK_S = 0.25
 BLOCKED_S, WINDOW_S = 1.0, 2.0
 """Tries that hold the event loop for so many seconds of so many make all others wait, and would do so again."""
@@ -61,7 +62,8 @@ class Fleet:
         self._failed = 0
         self._starting = asyncio.Lock()
         self._starts = asyncio.Semaphore(os.cpu_count() or 1)
-        self._lanes: asyncio.Semaphore | None = None
+        self._seats = asyncio.Semaphore(UNLIMITED)
+        self._lanes = asyncio.Semaphore(LANES)
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
 
@@ -69,26 +71,47 @@ class Fleet:
         """Start the first process. Raises RunAborted."""
         self._shared = await self._begin()
         self.capacity = self._shared.capacity
+        self._seats = asyncio.Semaphore(self.capacity or UNLIMITED)
         self._watch = asyncio.create_task(self._look())
 
     async def take(self) -> Seat:
-        """Return a seat for one try; give it back. Raises EpisodeError (rollout_failed), RunAborted."""
+        """Return a seat for one try; give it back. Raises EpisodeError (rollout_failed), RunAborted.
+
+        What would wait in the server waits here, because there it would count against the time of the try.
+        """
+        if not self.isolated:
+            await self._seats.acquire()
+            try:
+                process = await self._together()
+            except BaseException:
+                self._seats.release()
+                raise
+            if process is not None:
+                return Seat(process, lane=False)
+            self._seats.release()
+        return Seat(await self._alone(), lane=True)
+
+    async def _together(self) -> RolloutProcess | None:
+        """Return the process for all tries; None once tries are isolated."""
         while not self.isolated:
             if self._shared is not None and self._shared.usable:
-                return Seat(self._shared, lane=False)
+                return self._shared
             async with self._starting:
                 if not self.isolated and (self._shared is None or not self._shared.usable):
                     self._share(await self._restarted())
-        assert self._lanes is not None
+        return None
+
+    async def _alone(self) -> RolloutProcess:
+        """Return a process that has no other try."""
         await self._lanes.acquire()
         try:
             while self._idle:
                 process = self._idle.pop()
                 if process.usable:
-                    return Seat(process, lane=True)
+                    return process
                 self.end(process)
             async with self._starts:
-                return Seat(await self._restarted(), lane=True)
+                return await self._restarted()
         except BaseException:
             self._lanes.release()
             raise
@@ -96,9 +119,8 @@ class Fleet:
     def give_back(self, seat: Seat) -> None:
         """Take back a process whose try is over, and end it when nobody can use it any more."""
         process = seat.process
+        (self._lanes if seat.lane else self._seats).release()
         if seat.lane:
-            assert self._lanes is not None
-            self._lanes.release()
             if process.usable:
                 self._idle.append(process)
             else:
