@@ -1,5 +1,6 @@
 import asyncio
 import json
+import signal
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -213,3 +214,15 @@ async def test_a_question_that_is_no_object_is_refused(body: object) -> None:
 async def test_a_controller_without_a_model_says_so() -> None:
     async with CallbackListener(CallbackStore()) as listener:
         assert (await tell(listener, "/chat/completions", {}, listener.bridge_key)).status == 404
+
+
+async def test_a_listener_leaves_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    async with CallbackListener(CallbackStore()) as listener:
+        await tell(listener, "/completion", {"status": "success"})
+        assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_listener_has_no_address_before_it_listens() -> None:
+    with pytest.raises(RuntimeError, match="not listening"):
+        CallbackListener(CallbackStore()).base_url("r")

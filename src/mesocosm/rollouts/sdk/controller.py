@@ -9,8 +9,8 @@ import hmac
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_urlsafe
 from types import TracebackType
@@ -164,10 +164,16 @@ class CallbackListener:
     async def __aenter__(self) -> Self:
         import uvicorn
 
+        class Server(uvicorn.Server):
+            @contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                """Leave signals to the program that this listener is only a part of."""
+                yield
+
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         config = uvicorn.Config(self.app(), log_level="warning", access_log=False, lifespan="off")
-        self._server = uvicorn.Server(config)
+        self._server = Server(config)
         self._socket.listen(2048)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         return self
