@@ -116,13 +116,16 @@ function fits(row: Row, query: Filter): boolean {
 function hasOutcome(row: Row, outcome: string, primary: Primary): boolean {
   const score = row.scores.find((one) => one.name === primary.name)
   const worst = score?.worst ?? false
+  const skipped = score?.missing === 'skipped'
   switch (outcome) {
     case 'scored':
       return row.score !== null
     case 'worst':
       return worst
     case 'missing':
-      return row.score === null && !worst
+      return row.score === null && !worst && !skipped
+    case 'skipped':
+      return skipped
     case 'pass':
       return row.score !== null && row.score > primary.threshold
     case 'fail':

@@ -120,6 +120,13 @@ describe('episodes of a site', () => {
     expect(ids(await list({ outcome }))).toEqual(found)
   })
 
+  it('that their grader left out are skipped, not missing', async () => {
+    const scores = [{ name: 'solved', value: null, missing: 'skipped', worst: false }]
+    files['runs/r/episodes-1'] = { items: [row(3, { score: null, scores })], cursor: null }
+    expect(ids(await list({ outcome: 'skipped' }))).toEqual(['e3'])
+    expect(ids(await list({ outcome: 'missing' }))).toEqual([])
+  })
+
   it('are chosen by score, cause, state and text', async () => {
     expect(ids(await list({ low: 0.1, high: 0.2 }))).toEqual(['e1', 'e2'])
     expect(ids(await list({ cause: ['malformed_action'] }))).toEqual(['e3'])
