@@ -38,13 +38,14 @@ _OWN = frozenset({REWARD, RATE})
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The chosen rows of a dataset: its name, the sentence that says how they were chosen, and what digests cover."""
+    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what a reader must know of it."""
 
     name: str
     rows: Sequence[Row]
     chosen: Sequence[int]
     told: str
     digest: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ class RolloutBenchmark:
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Start the rollout. Raises MesocosmError."""
+        for note in self.rows.notes:
+            notice(f"note: {note}")
         await self._place.open(notice)
         self._opened = True
 

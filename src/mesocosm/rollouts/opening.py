@@ -130,7 +130,7 @@ def _rows(options: Options) -> Rows:
     )
     whole = len(chosen.indices) == len(rows)
     covered = [table.digest, msgspec.to_builtins(columns), None if whole else list(chosen.indices)]
-    return Rows(options.name or table.name, rows, chosen.indices, chosen.told, digest(covered))
+    return Rows(options.name or table.name, rows, chosen.indices, chosen.told, digest(covered), (*table.notes, *rows.notes))
 
 
 def _place(folder: Path, options: Options) -> Place:
@@ -140,10 +140,12 @@ def _place(folder: Path, options: Options) -> Place:
         return InProcessPlace(folder, options.entrypoint)
     from mesocosm.rollouts.served.place import ServedPlace
 
+    secrets = _secrets(options.secrets)
     return ServedPlace(
         folder,
         options.entrypoint,
-        environment={**options.environment, **_secrets(options.secrets)},
+        environment={**options.environment, **secrets},
+        secrets=tuple(secrets.values()),
         installs=Path(options.installs) if options.installs else None,
         log_file=Path(options.log) if options.log else None,
     )

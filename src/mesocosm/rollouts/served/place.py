@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -52,7 +52,7 @@ class ServedPlace:
 
     Its processes see `environment` and the variables in INHERITED. Virtual environments are kept in `installs` and used
     again; None: beside our user's other caches. `concurrency` is how many tries will run at once, if that is known.
-    What processes write goes to `log_file`, without the secrets of `environment`.
+    What processes write goes to `log_file`, without `secrets` and what else of `environment` looks like one.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class ServedPlace:
         installs: Path | None = None,
         concurrency: int | None = None,
         log_file: Path | None = None,
+        secrets: Collection[str] = (),
         start_seconds: float = START_S,
     ) -> None:
         self._folder = folder.absolute()
@@ -72,7 +73,7 @@ class ServedPlace:
         self._installs = installs or _cache()
         self._concurrency = concurrency
         self._seconds = start_seconds
-        self._log = LogFile(log_file, Redactor(secret_values(environment)))
+        self._log = LogFile(log_file, Redactor({*secret_values(environment), *secrets}))
         self._prefix = f"r{token_hex(6)}-"
         self._numbers = count(1)
         self._opened: _Opened | None = None

@@ -1,0 +1,323 @@
+"""`mesocosm eval run-local`: what it runs, what it leaves alone, what it says, and how it guards a pipeline."""
+
+import json
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mesocosm.store import open_store
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke, Outcome
+
+MAIN = """
+from mesocosm.rollouts import AgentWorkflow, AgentWorkflowConfig, AgentWorkflowOutput, Grader, LocalBackend
+
+
+class Answer(AgentWorkflow):
+    async def run(self, ctx):
+        print("a word of the workflow")
+        with open(ctx.metadata["notes"], "a") as notes:
+            notes.write(ctx.prompt[-1]["content"] + "\\n")
+        if ctx.metadata["does"] == "fails":
+            raise KeyError("no tool")
+        return AgentWorkflowOutput(
+            messages=[*ctx.prompt, {"role": "assistant", "content": ctx.metadata["does"]}], metrics={"turns": 1.0}
+        )
+
+
+class Reward(Grader):
+    async def grade(self, ctx):
+        said = ctx.sample.messages[-1]["content"]
+        if said == "skipped":
+            ctx.sample.remove_sample = True
+        else:
+            ctx.set_reward(float(said))
+
+
+backend = LocalBackend(workflow=Answer, grader=Reward, workflow_config=AgentWorkflowConfig(name="answer"))
+"""
+CONFIG = """
+[experiment]
+rollout = "answering"
+entrypoint = "main.py"
+model_path = "builtin/empty"
+dataset = "rows"
+
+[evaluation]
+limit = "all"
+batch_size = 4
+
+[advanced]
+isolation = "in-process"
+"""
+
+
+class Workspace:
+    """A workspace with one rollout whose rows say what becomes of them."""
+
+    def __init__(self, root: Path, mesocosm: "Invoke") -> None:
+        self.root = root
+        self.mesocosm = mesocosm
+        self.notes = root / "notes"
+        for folder in ("rollouts/answering", "configs/eval", "data"):
+            (root / folder).mkdir(parents=True)
+        self.main.write_text(MAIN)
+        self.config.write_text(CONFIG)
+        self.rows("1", "0", "0.5", "1")
+
+    @property
+    def main(self) -> Path:
+        return self.root / "rollouts/answering/main.py"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "configs/eval/answering.toml"
+
+    def rows(self, *does: str) -> None:
+        self.notes.write_text("")
+        rows = (
+            {"user_prompt": f"row {n}", "ground_truth": "x", "does": what, "notes": str(self.notes)}
+            for n, what in enumerate(does)
+        )
+        (self.root / "data/rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    def run(self, *words: str) -> "Outcome":
+        return self.mesocosm("eval", "run-local", self.config, "--no-view", *words)
+
+    def data(self, *words: str) -> dict[str, Any]:
+        outcome = self.run("--json", *words)
+        assert outcome.code in {0, 1}, outcome.err
+        found = outcome.document["data"]
+        assert isinstance(found, dict)
+        return found
+
+    def played(self) -> Counter[str]:
+        return Counter(self.notes.read_text().splitlines())
+
+    def eval(self, *words: str) -> "Outcome":
+        return self.mesocosm("eval", *words)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.chdir(tmp_path)
+    return Workspace(tmp_path, mesocosm)
+
+
+def test_results_are_told(workspace: Workspace) -> None:
+    outcome = workspace.run()
+    assert outcome.code == 0
+    assert "answering on rows · builtin/empty · finished" in outcome.out
+    assert "all 4 rows" in outcome.err
+    assert "4/4 samples: 4 graded, 2 passed (reward ≥ 1), 0 failed" in outcome.out
+
+
+def test_the_document_has_the_older_names_and_every_number(workspace: Workspace) -> None:
+    data = workspace.data()
+    assert data["summary"]["avg_reward"] == 0.625
+    assert data["summary"]["pass_rate"] == 0.5
+    assert data["summary"]["progress"] == {"completed": 4, "total": 4, "unit": "samples"}
+    assert (data["rollout"], data["dataset"], data["entrypoint"]) == ("answering", "rows", "main.py")
+    assert data["results"]["score"]["value"] == 0.625
+    assert [one["name"] for one in data["results"]["metrics"]] == ["turns"]
+
+
+def test_what_a_rollout_prints_is_no_output_of_the_command(workspace: Workspace) -> None:
+    outcome = workspace.run("--json")
+    assert outcome.document["schema_version"] == 1
+    assert "a word of the workflow" not in outcome.out
+
+
+def test_the_same_command_again_runs_nothing(workspace: Workspace) -> None:
+    first, played = workspace.data(), workspace.played()
+    again = workspace.run()
+    assert "nothing was run" in again.out
+    assert workspace.played() == played
+    assert workspace.data()["eval_run"]["id"] == first["eval_run"]["id"]
+
+
+def test_run_local_takes_a_configuration_too(workspace: Workspace) -> None:
+    outcome = workspace.mesocosm("run", "local", workspace.config, "--no-view", "--json")
+    assert outcome.document["data"]["summary"]["graded"] == 4
+
+
+def test_a_changed_threshold_reads_the_stored_rewards_anew(workspace: Workspace) -> None:
+    first, played = workspace.data(), workspace.played()
+    second = workspace.data("--set", "evaluation.pass_threshold=0.5")
+    assert second["eval_run"]["id"] == first["eval_run"]["id"]
+    assert (first["summary"]["pass_rate"], second["summary"]["pass_rate"]) == (0.5, 0.75)
+    assert second["config"]["pass_threshold"] == 0.5
+    assert workspace.played() == played
+
+
+def test_a_changed_rollout_is_another_experiment(workspace: Workspace) -> None:
+    first = workspace.data()
+    workspace.main.write_text(MAIN.replace('"turns": 1.0', '"turns": 2.0'))
+    second = workspace.data()
+    assert second["eval_run"]["id"] != first["eval_run"]["id"]
+    assert second["results"]["metrics"][0]["value"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda w: w.main.write_text(MAIN + "\n# changed\n"), "rollout source"),
+        (lambda w: w.rows("1", "1", "1", "1"), "dataset"),
+        (lambda w: w.config.write_text(CONFIG.replace("builtin/empty", "builtin/oracle")), "model"),
+        (lambda w: w.config.write_text(CONFIG.replace("[evaluation]", "[evaluation]\nn = 2")), "n"),
+    ],
+    ids=["source", "dataset", "model", "n"],
+)
+def test_a_named_run_with_other_inputs_is_refused_and_they_are_named(
+    workspace: Workspace, change: Any, named: str
+) -> None:
+    workspace.data("--name", "mine")
+    change(workspace)
+    outcome = workspace.run("--name", "mine")
+    assert outcome.code == 2
+    assert f"changed: {named}." in outcome.err
+
+
+def test_fresh_begins_anew_and_keeps_the_old_run(workspace: Workspace) -> None:
+    first = workspace.data("--name", "mine")
+    workspace.rows("1", "1")
+    second = workspace.data("--name", "mine", "--fresh")
+    assert second["eval_run"]["id"] != first["eval_run"]["id"]
+    assert second["summary"]["graded"] == 2
+    names = [one["name"] for one in workspace.eval("list", "--json").document["items"]]
+    assert names[0] == "mine"
+    assert names[1].startswith("mine.archive-")
+
+
+def test_retry_failed_runs_what_failed_or_was_skipped_again(workspace: Workspace) -> None:
+    workspace.rows("1", "fails", "skipped", "bad number", "0")
+    first = workspace.data()
+    assert (first["summary"]["failed"], first["summary"]["skipped"]) == (2, 1)
+    second = workspace.data("--retry-failed")
+    assert second["eval_run"]["id"] == first["eval_run"]["id"]
+    assert workspace.played() == Counter({"row 0": 1, "row 1": 2, "row 2": 2, "row 3": 2, "row 4": 1})
+    assert second["summary"]["progress"]["completed"] == 5
+
+
+def test_causes_are_told_apart(workspace: Workspace) -> None:
+    workspace.rows("1", "fails", "bad number")
+    outcome = workspace.run()
+    assert "1 workflow_failed (workflow, counts as worst); row 1: KeyError: 'no tool'" in outcome.out
+    assert "1 grader_error (grader, has no score); row 2: ValueError: could not convert" in outcome.out
+
+
+def test_rows_are_chosen_by_place(workspace: Workspace) -> None:
+    data = workspace.data("--rows", "0,2-3")
+    assert set(workspace.played()) == {"row 0", "row 2", "row 3"}
+    assert data["rows"] == "3 of 4 rows by their places from 0 (0,2-3)"
+
+
+def test_a_limit_on_the_line_goes_before_the_configuration(workspace: Workspace) -> None:
+    assert workspace.data("--limit", "1")["summary"]["progress"]["total"] == 1
+
+
+def test_n_tries_give_pass_at_k_for_every_k(workspace: Workspace) -> None:
+    data = workspace.data("--set", "evaluation.n=3")
+    passes = data["results"]["passes"]
+    assert [one["k"] for one in passes] == [1, 2, 3]
+    assert all(one["at"]["value"] == one["hat"]["value"] == 0.5 for one in passes)
+    assert "pass@k  1: 50.0%  2: 50.0%  3: 50.0%" in workspace.run("--set", "evaluation.n=3").out
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("pass_rate<0.6", 1),
+        ("pass_rate<0.5", 0),
+        ("score<0.7", 1),
+        ("failed>0", 0),
+        ("missing>1%", 0),
+        ("turns>0.5", 1),
+        ("nothing<1", 1),
+    ],
+)
+def test_gates(workspace: Workspace, condition: str, code: int) -> None:
+    assert workspace.run("--fail-if", condition).code == code
+
+
+def test_a_gate_is_written_as_junit_and_markdown(workspace: Workspace) -> None:
+    words = ("--fail-if", "pass_rate<0.9", "--junit", "out/gate.xml", "--markdown", "out/report.md")
+    assert workspace.run(*words).code == 1
+    assert 'failures="1"' in (workspace.root / "out/gate.xml").read_text()
+    report = (workspace.root / "out/report.md").read_text()
+    assert "### answering on rows" in report
+    assert "`pass_rate<0.9` pass_rate is 0.5000" in report
+
+
+def test_a_baseline_guards_against_regressions(workspace: Workspace) -> None:
+    workspace.data("--name", "main")
+    workspace.main.write_text(MAIN.replace("float(said)", "float(said) - 1"))
+    words = ("--name", "worse", "--baseline", "main", "--fail-if", "regression>0.5")
+    outcome = workspace.run(*words)
+    assert outcome.code == 1
+    assert "against the baseline main:" in outcome.out
+    assert "gate regression>0.5: closed" in outcome.out
+
+
+def test_a_regression_without_a_baseline_cannot_be_asked_for(workspace: Workspace) -> None:
+    outcome = workspace.run("--fail-if", "regression")
+    assert outcome.code == 2
+    assert "--baseline" in outcome.err
+
+
+def test_all_problems_of_a_configuration_are_told_and_nothing_is_made(workspace: Workspace) -> None:
+    workspace.config.write_text(CONFIG.replace("batch_size = 4", 'batch_size = "x"\nn = 0'))
+    outcome = workspace.run()
+    assert outcome.code == 2
+    assert "evaluation.batch_size" in outcome.err
+    assert "evaluation.n" in outcome.err
+    assert not (workspace.root / "benchmark_results").exists()
+
+
+def test_a_run_without_a_score_is_a_failure(workspace: Workspace) -> None:
+    workspace.rows("bad", "bad")
+    assert workspace.run().code == 1
+
+
+def test_secrets_reach_the_rollout_and_nothing_else(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLAIN_NAME", raising=False)
+    value = "canary-0123456789"
+    workspace.main.write_text(
+        MAIN.replace('print("a word', 'import os; print(os.environ["PLAIN_NAME"]); print("a word').replace(
+            'KeyError("no tool")', 'KeyError(os.environ["PLAIN_NAME"])'
+        )
+    )
+    workspace.config.write_text(CONFIG.replace("in-process", "process") + '\n[secrets]\nrequired = ["PLAIN_NAME"]\n')
+    workspace.rows("1", "fails")
+    (workspace.root / "secret.env").write_text(f"PLAIN_NAME={value}\n")
+    outcome = workspace.run("--secrets-file", "secret.env")
+    assert outcome.code == 0, outcome.err
+    assert "1 workflow_failed" in outcome.out
+    logs = workspace.eval("logs", "last")
+    texts = [outcome.out, outcome.err, logs.out]
+    texts += [
+        path.read_bytes().decode(errors="replace") for path in (workspace.root / "benchmark_results").rglob("*.*")
+    ]
+    assert not [text[:80] for text in texts if value in text]
+
+
+def test_missing_secrets_are_named_before_anything_runs(workspace: Workspace) -> None:
+    workspace.config.write_text(CONFIG + '\n[secrets]\nrequired = ["NOT_THERE_1", "NOT_THERE_2"]\n')
+    outcome = workspace.run()
+    assert outcome.code == 2
+    assert "NOT_THERE_1" in outcome.err
+    assert "NOT_THERE_2" in outcome.err
+    assert workspace.played() == Counter()
+
+
+def test_the_run_names_the_command_that_repeats_it(workspace: Workspace) -> None:
+    from mesocosm.platform.commands import repeat_command
+
+    workspace.data("--rows", "0,1")
+    with closing(open_store(workspace.root / "benchmark_results")) as store:
+        run = store.get_run(store.list_runs().items[0].id)
+    assert repeat_command(run.spec) == f"mesocosm eval run-local {workspace.config} --rows 0,1 --fresh"
