@@ -36,7 +36,7 @@ async def test_some_tests_are_no_reward_unless_shares_are() -> None:
     half = "def add(a, b):\n    return int(a) + int(b)"
     verdict = await graded(half)
     assert (verdict.value, verdict.scores["tests_passed"]) == (0.0, 0.5)
-    assert verdict.explanation.startswith("2 of 4 passed: ValueError")
+    assert verdict.explanation.startswith("2 of 4 passed: assert add('a', 'b') == 'ab': ValueError")
     assert (await graded(half, reward="share")).value == 0.5
 
 

@@ -137,9 +137,9 @@ def test_no_reply_is_right_for_two_labels(use: str, words: tuple[str, ...], labe
     """Then a guess is one guess, and no way of guessing is better than chance."""
     rng, rule = random.Random(11), open_grader(use, {}).rule()
     right = 0
-    for _ in range(1000):
+    for _ in range(400):
         reply = " ".join(rng.choice(words) for _ in range(rng.randint(1, 14)))
         values = [rule.grade(reply, label, None).value for label in labels]
         assert sum(values) <= 1, reply
         right += sum(values) == 1
-    assert right > 50
+    assert right > 20

@@ -99,7 +99,9 @@ class CodeRule:
             "token": secrets.token_hex(16),
         }
         ended = await self._run(_checker(), json.dumps(item))
-        return _results(ended, str(item["token"]), len(tests.calls))
+        reasons = _results(ended, str(item["token"]), len(tests.calls))
+        told = [f"{call.get('code', call.get('args'))}"[:200] for call in tests.calls]
+        return [reason and f"{test}: {reason}" for test, reason in zip(told, reasons, strict=True)]
 
     async def _talk(self, program: str, tests: Tests) -> list[str]:
         return [_compared(await self._run(program, dialogue.stdin), dialogue) for dialogue in tests.dialogues]
