@@ -226,7 +226,6 @@ async def test_what_the_code_prints_is_told_of_its_row_and_never_printed(
     place = await opened(entry(tmp_path, HEAD + dedent(text)))
     lines: list[tuple[str, str]] = []
     await place.run(work, lambda stream, line: lines.append((stream, line)))
-    await asyncio.sleep(0)
     print("our own")
     assert lines == [("stdout", "one"), ("stdout", "two"), ("stderr", "to stderr"), ("stdout", "from a thread")]
     captured = capsys.readouterr()

@@ -93,7 +93,12 @@ class InProcessPlace:
         if backend is None:
             raise EpisodeError(Cause.ROLLOUT_FAILED, "the rollout is not loaded; open the place before it runs")
         loop = asyncio.get_running_loop()
-        lines = Lines(lambda stream, line: _to_loop(loop, log, stream, line))
+
+        def told(stream: str, line: str) -> None:
+            if lines.open:
+                log(stream, line)
+
+        lines = Lines(lambda stream, line: _to_loop(loop, told, stream, line))
         token = taker.set(lines.write)
         try:
             with RolloutContext(work.model.base_url, work.model.api_key, work.id):
@@ -102,7 +107,7 @@ class InProcessPlace:
             raise EpisodeError(Cause.ROLLOUT_FAILED, f"the rollout could not be executed: {error}") from error
         finally:
             taker.reset(token)
-            lines.end()
+            lines.end(log)
         missing = backend.grader_cls is not None and work.label is None and work.metadata is None
         return _ended(worked, graded, missing=missing)
 
@@ -158,7 +163,7 @@ def _check_published() -> None:
     """Raise UsageError when this process already uses another SDK under the published name."""
     loaded = sys.modules.get(PUBLISHED)
     place = getattr(loaded, "__file__", None)
-    if loaded is not None and place is not None and not Path(place).is_relative_to(SHIM):
+    if loaded is not None and place is not None and not Path(place).resolve().is_relative_to(SHIM.resolve()):
         raise UsageError(
             f"this process already uses the {PUBLISHED} package of {Path(place).parent}; run the rollout in a process "
             "of its own"

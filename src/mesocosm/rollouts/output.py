@@ -17,6 +17,7 @@ class Lines:
     """Puts text together to lines and hands on each whole one."""
 
     def __init__(self, take: Taker) -> None:
+        self.open = True
         self._take = take
         self._begun = {"stdout": "", "stderr": ""}
 
@@ -26,12 +27,12 @@ class Lines:
         for line in whole:
             self._take(stream, line)
 
-    def end(self) -> None:
-        """Hand on what has begun."""
+    def end(self, take: Taker) -> None:
+        """Give what has begun to `take`; what is written from here on belongs to nobody."""
+        self.open = False
         for stream, begun in self._begun.items():
             if begun:
-                self._take(stream, begun)
-        self._begun = {"stdout": "", "stderr": ""}
+                take(stream, begun)
 
 
 class Routed:

@@ -165,10 +165,22 @@ async def test_a_source_that_gives_no_sample_is_an_invalid_workflow(backends: Ma
     async def run(_: Any) -> Any:
         context = get_rollout_context()
         assert context is not None
-        context.set_sample_source(Source({"messages": []}))
+        context.set_sample_source(Source("text"))
 
     result = await worked(backends(run))
     assert cause(result) == "workflow_invalid"
+
+
+@pytest.mark.parametrize(("given", "messages"), [({"messages": ANSWER}, ANSWER), (None, None)])
+async def test_a_source_may_give_an_object_or_nothing(backends: Make, given: Any, messages: Any) -> None:
+    async def run(_: Any) -> Any:
+        context = get_rollout_context()
+        assert context is not None
+        context.set_sample_source(Source(given))
+
+    result = await worked(backends(run))
+    assert result.status is RolloutStatus.SUCCESS
+    assert (None if result.sample is None else list(result.sample.messages)) == messages
 
 
 async def test_an_output_without_messages_does_not_ask_the_source(backends: Make) -> None:

@@ -215,6 +215,39 @@ async def test_a_workflow_that_ignores_its_cancellation_is_given_up(backend: Loc
     assert not backend._stages.isolated
 
 
+async def test_many_that_ignore_their_cancellation_are_given_up_together(backend: LocalBackend) -> None:
+    results = await asyncio.gather(
+        *(perform(backend, str(number), seconds=SHORT, swallow=True) for number in range(40))
+    )
+    assert {facts(worked)["cause"] for worked, _ in results} == {"workflow_timeout"}
+
+
+async def test_who_is_cancelled_by_other_code_before_it_began_is_an_error_not_a_hang() -> None:
+    running, posted = threading.Event(), threading.Event()
+
+    class Sweeping(AgentWorkflow[Any]):
+        async def run(self, ctx: Any) -> Any:
+            running.set()
+            posted.wait(20)
+            # The others are put on the loop now, and their turn comes after this one's.
+            await asyncio.sleep(0)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            return ANSWER
+
+    other = LocalBackend(workflow=Sweeping, workflow_config=UNLIMITED)
+    first = asyncio.create_task(perform(other, "first"))
+    await until(running.is_set)
+    rest = [asyncio.create_task(perform(other, name)) for name in ("second", "third")]
+    await asyncio.sleep(0)
+    posted.set()
+    assert (await first)[0].status is RolloutStatus.SUCCESS
+    for task in rest:
+        with pytest.raises(RuntimeError, match="cancelled it"):
+            await task
+    other.close()
+
+
 async def test_blocking_that_ends_in_time_is_a_success_that_is_told(backend: LocalBackend) -> None:
     task = asyncio.create_task(perform(backend, block="lock"))
     await until(lambda: backend._stages.isolated)
@@ -282,6 +315,7 @@ async def test_who_shares_a_stage_with_one_that_may_block_forever_moves_on(backe
     assert not blocking.done()
     release.set()
     assert (await blocking)[0].status is RolloutStatus.SUCCESS
+    await until(lambda: not backend._stages._deserted)
 
 
 async def test_python_code_that_was_given_up_is_interrupted(backend: LocalBackend) -> None:

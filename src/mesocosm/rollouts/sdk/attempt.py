@@ -79,6 +79,13 @@ class Attempt:
         """Take the right to say what came of it; False when somebody else has."""
         return self._took(self._end)
 
+    def abandon(self) -> bool:
+        """Leave it to be cancelled when its stage comes back; False when it has ended already."""
+        mine = self.finish()
+        if mine and not self.withdraw() and self.stage is not None:
+            self.stage.crossing.post(self._stop)
+        return mine
+
     def cancel(self) -> None:
         """Cancel what runs; nothing is delivered any more."""
         self.cancelled = True
@@ -121,17 +128,22 @@ class Attempt:
         elif self.unbegun:
             context = self.piece.context.copy()
             context.run(acting.set, self)
-            self._task = stage.loop.create_task(self._run(stage), context=context)
+            self._task = stage.loop.create_task(self._run(), context=context)
+            self._task.add_done_callback(self._done)
 
-    async def _run(self, stage: Stage) -> None:
-        try:
-            if not self._took(self._beginning) or self.over:
-                return
-            outcome = await self._outcome()
-            if self.finish():
-                self.piece.deliver(outcome)
-        finally:
-            stage.attempts.discard(self)
+    async def _run(self) -> None:
+        if not self._took(self._beginning) or self.over:
+            return
+        outcome = await self._outcome()
+        if self.finish():
+            self.piece.deliver(outcome)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        if self.stage is not None:
+            self.stage.attempts.discard(self)
+        # Other code of users' may cancel whatever runs on its loop before it has begun.
+        if task.cancelled() and self.withdraw() and self.finish():
+            self.piece.deliver(RuntimeError("other code on its event loop cancelled it"))
 
     async def _outcome(self) -> Any:
         try:

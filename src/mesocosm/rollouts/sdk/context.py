@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.judge import Judge
@@ -30,6 +30,10 @@ def artifact_root() -> Path:
     """Return the folder under which every rollout has a folder of its own for what it leaves behind."""
     root = os.environ.get(ARTIFACT_ROOT_ENV)
     return Path(root) if root else Path.home() / ".osmosis"
+
+
+class SampleError(TypeError):
+    """A sample source gave what is no sample."""
 
 
 class SampleSource(ABC):
@@ -86,15 +90,19 @@ class RolloutContext:
         return joined(list((await self.get_samples()).values()))
 
     async def get_samples(self) -> dict[str, RolloutSample]:
-        """Return the sample of each source by name; that of a source without a name is called `main`."""
-        samples = {}
+        """Return the sample of each source that has one, by name; a source without a name is called `main`.
+
+        Raises SampleError, and what a source raises.
+        """
+        given: dict[str, Any] = {}
         if self.sample_source is not None:
-            samples["main"] = await self.sample_source.get_sample()
+            given["main"] = await self.sample_source.get_sample()
         for name, source in self.sample_sources.items():
-            sample = await _ask(source, name)
-            if sample.id is None:
-                sample.id = name
-            samples[name] = sample
+            given[name] = await _ask(source, name)
+        samples = {name: _sample(name, value) for name, value in given.items() if value is not None}
+        for name in self.sample_sources:
+            if name in samples and samples[name].id is None:
+                samples[name].id = name
         return samples
 
 
@@ -137,7 +145,15 @@ def _trajectory(samples: Sequence[RolloutSample]) -> list[Any] | None:
     return [copied(message) for messages in kept for message in messages] if kept else None
 
 
-async def _ask(source: Any, name: str) -> RolloutSample:
+def _sample(name: str, value: Any) -> RolloutSample:
+    """Return what a source gave as a sample; one written as an object is one too."""
+    try:
+        return RolloutSample.model_validate(value)
+    except ValidationError as error:
+        raise SampleError(f"sample source {name!r} gave {type(value).__name__}, which is no sample: {error}") from error
+
+
+async def _ask(source: Any, name: str) -> Any:
     """Ask a source that may or may not want to hear its name."""
     try:
         inspect.signature(source.get_sample).bind(name)
@@ -145,8 +161,7 @@ async def _ask(source: Any, name: str) -> RolloutSample:
         named = False
     else:
         named = True
-    sample: RolloutSample = await (source.get_sample(name) if named else source.get_sample())
-    return sample
+    return await (source.get_sample(name) if named else source.get_sample())
 
 
 class _Folder:

@@ -14,6 +14,7 @@ from mesocosm.rollouts.sdk.context import (
     AgentWorkflowContext,
     GraderContext,
     RolloutContext,
+    SampleError,
     get_rollout_context,
     joined,
     rollout_contextvar,
@@ -36,6 +37,9 @@ class Played:
     samples: dict[str, RolloutSample] = field(default_factory=dict)
     metadata: dict[str, Any] | None = None
 
+
+_LOST = Played(ExecutionResult(status=RolloutStatus.CANCELLED))
+"""What an attempt leaves that nobody waits for any more; the account is then another attempt's."""
 
 Outcome: TypeAlias = Played | ExecutionResult
 """What a stage gives back: that of a workflow, or the result of a grading."""
@@ -114,6 +118,7 @@ class Execution:
         return await self._grade(attempt, played)
 
     async def _work(self, attempt: Attempt) -> Played:
+        self._fallback = None
         self.account.begin()
         budget = self.account.budget
         ambient, clock, step = self._surroundings(attempt), Clock(attempt, budget), _Step(FAILED)
@@ -125,7 +130,10 @@ class Execution:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the workflow, not of ours
-            return await self._broken(attempt, ambient, clock, error, step.cause)
+            if attempt.over:
+                return _LOST
+            cause = INVALID if isinstance(error, SampleError) else step.cause
+            return await self._broken(attempt, ambient, clock, error, cause)
         if clock.over:
             return Played(self.account.late("", None, of="workflow"))
         return played
@@ -151,8 +159,6 @@ class Execution:
             if output is None:
                 step.cause = FAILED
                 samples = await ambient.get_samples()
-                step.cause = INVALID
-                _check(samples)
         sample = joined(list(samples.values()))
         return Played(self.account.success(sample, of="workflow"), samples, metadata)
 
@@ -164,14 +170,13 @@ class Execution:
             failed = Played(self.account.late("", None, of="workflow"))
         else:
             failed = Played(self.account.failure(error, cause, None, of="workflow"))
-        if attempt.over or not (ambient.sample_source or ambient.sample_sources):
+        if not (ambient.sample_source or ambient.sample_sources):
             return failed
         self._fallback = failed
         attempt.bound(PARTIAL_S)
         try:
             async with asyncio.timeout(PARTIAL_S):
                 samples = await ambient.get_samples()
-            _check(samples)
             failed.result.sample = joined(list(samples.values()))
         except GeneratorExit:
             raise
@@ -191,6 +196,8 @@ class Execution:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the grader, not of ours
+            if attempt.over:
+                return _LOST.result
             if clock.fired and isinstance(error, asyncio.CancelledError):
                 return self.account.late("", original, of="grader")
             return self.account.failure(error, GRADER_ERROR, original, of="grader")
@@ -265,12 +272,6 @@ def _own(output: AgentWorkflowOutput | None, label: str | None) -> dict[str, Rol
     if output is None or output.messages is None:
         return {}
     return {"main": RolloutSample(messages=output.messages, label=label, metrics=dict(output.metrics))}
-
-
-def _check(samples: dict[str, RolloutSample]) -> None:
-    for name, sample in samples.items():
-        if not isinstance(sample, RolloutSample):
-            raise TypeError(f"sample source {name!r} gave {type(sample).__name__}; it must give a RolloutSample")
 
 
 def _graded(context: GraderContext, original: RolloutSample | None) -> RolloutSample:

@@ -45,6 +45,7 @@ class Stage:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.loop.set_task_factory(_task)
+        self.loop.set_exception_handler(self._reported)
         self.crossing = Crossing(self.loop)
         self.attempts: set[Attempt] = set()
         self.lost = 0.0
@@ -109,6 +110,11 @@ class Stage:
         self.lost += late
         if suspect is not None and suspect.attempt is not None:
             suspect.attempt.came_back(late)
+
+    def _reported(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        # Whatever a loop complains of that was stopped in the midst of something is our doing.
+        if not self.gone:
+            loop.default_exception_handler(context)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)

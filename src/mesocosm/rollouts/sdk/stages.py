@@ -1,6 +1,7 @@
 """All stages of a backend, and the watcher that finds out who blocks one."""
 
 import logging
+import sys
 import threading
 import time
 import weakref
@@ -17,6 +18,9 @@ BLOCKED_S = 0.25
 
 MOST = 256
 """So many stages there are at most; further executions share them."""
+
+SWITCH_S = 0.001
+"""So often threads take turns once code blocks: with Python's 5 ms a few endless loops would starve all the others."""
 
 log = logging.getLogger(__name__)
 
@@ -101,9 +105,9 @@ class Stages:
             self._found(stage, *held)
         for attempt in tuple(stage.attempts):
             blocking = held is not None and held[0] is attempt
-            if attempt.expired(now, blocking=blocking) and not self._excused(attempt, stage, held):
+            overdue = attempt in stage.attempts and attempt.expired(now, blocking=blocking)
+            if overdue and not self._excused(attempt, stage, held):
                 self._expire(stage, attempt, late=blocking or owed > BLOCKED_S)
-                return
 
     def _found(self, stage: Stage, blocker: Attempt, where: str) -> None:
         """Remember who blocks a stage; what has not begun there moves to stages of its own."""
@@ -114,6 +118,7 @@ class Stages:
         if not self.isolated:
             self.isolated = True
             self._desert(stage)
+            sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         for attempt in tuple(stage.attempts):
             if attempt.unbegun and attempt.withdraw():
                 stage.attempts.discard(attempt)
@@ -141,8 +146,7 @@ class Stages:
     def _again(self, stage: Stage, attempt: Attempt) -> None:
         """Run what a stage took down with it once more."""
         stage.attempts.discard(attempt)
-        if attempt.finish():
-            attempt.withdraw()
+        if attempt.abandon():
             self._start(Attempt(attempt.piece, again=True))
 
     def _desert(self, stage: Stage) -> None:
