@@ -1,6 +1,6 @@
 """Finished episodes as results need them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
@@ -23,7 +23,7 @@ async def test_every_finished_episode_is_told_in_short_in_the_order_of_the_plan(
     store: SqlStore, samples: "Samples"
 ) -> None:
     run = samples.held(store, info=INFO)
-    given = [
+    given: list[dict[str, Any]] = [
         {"scores": (Score("reward", 0.5), Score("other", missing=Cause.VALUE_MISSING)), "labels": {"level": "5"}},
         {"scores": (Score("reward", worst=True),), "status": EpisodeStatus.FAILED, "failure": FAILED},
         {"scores": (Score("reward", missing=Cause.GRADER_ERROR),)},
