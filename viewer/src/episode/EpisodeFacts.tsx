@@ -89,7 +89,7 @@ function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: st
     return (
       <Fact label={label}>
         <span className={styles.missing} title={causeWords(score.missing).title}>
-          <Icon name="dash" size={13} /> missing
+          <Icon name="dash" size={13} /> {score.missing === 'skipped' ? 'skipped' : 'missing'}
         </span>
       </Fact>
     )

@@ -10,6 +10,7 @@ import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
 import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
+import { isRollout, unitOf } from './results/rollout'
 import { joinedBins, pointWords, timeLayers, worstOfAll } from './series'
 import { seriesQuery } from './useRun'
 
@@ -18,7 +19,7 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <div className={styles.charts}>
       <Panel title="Metrics" flush>
-        <MetricsTable metrics={run.metrics} />
+        <MetricsTable metrics={run.metrics} unit={unitOf(run)} />
       </Panel>
       {error !== null && data === undefined && (
         <Failure error={error} title="The charts could not be read" onRetry={() => void refetch()} />
@@ -31,7 +32,7 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
 
 function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeries'> }) {
   const { at, seconds, ordinary, failed, tokens, cost, unpriced } = timeLayers(series.over_time)
-  if (at.length === 0) return <p className="muted">The charts appear with the first finished episode.</p>
+  if (at.length === 0) return <p className="muted">The charts appear with the first finished {unitOf(run)}.</p>
   const name = series.score ?? run.primary?.name ?? 'score'
   const value = run.primary?.value
   const worst = worstOfAll(run)
@@ -40,16 +41,16 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
     <div className={styles.grid}>
       <Panel>
         <BinnedLine
-          title={complete ? `${name} over the plan` : `${name} over the plan, without failed episodes`}
+          title={complete ? `${name} over the plan` : `${name} over the plan, without failed ${unitOf(run)}s`}
           bins={joinedBins(series.by_position, worst)}
           domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
-          labelX={`episode (place in the plan), ${pointWords(series.by_position)}`}
+          labelX={`${unitOf(run)} (place in the plan), ${pointWords(series.by_position, unitOf(run))}`}
           reference={value == null ? undefined : { value, label: `run: ${measure(value)}` }}
         />
       </Panel>
       <Panel>
         <TimeBars
-          title="Episodes over time"
+          title={isRollout(run) ? 'Samples over time' : 'Episodes over time'}
           at={at}
           seconds={seconds}
           layers={[

@@ -35,7 +35,8 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
   const { counts } = run
   const unit = unitOf(run)
   const amounts: Partial<Record<string, number>> = { ...counts, pending: counts.owed }
-  const causes = troubles(run.failures, run.primary).map(({ cause, count: some }) => ({
+  // Only what episodes failed of: where just their score is missing, its cause finds none of them.
+  const causes = troubles(run.failures, null).map(({ cause, count: some }) => ({
     value: cause,
     label: causeWords(cause).name,
     count: some,

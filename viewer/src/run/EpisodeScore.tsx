@@ -19,10 +19,11 @@ export function EpisodeScore({ episode, name }: { episode: Episode; name: string
     )
   }
   if (score?.missing) {
+    const skipped = score.missing === 'skipped'
     const why = `Left out: ${causeWords(score.missing).name}. ${score.explanation}`
     return (
-      <span className={styles.missing} title={why.slice(0, 1_000)}>
-        missing
+      <span className={skipped ? 'muted' : styles.missing} title={why.slice(0, 1_000)}>
+        {skipped ? 'skipped' : 'missing'}
       </span>
     )
   }

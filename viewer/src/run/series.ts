@@ -50,9 +50,9 @@ export function joinedBins(bins: readonly PositionBin[], worst: number | null, m
 }
 
 /** What each point of the line along the plan averages: `mean of 5 episodes a point`. */
-export function pointWords(bins: readonly PositionBin[], most = 20): string {
+export function pointWords(bins: readonly PositionBin[], unit = 'episode', most = 20): string {
   const size = Math.max(...joined(bins, most).map((group) => (group.at(-1)?.last ?? 0) - (group[0]?.first ?? 0) + 1), 1)
-  return size === 1 ? 'one episode a point' : `mean of ${count(size)} episodes a point`
+  return size === 1 ? `one ${unit} a point` : `mean of ${count(size)} ${unit}s a point`
 }
 
 /** What a failed episode counts as, if that is the same for all of them; null when some are left out of the score. */
