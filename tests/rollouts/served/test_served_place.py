@@ -237,6 +237,20 @@ async def test_a_rollout_that_cannot_start_says_why(opened: Opened, rollout: Pat
         await opened()
 
 
+async def test_a_rollout_that_cannot_start_any_more_ends_the_run(
+    opened: Opened, working: Working, log: Log, rollout: Path
+) -> None:
+    place = await opened()
+    (rollout / "main.py").write_text("raise ImportError('no module called cheese')\n")
+    with pytest.raises(EpisodeError, match="exit code 3"):
+        await place.run(working("exit"), log)
+    for _ in range(2):
+        with pytest.raises(EpisodeError, match="no module called cheese"):
+            await place.run(working("fine"), log)
+    with pytest.raises(RunAborted, match="no module called cheese"):
+        await place.run(working("fine"), log)
+
+
 async def test_a_rollout_that_does_not_serve_is_not_waited_for_for_ever(opened: Opened, rollout: Path) -> None:
     (rollout / "main.py").write_text("import asyncio\nasyncio.run(asyncio.sleep(3600))\n")
     with pytest.raises(RunAborted, match="_OSMOSIS_ROLLOUT_PORT"):

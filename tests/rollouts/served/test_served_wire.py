@@ -1,0 +1,92 @@
+"""What callbacks mean: causes, times, and what is known only from our own SDK."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from mesocosm.core.failure import Cause
+from mesocosm.rollouts.place import Access, Work
+from mesocosm.rollouts.served.wire import (
+    Completion,
+    Grading,
+    Replies,
+    WireSample,
+    ended,
+    request,
+    stuck,
+    workflow_failure,
+)
+
+REPLIES = Replies("http://c/completion", "http://c/grader", "controller")
+
+
+def ours(**told: Any) -> dict[str, Any]:
+    return {"mesocosm": told}
+
+
+def test_a_request_carries_what_the_protocol_has_no_word_for(working: Any) -> None:
+    work: Work = working("fine", workflow_seconds=3.0, grader_seconds=None)
+    body = msgspec.json.decode(request(work, "r-1", REPLIES))
+    assert body["rollout_id"] == "r-1"
+    assert (body["chat_completions_url"], body["llm_api_key"]) == ("http://127.0.0.1:9/v1", "the-key")
+    assert (body["agent_timeout_sec"], body["grader_timeout_sec"]) == (3.0, None)
+    told = body["extra_fields"]["mesocosm"]
+    assert (told["row"], told["trial"], told["seed"], told["model"]) == (4, 1, 7, "some/model")
+    assert "judge" not in told
+
+
+def test_a_request_carries_the_judge_of_the_run(working: Any) -> None:
+    judged = replace(working("fine"), judge=Access("http://j", "k", "m"))
+    told = msgspec.json.decode(request(judged, "r-1", REPLIES))["extra_fields"]["mesocosm"]
+    assert told["judge"] == {"base_url": "http://j", "api_key": "k", "model": "m"}
+
+
+def test_the_cause_that_our_own_sdk_tells_is_believed() -> None:
+    completion = Completion(
+        "failure", "x", "agent_error", ours(cause="workflow_invalid", detail="the traceback", workflow_s=0.25)
+    )
+    failure = workflow_failure(completion)
+    assert failure is not None
+    assert (failure.cause, failure.detail) == (Cause.WORKFLOW_INVALID, "the traceback")
+
+
+@pytest.mark.parametrize("told", ["grader_error", "internal_error", 3, None])
+def test_a_cause_that_is_none_of_a_workflow_is_not(told: Any) -> None:
+    failure = workflow_failure(Completion("failure", "x", "timeout", ours(cause=told)))
+    assert failure is not None
+    assert failure.cause is Cause.WORKFLOW_TIMEOUT
+
+
+def test_a_bare_grader_failure_does_not_hide_why_the_workflow_failed() -> None:
+    result = ended(Completion("failure", "boom", "agent_error"), Grading("failure"), 1.0, 0.0)
+    assert result.failure is not None
+    assert result.failure.cause is Cause.WORKFLOW_FAILED
+
+
+def test_the_messages_of_a_failed_workflow_are_kept() -> None:
+    messages = [{"role": "user", "content": "half"}]
+    completion = Completion("failure", "boom", "agent_error")
+    result = ended(completion, Grading("failure", sample=WireSample(messages)), 1.0, 0.0)
+    assert result.sample is not None
+    assert result.sample.messages == messages
+
+
+def test_times_that_the_server_tells_go_before_ours() -> None:
+    grading = Grading("success", sample=WireSample(reward=1.0), extra_fields=ours(queued_s=0.5, grader_s=0.125))
+    result = ended(Completion("success"), grading, 2.0, 3.0)
+    assert (result.queued_s, result.workflow_s, result.grader_s) == (0.5, 2.0, 0.125)
+
+
+def test_metrics_that_are_no_numbers_are_extras() -> None:
+    sample = WireSample(reward=1.0, metrics={"a": 1, "b": "word"}, extra_fields={"c": [1]})
+    result = ended(Completion("success"), Grading("success", sample=sample), 0.0, 0.0)
+    assert result.sample is not None
+    assert (result.sample.metrics, result.sample.extra) == ({"a": 1.0}, {"b": "word", "c": [1]})
+
+
+@pytest.mark.parametrize(("cause", "answer"), [("workflow_timeout", True), ("workflow_failed", False)])
+def test_code_that_was_given_up_is_known(cause: str, answer: bool) -> None:
+    completion = Completion("failure", extra_fields=ours(cause=cause, blocked={"seconds": 1.0, "where": "main.py:3"}))
+    assert stuck(completion, None) is answer
