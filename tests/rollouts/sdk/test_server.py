@@ -1,5 +1,6 @@
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -100,7 +101,6 @@ def body(controller: Controller, **over: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(ARTIFACT_ROOT_ENV, str(tmp_path))
-    monkeypatch.setattr(delivery, "WAITS_S", (0.0,) * 4)
     monkeypatch.setattr(delivery.deliver, "__kwdefaults__", {"waits": (0.0,) * 4, "seconds": 10.0})
     return tmp_path
 
@@ -458,3 +458,9 @@ async def test_a_lifespan_of_the_callers_surrounds_the_rollouts() -> None:
     async with serving(Scripted(), lifespan=lifespan):
         order.append("serving")
     assert order == ["in", "serving", "out"]
+
+
+def test_a_server_without_fastapi_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install"):
+        create_rollout_server(backend=Scripted())
