@@ -12,14 +12,13 @@ import pytest
 
 from mesocosm.core.failure import RULES, Cause, UnknownName
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import ScoreRow
+from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.results import Results, results, stage_of
 from mesocosm.engine.sample import Tasks, read_sample
 from mesocosm.engine.slices import Slices, slices
-from mesocosm.store.slices import ResultRow
 
 REWARD = Metric("reward", "reward", low=0.0, primary=True)
 PASS = Metric("pass_rate", "reward", "pass_rate", threshold=0.5, inclusive=True)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
+from mesocosm.core.ports import ResultRow
 from mesocosm.core.score import Score
 from mesocosm.store import SqlStore
-from mesocosm.store.slices import ResultRow
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

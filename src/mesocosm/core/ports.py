@@ -318,6 +318,23 @@ class ScoreRow(NamedTuple):
     worst: bool
 
 
+class ResultRow(NamedTuple):
+    """A finished episode in short: `score` and `outcome` are those of the score that the primary metric reads.
+
+    The outcome is scored, worst, missing or skipped. `failure` is the cause that the episode failed for, `missing` the
+    one that its score is missing for. `duration` is in seconds, `labels` JSON text.
+    """
+
+    task: str
+    cluster: str
+    score: float | None
+    outcome: str | None
+    failure: str | None
+    missing: str | None
+    duration: float | None
+    labels: str | None
+
+
 class Store(Protocol):
     """The record of everything. Methods block (SQL); the journal does not."""
 

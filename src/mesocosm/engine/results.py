@@ -11,19 +11,17 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from mesocosm.core.failure import RULES, Boundary, Cause
+from mesocosm.core.ports import ResultRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine.trials import Passes, Trials, passes
 from mesocosm.stats import moments, usable
-
-if TYPE_CHECKING:
-    from mesocosm.store.slices import ResultRow
 
 PASS_RATE = "pass_rate"  # noqa: S105 - no password
 """The name of the metric whose threshold says what a pass is."""
@@ -48,7 +46,7 @@ _labels = msgspec.json.Decoder(dict[str, str])
 class Samples(Protocol):
     """What results need of the store."""
 
-    def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
         """Yield the finished episodes of a run in the order of the plan."""
         ...
 
@@ -220,7 +218,7 @@ def stage_of(cause: str) -> str:
         return "grader" if cause == UNEXPLAINED else "other"
 
 
-def _read(rows: "Iterable[ResultRow]") -> _Seen:
+def _read(rows: Iterable[ResultRow]) -> _Seen:
     seen = _Seen()
     place_of = seen.trials.place
     for task, _, score, outcome, failure, missing, duration, labels in rows:

@@ -4,20 +4,16 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from mesocosm.core.failure import Cause, UnknownName
-from mesocosm.core.ports import ScoreRow
+from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.metrics import declared_worst, measure
 from mesocosm.engine.results import Samples, declared_metrics, pass_metric
 from mesocosm.stats import usable
-
-if TYPE_CHECKING:
-    from mesocosm.store.slices import ResultRow
 
 SHOWN = 50
 """Values of a label that are shown, those of the most samples."""
@@ -91,7 +87,7 @@ def slices(run: Run, store: Samples, by: str) -> Slices:
     return Slices(by, found, len(counts) - len(shown))
 
 
-def _read(rows: "Iterable[ResultRow]", by: str) -> _Seen:
+def _read(rows: Iterable[ResultRow], by: str) -> _Seen:
     seen = _Seen()
     values, clusters = seen.values, seen.clusters
     for task, cluster, score, outcome, _, _, _, labels in rows:

@@ -7,20 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
+from mesocosm.core.ports import ResultRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, Score
 from mesocosm.interop.cell import harmless
 from mesocosm.interop.conversation import Conversation, Rows, Traces, conversations
 from mesocosm.interop.files import replacing
-
-if TYPE_CHECKING:
-    from mesocosm.store.slices import ResultRow
 
 Cell = str | int | float | bool | None
 
@@ -39,7 +37,7 @@ _labels = msgspec.json.Decoder(dict[str, str])
 class Source(Traces, Protocol):
     """What samples are read from."""
 
-    def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
         """Yield the finished episodes of a run in short."""
         ...
 

@@ -2,33 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from sqlalchemy import case, func, select
 
 from mesocosm.core.episode import FINISHED
+from mesocosm.core.ports import ResultRow
 from mesocosm.store.part import Part
 from mesocosm.store.schema import episodes, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 5_000
-
-
-class ResultRow(NamedTuple):
-    """A finished episode in short: `score` and `outcome` are those of the score that the primary metric reads.
-
-    The outcome is scored, worst, missing or skipped. `failure` is the cause that the episode failed for, `missing` the
-    one that its score is missing for. `duration` is in seconds, `labels` JSON text.
-    """
-
-    task: str
-    cluster: str
-    score: float | None
-    outcome: str | None
-    failure: str | None
-    missing: str | None
-    duration: float | None
-    labels: str | None
 
 
 # ResultRow._make checks lengths in Python, which costs as much as reading the row.
