@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, listing, orchestration, page, proxy, resume, rollouts, show_runs
+from perf import api, engine, evaluation, listing, orchestration, page, proxy, resume, rollouts, show_runs
 from perf.machine import machine
 
 ALL = {
@@ -17,6 +17,7 @@ ALL = {
     "proxy": proxy.proxy,
     "orchestration": orchestration.orchestration,
     "rollouts": rollouts.rollouts,
+    "evaluation": evaluation.evaluation,
     "show-runs": show_runs.show_runs,
 }
 
