@@ -53,4 +53,18 @@ describe('EpisodeFilters', () => {
     )
     expect(screen.queryByRole('option', { name: 'Passed' })).toBeNull()
   })
+
+  it('offer causes that episodes failed of, and none of which only the score is missing', async () => {
+    const graded = run({ failures: [failure()], primary: metric({ missing: { grader_error: 4 } }) })
+    await draw(<EpisodeFilters run={graded} search={{}} onSearch={() => {}} total={total} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Cause' }))
+    expect(screen.getByRole('checkbox', { name: /Malformed action/ })).toBeTruthy()
+    expect(screen.queryByRole('checkbox', { name: /Grader error/ })).toBeNull()
+  })
+
+  it('offer samples that a grader skipped only where there are samples', async () => {
+    await draw(<EpisodeFilters run={run({ kind: 'rollout' })} search={{}} onSearch={() => {}} total={total} />)
+    expect(screen.getByRole('option', { name: 'Skipped by the grader' })).toBeTruthy()
+    expect(screen.getByRole('searchbox', { name: 'Search samples' })).toBeTruthy()
+  })
 })
