@@ -269,6 +269,22 @@ async def test_what_has_not_begun_moves_away_from_a_blocked_stage(backend: Local
     assert sorted(started) == ["blocking", "other-0", "other-1", "other-2"]
 
 
+async def test_many_who_each_hold_the_loop_shortly_stay_together() -> None:
+    class Busy(AgentWorkflow[Any]):
+        async def run(self, ctx: Any) -> Any:
+            nap()
+            await asyncio.sleep(0)
+            nap()
+            return ANSWER
+
+    other = LocalBackend(workflow=Busy, workflow_config=UNLIMITED)
+    results = await asyncio.gather(*(perform(other, str(number)) for number in range(15)))
+    isolated = other.health()["isolated"]
+    other.close()
+    assert all(worked.status is RolloutStatus.SUCCESS for worked, _ in results)
+    assert not isolated
+
+
 async def test_once_somebody_blocked_each_has_a_stage_of_its_own(backend: LocalBackend) -> None:
     isolate(backend)
     blocking = [asyncio.create_task(perform(backend, f"blocking-{number}", block="lock")) for number in range(3)]

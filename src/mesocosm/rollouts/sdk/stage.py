@@ -11,6 +11,7 @@ import ctypes
 import threading
 import time
 from contextvars import Context, ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.rollouts.sdk import whereabouts
@@ -39,6 +40,15 @@ class Acting(asyncio.Task[Any]):
     attempt: "Attempt | None" = None
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Who holds a loop, where in his code, and for how long he has been seen to."""
+
+    attempt: "Attempt"
+    where: str
+    seconds: float
+
+
 class Stage:
     """A daemon thread with an event loop. `lost` are the seconds during which somebody blocked it."""
 
@@ -50,8 +60,9 @@ class Stage:
         self.attempts: set[Attempt] = set()
         self.lost = 0.0
         self.asked: float | None = None
-        self.suspect: Acting | None = None
         self.gone = False
+        self._suspect: Acting | None = None
+        self._since = 0.0
         self._leaving = False
         self._thread = threading.Thread(target=self._run, name="rollout stage", daemon=True)
         self._thread.start()
@@ -60,6 +71,11 @@ class Stage:
     def ident(self) -> int | None:
         """The identity of its thread."""
         return self._thread.ident
+
+    @property
+    def suspect(self) -> "Attempt | None":
+        """Who was last seen to hold the loop since it owes an answer."""
+        return None if self._suspect is None else self._suspect.attempt
 
     @property
     def alive(self) -> bool:
@@ -76,16 +92,17 @@ class Stage:
             self.loop.call_soon_threadsafe(self._answer)
         return 0.0
 
-    def look(self) -> "tuple[Attempt, str] | None":
-        """Return who holds the loop, and where; None when nobody has held it since the last look."""
+    def look(self, now: float) -> Held | None:
+        """Return who holds the loop since an earlier look; None when nobody does for so long."""
         task = asyncio.current_task(self.loop)
         held = task if isinstance(task, Acting) else None
-        same = held is not None and held is self.suspect
-        self.suspect = held or self.suspect
-        if not same or held is None or held.attempt is None:
+        if held is None or held.attempt is None:
+            return None
+        if held is not self._suspect:
+            self._suspect, self._since = held, now
             return None
         where = whereabouts.of_thread(self._thread.ident)
-        return (held.attempt, where) if where else None
+        return Held(held.attempt, where, now - self._since) if where else None
 
     def stop(self) -> None:
         """End the loop once what holds it returns. What runs there is cancelled."""
@@ -104,12 +121,12 @@ class Stage:
         if self.asked is None:
             return
         late, self.asked = time.monotonic() - self.asked, None
-        suspect, self.suspect = self.suspect, None
+        suspect, self._suspect = self.suspect, None
         if late <= LATE_S:
             return
         self.lost += late
-        if suspect is not None and suspect.attempt is not None:
-            suspect.attempt.came_back(late)
+        if suspect is not None:
+            suspect.came_back(late)
 
     def _reported(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         # Whatever a loop complains of that was stopped in the midst of something is our doing.

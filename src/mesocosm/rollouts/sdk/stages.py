@@ -8,13 +8,13 @@ import weakref
 
 from mesocosm.rollouts.sdk import whereabouts
 from mesocosm.rollouts.sdk.attempt import Attempt, Piece
-from mesocosm.rollouts.sdk.stage import Stage
+from mesocosm.rollouts.sdk.stage import Held, Stage
 
 TICK_S = 0.05
 """So often the watcher looks."""
 
 BLOCKED_S = 0.25
-"""A stage that does not answer for so long is blocked."""
+"""Who holds a loop for so long blocks it. Many who each hold it shorter do not: threads would not make them faster."""
 
 MOST = 256
 """So many stages there are at most; further executions share them."""
@@ -100,21 +100,22 @@ class Stages:
         if not stage.attempts:
             return
         owed = stage.ask(now)
-        held = stage.look() if owed >= TICK_S else None
-        if held is not None and owed > BLOCKED_S:
-            self._found(stage, *held)
+        held = stage.look(now) if owed >= TICK_S else None
+        if held is not None and held.seconds > BLOCKED_S:
+            self._found(stage, held)
         for attempt in tuple(stage.attempts):
-            blocking = held is not None and held[0] is attempt
+            blocking = held is not None and held.attempt is attempt
             overdue = attempt in stage.attempts and attempt.expired(now, blocking=blocking)
             if overdue and not self._excused(attempt, stage, held):
                 self._expire(stage, attempt, late=blocking or owed > BLOCKED_S)
 
-    def _found(self, stage: Stage, blocker: Attempt, where: str) -> None:
+    def _found(self, stage: Stage, held: Held) -> None:
         """Remember who blocks a stage; what has not begun there moves to stages of its own."""
+        where = held.where
         if where not in self._found_at:
             self._found_at.add(where)
             log.warning("a rollout blocks its event loop at %s; each rollout gets a thread of its own now", where)
-        blocker.where = where
+        held.attempt.where = where
         if not self.isolated:
             self.isolated = True
             self._desert(stage)
@@ -124,11 +125,11 @@ class Stages:
                 stage.attempts.discard(attempt)
                 self._start(Attempt(attempt.piece, again=attempt.again))
 
-    def _excused(self, attempt: Attempt, stage: Stage, held: tuple[Attempt, str] | None) -> bool:
+    def _excused(self, attempt: Attempt, stage: Stage, held: Held | None) -> bool:
         """Whether another one holds the stage; it waits for its end, or moves when that one may hold on forever."""
-        if held is None or held[0] is attempt:
+        if stage.suspect is None or stage.suspect is attempt:
             return False
-        if held[0].limit is None:
+        if held is not None and held.attempt.limit is None and held.seconds > BLOCKED_S:
             self._again(stage, attempt)
         return True
 
