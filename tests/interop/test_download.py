@@ -176,3 +176,17 @@ def test_a_kind_that_there_is_not_is_refused(evaluated: Run, store: SqlStore, tm
     with pytest.raises(UsageError, match="no kind videos; choose of metrics"):
         write_download(evaluated, store, tmp_path / "out", {"videos"})
     assert not (tmp_path / "out").exists()
+
+
+async def test_what_the_process_printed_stands_at_the_end_without_secrets(
+    evaluation: "Callable[..., Evaluation]", store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANARY_API_KEY", "hunter2-hunter2-hunter2")
+    (tmp_path / "process.log").write_text("ready\nkey is hunter2-hunter2-hunter2\n")
+    made = evaluation(log=str(tmp_path / "process.log"))
+    made.sample(0, 0, 1.0)
+
+    write_download(await made.write(), store, tmp_path / "out", {"logs"})
+
+    text = (tmp_path / "out" / "logs.txt").read_text()
+    assert text.endswith("== output of the rollout's process\nready\nkey is [redacted]\n")
