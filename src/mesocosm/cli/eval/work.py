@@ -25,6 +25,7 @@ from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.engine import session
 from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
 from mesocosm.engine.grading import remeasure
+from mesocosm.engine.results import declared_metrics
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.environment import REWARD
@@ -176,7 +177,7 @@ class Work(AbstractContextManager["Work"]):
 
     def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> None:
         """Let an earlier run be read by the terms of now: its pass threshold is no part of the experiment."""
-        if earlier.info.get("metrics") == record.info.get("metrics"):
+        if declared_metrics(earlier) == declared_metrics(record):
             return
         earlier.spec = msgspec.structs.replace(record.spec, name=earlier.spec.name)
         self.store.save_terms(earlier)
