@@ -195,7 +195,7 @@ async def test_the_traceback_has_at_most_twelve_frames_of_the_users(backends: Ma
         def deep(level: int) -> None:
             if level == 0:
                 raise RuntimeError("deep")
-            # Both branches differ, so that Python does not fold equal lines.
+            # Through exec, so that no two frames are the same line, which Python would fold.
             exec(f"deep({level} - 1)", {"deep": deep})
 
         deep(20)
