@@ -17,7 +17,7 @@ from mesocosm.engine import session
 from mesocosm.engine.grading import rescore
 from mesocosm.http.client import Client
 from mesocosm.rollouts.benchmark import Origin, RolloutBenchmark, Rows, Terms
-from mesocosm.rollouts.place import Access, Ended, Failed, Log, Sampled, Work
+from mesocosm.rollouts.place import Access, Blocked, Ended, Failed, Log, Sampled, Work
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import SqlStore, open_store
 
@@ -156,6 +156,17 @@ async def test_a_failed_workflow_counts_as_worst_and_a_failed_grader_is_missing(
     failed = bench.store.episodes(run.id).items[0]
     assert failed.failure is not None
     assert (failed.failure.cause, failed.failure.detail) == (Cause.WORKFLOW_FAILED, "traceback")
+
+
+async def test_where_code_blocked_is_kept_and_a_failed_row_keeps_its_label(bench: Bench) -> None:
+    def play(work: Work) -> Ended:
+        blocked = Blocked(2.25, "main.py:31 in run")
+        return Ended(failure=Failed(Cause.WORKFLOW_TIMEOUT, "too long"), blocked=blocked)
+
+    run = await bench.run(play, [row(0, "gold")])
+    facts = bench.store.episodes(run.id).items[0].terminal_info
+    assert facts["blocked"] == {"seconds": 2.25, "where": "main.py:31 in run"}
+    assert facts["label"] == "gold"
 
 
 async def test_a_failed_workflow_is_worth_the_lowest_reward_where_that_is_below_zero(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 """The place within this process: what it loads, runs and tells."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -413,3 +414,16 @@ async def test_its_capacity_is_the_workflows() -> None:
     assert InProcessPlace.of(workflow=Reporting).capacity == 4
     assert InProcessPlace.of(workflow=Reporting, workflow_config=AgentWorkflowConfig(name="a")).capacity is None
     assert InProcessPlace.of(workflow=Reporting, workflow_config=limited).capacity == 3
+
+
+async def test_an_entry_file_does_not_configure_the_logging_of_this_process(tmp_path: Path, opened: Opened) -> None:
+    before = list(logging.getLogger().handlers)
+    serving = "from osmosis_ai.rollout.server import create_rollout_server\n"
+    serving += "app = create_rollout_server(backend=LocalBackend(workflow=Player))\n"
+    # Whoever has handlers keeps them, so there must be none for the file to be tempted.
+    logging.getLogger().handlers[:] = []
+    try:
+        await opened(entry(tmp_path, HEAD + serving))
+        assert logging.getLogger().handlers == []
+    finally:
+        logging.getLogger().handlers[:] = before

@@ -38,7 +38,7 @@ _OWN = frozenset({REWARD, RATE})
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what a reader must know of it."""
+    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what readers must know."""
 
     name: str
     rows: Sequence[Row]

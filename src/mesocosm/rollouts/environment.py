@@ -75,6 +75,8 @@ class RowEpisode:
         if failure is not None and failure.cause not in OF_GRADER:
             if sample is not None and sample.messages:
                 facts["partial"] = list(sample.messages)
+            if self._task.target is not None:
+                facts["label"] = self._task.target
             raise EpisodeError(failure.cause, _words(failure), detail=failure.detail, facts=facts)
         if sample is None:
             return self._step(Sampled(), {**facts, UNGRADED: "the workflow left no sample"})
@@ -112,6 +114,8 @@ class RowEpisode:
             "grader_s": round(ended.grader_s, 6),
         }
         facts: dict[str, Any] = {ROW: int(self._task.metadata[ROW]), "timing": timing}
+        if ended.blocked is not None:
+            facts["blocked"] = {"seconds": round(ended.blocked.seconds, 3), "where": ended.blocked.where}
         if self._artifacts.is_dir() and any(self._artifacts.iterdir()):
             facts["artifacts"] = f"{self._artifacts.parent.name}/{self._artifacts.name}"
         return facts

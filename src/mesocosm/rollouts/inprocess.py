@@ -7,10 +7,11 @@ global lock stops everything. Rollouts with packages of their own need a process
 import asyncio
 import contextlib
 import itertools
+import logging
 import math
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from typing import Any, Self
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.rollouts.discovery import find_backend
 from mesocosm.rollouts.output import Lines, routing, taker, to_stderr
-from mesocosm.rollouts.place import Ended, Failed, Log, Sampled, Work
+from mesocosm.rollouts.place import Ended, Failed, Log, Sampled, Work, read_blocked
 from mesocosm.rollouts.sdk.backend import LocalBackend
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
@@ -135,9 +136,22 @@ class InProcessPlace:
         self._module = f"mesocosm_rollout_{next(_numbers)}"
         token = taker.set(to_stderr)
         try:
-            return find_backend(_import(self._module, self._entry))
+            with _own_logging():
+                return find_backend(_import(self._module, self._entry))
         finally:
             taker.reset(token)
+
+
+@contextlib.contextmanager
+def _own_logging() -> Iterator[None]:
+    """Undo what an entry file that expects a process of its own makes of the logging of this one."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def _import(name: str, file: Path) -> ModuleType:
@@ -226,6 +240,7 @@ def _ended(worked: ExecutionResult, graded: ExecutionResult | None, *, missing: 
         queued_s=facts.get("queued_s", 0.0),
         workflow_s=facts.get("workflow_s", 0.0),
         grader_s=facts.get("grader_s", 0.0),
+        blocked=read_blocked(facts.get("blocked")),
     )
 
 

@@ -130,7 +130,9 @@ def _rows(options: Options) -> Rows:
     )
     whole = len(chosen.indices) == len(rows)
     covered = [table.digest, msgspec.to_builtins(columns), None if whole else list(chosen.indices)]
-    return Rows(options.name or table.name, rows, chosen.indices, chosen.told, digest(covered), (*table.notes, *rows.notes))
+    return Rows(
+        options.name or table.name, rows, chosen.indices, chosen.told, digest(covered), (*table.notes, *rows.notes)
+    )
 
 
 def _place(folder: Path, options: Options) -> Place:

@@ -71,6 +71,21 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """For how many seconds code of a try blocked its event loop, and where: `main.py:31 in run`, if that is known."""
+
+    seconds: float
+    where: str = ""
+
+
+def read_blocked(told: Any) -> Blocked | None:
+    """Return what diagnostics of the SDK say of it; None for anything else."""
+    if not isinstance(told, Mapping) or not isinstance(told.get("seconds"), int | float):
+        return None
+    return Blocked(float(told["seconds"]), str(told.get("where", "")))
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """What came of a try. With a failure of the grader the sample is there all the same. Times are seconds."""
 
@@ -80,6 +95,7 @@ class Ended:
     queued_s: float = 0.0
     workflow_s: float = 0.0
     grader_s: float = 0.0
+    blocked: Blocked | None = None
 
 
 class Place(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
-from mesocosm.rollouts.place import Ended, Failed, Log, Work
+from mesocosm.rollouts.place import Blocked, Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
 from mesocosm.rollouts.served.process import Held, Loss, Passenger, quoted
@@ -212,7 +212,8 @@ class Attempt:
         self._check_others(self._work.workflow_seconds if workflow_s is None else self._work.grader_seconds)
         self.blocking = f"a row blocks the event loop{where}"
         part = "workflow" if workflow_s is None else "grader"
-        return self._late(f"the {part} blocked its event loop{where}: {loss.words}", workflow_s)
+        late = self._late(f"the {part} blocked its event loop{where}: {loss.words}", workflow_s)
+        return replace(late, blocked=Blocked(late.grader_s or late.workflow_s, loss.where))
 
     def _overdue(self, workflow_s: float | None) -> Ended:
         part, seconds = ("workflow", self._work.workflow_seconds) if workflow_s is None else ("grader", None)
@@ -241,7 +242,8 @@ class Attempt:
             own = self._server.held().get(self._name)
             if own is not None and own.seconds > NOTICEABLE * (self._work.workflow_seconds or 0):
                 words = f"{failure.message}; it blocked its event loop for {own.seconds:.1f} s at {own.where}"
-                result = replace(result, failure=replace(failure, message=words))
+                held = Blocked(own.seconds, own.where)
+                result = replace(result, failure=replace(failure, message=words), blocked=held)
         return self._timed(result)
 
     def _check_others(self, seconds: float | None) -> None:

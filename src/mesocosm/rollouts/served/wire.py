@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause
-from mesocosm.rollouts.place import Access, Ended, Failed, Sampled, Work
+from mesocosm.rollouts.place import Access, Ended, Failed, Sampled, Work, read_blocked
 
 FIELD = "mesocosm"
 """Under this name of `extra_fields` travels what the published protocol has no word for."""
@@ -122,18 +122,24 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
         **_times(_told(completion.extra_fields)),
         **_times(_told(grading.extra_fields if grading else None)),
     }
-    times = told["queued_s"], told["workflow_s"], told["grader_s"]
     sample = _sample(grading.sample) if grading is not None and grading.sample is not None else None
     failure = workflow_failure(completion)
     if failure is not None:
-        return Ended(sample or _partial(completion), failure, False, *times)  # noqa: FBT003
-    if grading is None:
-        silent = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
-        return Ended(sample, silent, False, *times)  # noqa: FBT003
-    if grading.status == SUCCESS:
-        graded = sample is not None and not sample.left_out
-        return Ended(sample, None, graded, *times)
-    return Ended(sample, grader_failure(grading), False, *times)  # noqa: FBT003
+        sample = sample or _partial(completion)
+    elif grading is None:
+        failure = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
+    elif grading.status != SUCCESS:
+        failure = grader_failure(grading)
+    told_last = _told(grading.extra_fields if grading else None) or _told(completion.extra_fields)
+    return Ended(
+        sample,
+        failure,
+        graded=failure is None and sample is not None and not sample.left_out,
+        queued_s=told["queued_s"],
+        workflow_s=told["workflow_s"],
+        grader_s=told["grader_s"],
+        blocked=read_blocked(told_last.get("blocked")),
+    )
 
 
 def stuck(completion: Completion, grading: Grading | None) -> bool:

@@ -21,7 +21,8 @@ interface VerdictProps {
 }
 
 export function Verdict({ episode, facts }: VerdictProps) {
-  const label = labelIn(useOutcome(episode))
+  // A sample that failed left no outcome; its gold label stands with what is known of the failure.
+  const label = labelIn(useOutcome(episode)) ?? labelIn(episode.terminal_info)
   const reward = episode.scores.find(({ name }) => name === 'reward') ?? episode.scores[0]
   const named = facts.metrics.length > 0 ? facts.metrics : namedScores(episode, reward?.name)
   const labels = Object.entries(episode.labels)
