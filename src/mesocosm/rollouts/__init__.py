@@ -9,6 +9,7 @@ from mesocosm.rollouts import sdk
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.sdk.backend import ExecutionBackend, LocalBackend, ResultCallback
+    from mesocosm.rollouts.sdk.completion import CompletionError, complete
     from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, BaseConfig, ConcurrencyConfig, GraderConfig
     from mesocosm.rollouts.sdk.context import (
         AgentWorkflowContext,
@@ -46,6 +47,7 @@ __all__ = [
     "BaseConfig",
     "CancelRolloutsRequest",
     "CancelRolloutsResponse",
+    "CompletionError",
     "ConcurrencyConfig",
     "ControllerAuth",
     "ExecutionBackend",
@@ -75,6 +77,7 @@ __all__ = [
     "RolloutStatus",
     "RolloutStatusResponse",
     "SampleSource",
+    "complete",
     "create_rollout_server",
     "get_rollout_context",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.sdk.backend import ExecutionBackend, LocalBackend, ResultCallback
+    from mesocosm.rollouts.sdk.completion import CompletionError, complete
     from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, BaseConfig, ConcurrencyConfig, GraderConfig
     from mesocosm.rollouts.sdk.context import (
         AgentWorkflowContext,
@@ -45,6 +46,7 @@ __all__ = [
     "BaseConfig",
     "CancelRolloutsRequest",
     "CancelRolloutsResponse",
+    "CompletionError",
     "ConcurrencyConfig",
     "ControllerAuth",
     "ExecutionBackend",
@@ -74,6 +76,7 @@ __all__ = [
     "RolloutStatus",
     "RolloutStatusResponse",
     "SampleSource",
+    "complete",
     "create_rollout_server",
     "get_rollout_context",
 ]
@@ -99,6 +102,7 @@ PLACES = {
     "GraderInitResponse": "request",
     "GraderStatus": "status",
     "HarborAgentWorkflowContext": "context",
+    "CompletionError": "completion",
     "Judge": "judge",
     "JudgeError": "judge",
     "LocalBackend": "backend",
@@ -115,6 +119,7 @@ PLACES = {
     "RolloutStatus": "status",
     "RolloutStatusResponse": "request",
     "SampleSource": "context",
+    "complete": "completion",
     "create_rollout_server": "server",
     "get_rollout_context": "context",
 }

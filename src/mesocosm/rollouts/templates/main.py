@@ -15,9 +15,9 @@ from mesocosm.rollouts import (
     GraderConfig,
     GraderContext,
     LocalBackend,
+    complete,
     create_rollout_server,
 )
-from mesocosm.rollouts.sdk.completion import complete
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
