@@ -107,6 +107,26 @@ def test_an_episode_is_one_line() -> None:
     assert episode_line(episode(EpisodeStatus.FAILED)) == "seed=7 FAILED: failed"
 
 
+def test_a_sample_without_its_score_shows_no_number_in_its_place() -> None:
+    def line(*scores: Score) -> str:
+        sample = msgspec.structs.replace(episode(seed=None, task_id="6"), scores=(*scores, Score("turns", 2.0)))
+        return episode_line(sample, "row")
+
+    assert line(Score("reward", 0.5)) == "row=6 reward=0.50"
+    assert line(Score("reward", missing=Cause.SKIPPED)) == "row=6 skipped"
+    unscored = Score("reward", missing=Cause.GRADER_ERROR, explanation="ValueError: no such label")
+    assert line(unscored) == "row=6 NO REWARD, grader_error: ValueError: no such label"
+    assert line(Score("reward", worst=True)) == "row=6 FAILED, counts as worst"
+
+
+def test_the_headline_of_a_rollout_counts_samples_and_names_the_run(tracker: Tracker) -> None:
+    tracker.run.kind, tracker.run.name, tracker.run.info["parallel"] = "rollout", "nightly", 2
+    told = headline(tracker)
+
+    assert "(4 samples, 2 at a time, as the rollout says)" in told
+    assert told.endswith("\nrun nightly")
+
+
 @pytest.fixture
 def tracker(played: "Played") -> Tracker:
     """Return where a run of four episodes stands that has not begun."""

@@ -12,6 +12,7 @@ import click
 from mesocosm.cli.main import Options, plural
 from mesocosm.cli.render import cost, duration, interval, money, number, tokens
 from mesocosm.core.episode import SCOREABLE, Episode
+from mesocosm.core.failure import Cause
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Run
 
@@ -19,6 +20,8 @@ MOST_LINES = 100
 """Up to this many episodes each gets its line; a longer run tells where it stands from time to time."""
 EVERY_S = 10.0
 HUMAN = "builtin/human"
+ROLLOUT = "rollout"
+"""The kind of runs whose episodes are tries of rows, each of one step, and whose names are their own."""
 
 
 @contextmanager
@@ -79,7 +82,8 @@ class Lines(Observer):
         progress = standing.progress
         which = f"{progress.run.benchmark} " if len(self._runs) > 1 else ""
         if progress.planned <= MOST_LINES:
-            click.echo(f"  {which}[{standing.told}/{progress.planned}] {episode_line(episode)}", err=True)
+            unit = "row" if progress.run.kind == ROLLOUT else "task"
+            click.echo(f"  {which}[{standing.told}/{progress.planned}] {episode_line(episode, unit)}", err=True)
         elif time.monotonic() - standing.at >= EVERY_S:
             standing.at = time.monotonic()
             click.echo(f"  {which}{status_line(progress)}", err=True)
@@ -156,28 +160,42 @@ class Bar(Lines):
 def headline(progress: Progress) -> str:
     """Return what is about to run."""
     run = progress.run
+    rollout = run.kind == ROLLOUT
     done = f", {progress.resumed:,} of them finished before" if progress.resumed else ""
     most = run.info.get("parallel")
     at_once = f"{run.spec.parallel} at a time"
     if most is not None and most < run.spec.parallel:
-        why = "" if run.info.get("growing") else ", as the environment's parallel_episodes says"
+        says = "the rollout" if rollout else "the environment's parallel_episodes"
+        why = "" if run.info.get("growing") else f", as {says} says"
         at_once = f"{most} at a time{why}"
-    episodes = plural(progress.planned, "episode")
-    return f"Running {run.model} on {run.benchmark} ({episodes}{done}, {at_once})\nrun {run.id}"
+    episodes = plural(progress.planned, "sample" if rollout else "episode")
+    name = (rollout and run.name) or run.id
+    return f"Running {run.model} on {run.benchmark} ({episodes}{done}, {at_once})\nrun {name}"
 
 
-def episode_line(episode: Episode) -> str:
-    """Return the line of an episode: by seed and reward in an environment, by task and score in a benchmark."""
+def episode_line(episode: Episode, unit: str = "task") -> str:
+    """Return the line of an episode: by seed and reward in an environment, by task (`unit`) and score in a benchmark.
+
+    A task whose first score is missing says so, and shows no other number in its place. Rows have no steps to count.
+    """
     trial = f" trial={episode.trial}" if episode.trial else ""
     seeded = episode.seed is not None and episode.task_id == f"seed-{episode.seed}"
-    name = f"seed={episode.seed}" if seeded else f"task={episode.task_id}"
-    if episode.status in SCOREABLE:
-        score = next((score for score in episode.scores if score.value is not None), None)
-        if not seeded and score is not None:
-            return f"{name}{trial} {score.name}={score.value:.2f}  steps={episode.steps}"
-        return f"{name}{trial} reward={episode.total_reward:.2f}  steps={episode.steps}"
-    message = episode.failure.message if episode.failure else episode.status
-    return f"{name}{trial} FAILED: {message.splitlines()[0][:300]}"
+    name = f"seed={episode.seed}" if seeded else f"{unit}={episode.task_id}"
+    if episode.status not in SCOREABLE:
+        message = episode.failure.message if episode.failure else episode.status
+        return f"{name}{trial} FAILED: {message.splitlines()[0][:300]}"
+    steps = "" if unit == "row" else f"  steps={episode.steps}"
+    first = episode.scores[0] if episode.scores else None
+    if seeded or first is None:
+        return f"{name}{trial} reward={episode.total_reward:.2f}{steps}"
+    if first.value is not None:
+        return f"{name}{trial} {first.name}={first.value:.2f}{steps}"
+    if first.missing is Cause.SKIPPED:
+        return f"{name}{trial} skipped"
+    why = f": {first.explanation.splitlines()[0][:300]}" if first.explanation else ""
+    if first.worst:
+        return f"{name}{trial} FAILED, counts as worst{why}"
+    return f"{name}{trial} NO {first.name.upper()}, {first.missing or 'not scored'}{why}"
 
 
 def status_line(progress: Progress) -> str:
