@@ -1,7 +1,7 @@
 """The variables that lead the usual clients to an address."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from mesocosm.core.gateway import Address
@@ -14,7 +14,7 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 def address(url: str, token: str, settings: ModelSettings) -> Address:
     """Return the address at root `url` of whoever holds `token`."""
     name = _name(settings.name)
-    return Address(url, token, _variables(url, token, name.provider), name.provider, name.model, settings)
+    return Address(url, token, Variables(url, token, name.provider), name.provider, name.model, settings)
 
 
 @lru_cache(64)
@@ -22,7 +22,31 @@ def _name(text: str) -> ModelName:
     return ModelName.parse(text)
 
 
-def _variables(url: str, token: str, provider: str) -> Mapping[str, str]:
+class Variables(Mapping[str, str]):
+    """The variables of an address, put together when somebody looks: most clients in this process never do."""
+
+    __slots__ = ("_found", "_of")
+
+    def __init__(self, url: str, token: str, provider: str) -> None:
+        self._of = (url, token, provider)
+        self._found: dict[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, str]:
+        if self._found is None:
+            self._found = _variables(*self._of)
+        return self._found
+
+
+def _variables(url: str, token: str, provider: str) -> dict[str, str]:
     base = f"{url}/v1"
     found: dict[str, str] = {}
     for prefix in {"VLLM", *(() if provider in _INSIDE else (provider.upper().replace("-", "_"),))}:

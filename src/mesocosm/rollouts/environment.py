@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.gateway import Address
-from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.task import Task
 from mesocosm.rollouts.place import Access, Ended, Failed, Log, Place, Sampled, Work
@@ -91,15 +91,15 @@ class RowEpisode:
     def _work(self, address: Address, seconds: float | None) -> Work:
         shown: Mapping[str, Any] = self._task.input
         judge = address.judge
-        trial = int(self._task.metadata[TRIAL])
+        row, trial = int(self._task.metadata[ROW]), int(self._task.metadata[TRIAL])
         return Work(
             id=self._id,
             prompt=shown["prompt"],
             label=self._task.target,
             metadata=shown.get("metadata"),
-            row=int(self._task.metadata[ROW]),
+            row=row,
             trial=trial,
-            seed=int(digest([self._seed, self._task.digest(), trial])[:8], 16),
+            seed=crc32(b"%d:%d:%d" % (self._seed, row, trial)),
             model=_access(address),
             judge=None if judge is None else _access(judge),
             artifacts=self._artifacts,
@@ -137,7 +137,7 @@ def _words(failure: Failed) -> str:
 
 
 def _access(address: Address) -> Access:
-    return Access(address.variables["OPENAI_BASE_URL"], address.token, address.model)
+    return Access(f"{address.url}/v1", address.token, address.model)
 
 
 def _graded(ended: Ended, sample: Sampled) -> dict[str, Any]:
