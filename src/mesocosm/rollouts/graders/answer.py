@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from mesocosm.core.number import spellings
+from mesocosm.core.statement import MOST_STATED
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.sdk.config import GraderConfig
 
 MOST_CHARS = 20_000
 """Characters at the end of a reply that are looked at; nobody needs more to come to an end."""
-MOST_STATED = 3
-"""Different answers behind the marker; a reply that states more is guessing, and states none."""
 _MOST_STARTS = 200
 
 Last = Literal["", "number", "line", "json", "code"]
@@ -178,8 +178,6 @@ def last_line(text: str) -> str:
 
 def last_number(text: str) -> str:
     """Return the last thing that reads like a number, as it is written."""
-    from mesocosm.rollouts.graders.number import spellings
-
     return (spellings(text) or [""])[-1]
 
 

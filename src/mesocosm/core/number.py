@@ -1,19 +1,22 @@
-"""Numbers as people and models write them."""
+"""Numbers as people and models write them.
+
+Needs the standard library alone: what grades rollouts reads numbers inside their own environments too.
+"""
 
 import re
 
-_FRACTION = re.compile(r"\\[dt]?frac\s{0,3}\{\s{0,3}(-?\d{1,15})\s{0,3}\}\s{0,3}\{\s{0,3}(\d{1,15})\s{0,3}\}")
-_MIXED = re.compile(r"(?<![\d.,/])(-?)(?:(\d{1,9})\s{1,3})?(\d{1,15})\s{0,3}/\s{0,3}(\d{1,15})(?![\d.,/]*\d)")
+_FRACTION = re.compile(r"\\[dt]?frac\s*+\{\s*+(-?\d{1,15})\s*+\}\s*+\{\s*+(\d{1,15})\s*+\}")
+_MIXED = re.compile(r"(?<![\d.,/])(-?)(?:(\d{1,9})\s++)?(\d{1,15})\s*+/\s*+(\d{1,15})(?![\d.,/]*\d)")
 _NUMBER = re.compile(
-    r"(?P<sign>(?<![\w.)])-)?[$€£]?[ \t]?(?P<digits>(?<![\w.])(?:\d[\d,]*)?\.?\d+)(?:[eE](?P<power>[+-]?\d{1,2}))?"
-    r"(?:[ \t]{0,3}(?P<percent>%)|[ \t]{1,3}(?P<scale>thousand|million|billion)\b)?"
+    r"(?P<sign>(?<![\w.)])-)?[$€£]?[^\S\n]?(?P<digits>(?<![\w.])(?:\d[\d,]*)?\.?\d+)(?:[eE](?P<power>[+-]?\d{1,2}))?"
+    r"(?:[^\S\n]*+(?P<percent>%)|[^\S\n]++(?P<scale>thousand|million|billion)\b)?"
 )
 _SCALES = {None: 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MARKUP = str.maketrans({"−": "-", "–": "-", "*": " ", "`": " ", "\u00a0": " ", "\u202f": ""})
-_LATEX = re.compile(r"\\text\s{0,3}\{[^{}]{0,200}\}|\\[a-zA-Z]{1,30}|\\(?=[$%,!])|[{}]")
+_LATEX = re.compile(r"\\text\s*+\{[^{}]*\}|\\[a-zA-Z]+|\\(?=[$%,!])|[{}]")
 _LONGEST = 40
 """Digits of a number; longer ones are what a model writes that cannot stop."""
-AMBIGUOUS = frozenset((0.0, 1.0))
+_AMBIGUOUS = frozenset((0.0, 1.0))
 
 
 def values(text: str, *, percent: bool = False) -> frozenset[float]:
@@ -26,6 +29,16 @@ def values(text: str, *, percent: bool = False) -> frozenset[float]:
     plain = _plain(text)
     plain = plain.rpartition("=")[2] if "=" in plain else plain
     return _fractions(plain) | _numbers(_MIXED.sub(" ", plain), percent=percent)
+
+
+def single(text: str, *, percent: bool = False) -> float | None:
+    """Return the only number of a text as `values` reads it, None where there is none or several different ones."""
+    return only(values(text, percent=percent))
+
+
+def only(found: frozenset[float]) -> float | None:
+    """Return the only one of some numbers, None where there is none or several."""
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def spellings(text: str) -> list[str]:
@@ -57,7 +70,7 @@ def _numbers(text: str, *, percent: bool) -> frozenset[float]:
     found = set()
     for hit in _NUMBER.finditer(text):
         if len(hit["digits"]) > _LONGEST:
-            return AMBIGUOUS
+            return _AMBIGUOUS
         value = float(hit["digits"].replace(",", "")) * 10.0 ** int(hit["power"] or 0) * _SCALES[hit["scale"]]
         value = value / 100 if percent and hit["percent"] else value
         found.add(-value if hit["sign"] else value)
