@@ -112,3 +112,29 @@ async def test_a_row_of_our_own_server_that_blocks_harms_nobody(
     assert ended.failure is not None
     assert ended.failure.cause == "workflow_timeout"
     assert (await place.run(working("fine"), log)).graded
+
+
+SERVING = """
+import logging, os, uvicorn
+from mesocosm.rollouts.sdk import create_rollout_server
+logging.basicConfig(level=logging.INFO)
+logging.getLogger("httpx").info("asked a model")
+logging.getLogger("of.the.rollout").warning("my own words")
+app = create_rollout_server(backend=LocalBackend(workflow=Echo, grader=Half))
+if __name__ == "__main__":
+    uvicorn.run(app, host="127.0.0.1", port=int(os.environ["_OSMOSIS_ROLLOUT_PORT"]))
+"""
+
+
+async def test_the_log_has_the_rollout_s_words_and_none_of_its_server(
+    opened: Opened, working: Working, rollout: Path, tmp_path: Path
+) -> None:
+    (rollout / "main.py").write_text(HEAD + WORKFLOW + GRADER + SERVING)
+    heard: list[str] = []
+    place = await opened(log_file=tmp_path / "log.txt")
+    assert (await place.run(working("hello"), lambda _, line: heard.append(line))).graded
+    await place.close()
+    assert heard == ["heard hello"]
+    kept = (tmp_path / "log.txt").read_text()
+    assert "my own words" in kept
+    assert "INFO" not in kept

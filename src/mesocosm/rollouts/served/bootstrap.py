@@ -22,6 +22,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import json
+import logging
 import os
 import runpy
 import threading
@@ -146,6 +147,26 @@ class Watch:
         self._dirty = False
 
 
+def hush() -> None:
+    """Keep out of the log what says the same of every try: its request, its start, each call of a recorded model.
+
+    Warnings and errors stay, and so does what the rollout itself logs or asks these libraries to log.
+    """
+    logging.getLogger("uvicorn.access").addFilter(_foreign)
+    logging.getLogger("uvicorn.error").addFilter(_serious)
+    for client in ("httpx", "httpx2"):
+        logging.getLogger(client).setLevel(logging.WARNING)
+
+
+def _foreign(record: logging.LogRecord) -> bool:
+    path = str(record.args[2]) if isinstance(record.args, tuple) and len(record.args) > 2 else ""
+    return not path.startswith(("/rollout", "/health"))
+
+
+def _serious(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.INFO
+
+
 def serves_itself(source: str) -> bool:
     """Return whether a file starts a server when it is run as a program."""
     try:
@@ -196,6 +217,7 @@ def main(folder: Path, entrypoint: str, shim: str, package: Path, watch: Watch) 
         sys.meta_path.append(OwnPackage(package))
     if not _importable("osmosis_ai"):
         sys.path.append(shim)
+    hush()
     watch.start()
     sys.argv = [str(entry)]
     if serves_itself(entry.read_text(encoding="utf-8-sig")):
