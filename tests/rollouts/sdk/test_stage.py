@@ -14,6 +14,7 @@ from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext
 from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.stage import Stage
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 
@@ -370,3 +371,18 @@ async def test_there_are_not_more_threads_than_the_limit(
     results = await asyncio.gather(*(perform(backend, str(number), wait_for_blocker=0.01) for number in range(6)))
     assert all(worked.status is RolloutStatus.SUCCESS for worked, _ in results)
     assert len(backend._stages._own) == 2
+
+
+async def test_a_client_of_an_ended_stage_that_nobody_closed_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage()
+    done = threading.Event()
+
+    def complain() -> None:
+        for words in ("Event loop is closed", "something else"):
+            stage.loop.call_exception_handler({"message": f"a task: {words}", "exception": RuntimeError(words)})
+        done.set()
+
+    stage.loop.call_soon_threadsafe(complain)
+    await until(done.is_set)
+    stage.stop()
+    assert [record.message for record in caplog.records] == ["a task: something else"]

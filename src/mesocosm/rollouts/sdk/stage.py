@@ -129,8 +129,11 @@ class Stage:
             suspect.came_back(late)
 
     def _reported(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        # Whatever a loop complains of that was stopped in the midst of something is our doing.
-        if not self.gone:
+        # Whatever a loop complains of that was stopped in the midst of something is our doing. So is a client that
+        # nobody closed: collected here, it wants to close connections on the stage of another row, which has ended.
+        error = context.get("exception")
+        foreign = isinstance(error, RuntimeError) and str(error) == "Event loop is closed"
+        if not self.gone and not foreign:
             loop.default_exception_handler(context)
 
     def _run(self) -> None:
