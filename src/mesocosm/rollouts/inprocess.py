@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.rollouts.discovery import find_backend
+from mesocosm.rollouts.metrics import apart
 from mesocosm.rollouts.output import Lines, routing, taker, to_stderr
 from mesocosm.rollouts.place import Ended, Failed, Log, Sampled, Work, read_blocked
 from mesocosm.rollouts.sdk.backend import LocalBackend
@@ -256,12 +256,7 @@ def _failure(result: ExecutionResult, facts: Mapping[str, Any]) -> Failed:
 
 def _sampled(sample: RolloutSample, *, rewarded: bool) -> Sampled:
     safe = sample.json_safe_copy() if sample.metrics or sample.extra_fields else sample
-    metrics, rest = {}, {}
-    for name, value in safe.metrics.items():
-        if isinstance(value, int | float) and math.isfinite(value):
-            metrics[name] = float(value)
-        else:
-            rest[name] = value
+    metrics, rest = apart(safe.metrics)
     return Sampled(
         messages=plain(list(sample.messages)),
         reward=sample.reward if rewarded and not sample.remove_sample else None,

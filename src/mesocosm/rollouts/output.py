@@ -46,6 +46,7 @@ class Routed:
         self._stream = stream
         self._errors = errors
         self._own = {threading.get_ident(), threading.main_thread().ident}
+        self.buffer = RoutedBytes(self)
 
     def write(self, text: str) -> int:
         """Write text to whom it belongs."""
@@ -63,8 +64,33 @@ class Routed:
         for line in lines:
             self.write(line)
 
+    def foreign(self) -> bool:
+        """Whether what is written at this moment is users' code's."""
+        return taker.get() is not None or threading.get_ident() not in self._own
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class RoutedBytes:
+    """Stands in for sys.stdout.buffer or sys.stderr.buffer: bytes of users' code go where their text goes."""
+
+    def __init__(self, routed: Routed) -> None:
+        self._routed = routed
+
+    def write(self, data: Any) -> int:
+        """Write bytes to whom they belong."""
+        if not self._routed.foreign():
+            return int(self._beneath().write(data))
+        found = bytes(data)
+        self._routed.write(found.decode("utf-8", "replace"))
+        return len(found)
+
+    def _beneath(self) -> Any:
+        return self._routed.__getattr__("buffer")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._beneath(), name)
 
 
 class Routing:

@@ -69,11 +69,14 @@ async def test_a_reward_that_does_not_count_is_not_told(
     assert callbacks.result == graded
 
 
-async def test_a_sample_that_is_no_json_still_delivers_its_reward(controller: Controller, callbacks: Callbacks) -> None:
+async def test_a_sample_with_half_a_surrogate_pair_is_delivered_with_an_escape(
+    controller: Controller, callbacks: Callbacks
+) -> None:
     broken = sample(messages=[{"role": "user", "content": "half a pair: \ud800"}], metrics={"turns": 2})
     await callbacks.grade(ExecutionResult(status=OK, sample=broken))
     told = controller.told[0][1]["sample"]
-    assert (told["reward"], told["metrics"], told["messages"]) == (0.5, {"turns": 2}, [])
+    assert (told["reward"], told["metrics"]) == (0.5, {"turns": 2})
+    assert told["messages"] == [{"role": "user", "content": "half a pair: \\ud800"}]
 
 
 async def test_a_sample_too_large_for_the_controller_still_delivers_its_reward(
@@ -135,3 +138,10 @@ async def test_a_grade_has_the_published_fields_and_no_others(controller: Contro
 def test_without_a_key_there_is_no_header() -> None:
     assert ControllerAuth().as_bearer_headers() is None
     assert ControllerAuth("k").as_bearer_headers() == {"Authorization": "Bearer k"}
+
+
+async def test_a_failure_whose_words_utf8_cannot_hold_is_told(controller: Controller, callbacks: Callbacks) -> None:
+    failed = ExecutionResult(status=RolloutStatus.FAILURE, err_message="half \ud800", extra_fields={"detail": "\udfff"})
+    await callbacks.complete(failed)
+    told = controller.told[0][1]
+    assert (told["err_message"], told["extra_fields"]) == ("half \\ud800", {"mesocosm": {"detail": "\\udfff"}})

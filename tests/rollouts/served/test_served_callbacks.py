@@ -47,17 +47,31 @@ async def test_a_wrong_key_is_refused(sender: Sender) -> None:
     assert not expected.completion.done()
 
 
-async def test_an_unknown_try_and_an_unknown_path_are_refused(sender: Sender) -> None:
+async def test_another_try_and_an_unknown_path_are_refused(sender: Sender) -> None:
     expected = sender.callbacks.expect("a-1")
     url = expected.replies.completion
-    assert await sender.send(expected, {"status": "success"}, url.replace("a-1", "a-2")) == 404
+    assert await sender.send(expected, {"status": "success"}, url.replace("a-1", "a-2")) == 401
     assert await sender.send(expected, {"status": "success"}, url.replace("completion", "other")) == 404
     assert await sender.send(expected, {"status": "success"}, method="PUT") == 405
 
 
-@pytest.mark.parametrize(
-    "body", [{"status": "running"}, {"status": "success", "rollout_id": "a-9"}, b"{", b'{"status": NaN}', b"[]"]
-)
+async def test_the_key_of_one_try_reports_for_no_other(sender: Sender) -> None:
+    mine, other = sender.callbacks.expect("a-1"), sender.callbacks.expect("a-2")
+    forged = {"status": "success", "sample": {"reward": 1.0}}
+    assert await sender.send(mine, forged, other.replies.grading) == 401
+    assert not other.grading.done()
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"status": NaN}', b"[]", b'{"status": "success", "err_message": "\\ud800"}'])
+async def test_a_callback_that_cannot_be_read_ends_its_try_and_says_so(sender: Sender, body: bytes) -> None:
+    expected = sender.callbacks.expect("a-1")
+    assert await sender.send(expected, body) == 422
+    told = expected.completion.result()
+    assert (told.status, told.err_category) == ("failure", None)
+    assert "the server's completion callback cannot be read" in str(told.err_message)
+
+
+@pytest.mark.parametrize("body", [{"status": "running"}, {"status": "success", "rollout_id": "a-9"}])
 async def test_what_ends_nothing_is_refused(sender: Sender, body: Any) -> None:
     expected = sender.callbacks.expect("a-1")
     assert await sender.send(expected, body) == 422

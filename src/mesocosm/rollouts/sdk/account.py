@@ -50,8 +50,7 @@ class Account:
         """Return the result for an error of users' code."""
         self._stop(of)
         facts = self._facts(cause=cause, error=type(error).__name__, detail=whereabouts.told(error))
-        message = str(error) or type(error).__name__
-        return _failed(message, categorise(error), sample, facts)
+        return _failed(whereabouts.words(error), categorise(error), sample, facts)
 
     def late(self, how: str, sample: RolloutSample | None, *, of: str) -> ExecutionResult:
         """Return the result for a deadline that was missed; `how` tells more about it."""

@@ -142,8 +142,9 @@ class Attempt:
         if self.stage is not None:
             self.stage.attempts.discard(self)
         # Other code of users' may cancel whatever runs on its loop before it has begun.
-        if task.cancelled() and self.withdraw() and self.finish():
-            self.piece.deliver(RuntimeError("other code on its event loop cancelled it"))
+        if self.finish():
+            how = "cancelled it" if task.cancelled() else f"ended it ({type(task.exception()).__name__})"
+            self.piece.deliver(RuntimeError(f"other code on its event loop {how}"))
 
     async def _outcome(self) -> Any:
         try:

@@ -1,9 +1,12 @@
 """What a controller is told about one rollout: that its workflow has ended, then its grade; each of them once."""
 
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import BaseModel
 
 from mesocosm.rollouts.sdk.delivery import Client, DeliveryError, deliver
 from mesocosm.rollouts.sdk.request import (
@@ -12,7 +15,7 @@ from mesocosm.rollouts.sdk.request import (
     RolloutCompleteRequest,
     RolloutInitRequest,
 )
-from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.rollouts.sdk.sample import RolloutSample, plain
 from mesocosm.rollouts.sdk.status import GraderStatus, RolloutStatus
 from mesocosm.rollouts.sdk.trajectory import TrajectoryReport, report_from_response
 
@@ -68,8 +71,7 @@ class Callbacks:
             err_message=result.err_message,
             err_category=result.err_category,
         )
-        body = told.model_dump_json(fallback=str).encode()
-        await self._tell(self._request.completion_callback_url, body)
+        await self._tell(self._request.completion_callback_url, _json(told))
 
     async def grade(self, result: ExecutionResult) -> None:
         """Tell how the sample was graded. A second grade is not told."""
@@ -108,7 +110,7 @@ class Callbacks:
             extra_fields=_ours(result),
         )
         exclude = _OFF_THE_WIRE if told.extra_fields else _OFF_THE_WIRE | {"extra_fields": True}
-        return told.model_dump_json(exclude=exclude, fallback=str).encode()
+        return _json(told, exclude)
 
     async def _tell(self, url: str, body: bytes) -> int | None:
         """Deliver a body; return the status with which it was refused for good, None when it was taken."""
@@ -120,6 +122,14 @@ class Callbacks:
         if len(reply.body) > 2:
             self.report = report_from_response(reply) or self.report
         return None
+
+
+def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
+    """Return what is told as JSON; what has no form there as text. Raises ValueError, TypeError, RecursionError."""
+    try:
+        return told.model_dump_json(exclude=exclude, fallback=str).encode()
+    except Exception:  # noqa: BLE001 - lone surrogates, objects that raise when they are shown
+        return json.dumps(plain(told.model_dump(exclude=exclude)), allow_nan=False).encode()
 
 
 def _ours(result: ExecutionResult) -> dict[str, Any] | None:

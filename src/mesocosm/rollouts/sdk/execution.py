@@ -127,8 +127,9 @@ class Execution:
         try:
             with clock:
                 played = await self._workflow(ambient, step)
-        except GeneratorExit:
-            raise
+        except GeneratorExit as error:
+            # Also raised where this coroutine is closed, which may await nothing any more.
+            return Played(self.account.failure(error, step.cause, None, of="workflow"))
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the workflow, not of ours
             if attempt.over:
                 return _LOST
@@ -178,8 +179,6 @@ class Execution:
             async with asyncio.timeout(PARTIAL_S):
                 samples = await ambient.get_samples()
             failed.result.sample = joined(list(samples.values()))
-        except GeneratorExit:
-            raise
         except BaseException:  # noqa: BLE001 - a source that fails as well adds nothing
             return failed
         return failed
@@ -193,8 +192,6 @@ class Execution:
         try:
             with clock:
                 sample = await self._grader(played, again=attempt.again)
-        except GeneratorExit:
-            raise
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the grader, not of ours
             if attempt.over:
                 return _LOST.result

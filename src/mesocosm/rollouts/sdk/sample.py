@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 log = logging.getLogger(__name__)
 
+DEEPEST = 200
+"""What a sample holds is kept down to this depth."""
+
 MessageDict: TypeAlias = dict[str, Any]
 """One chat message, as JSON."""
 
@@ -73,28 +76,32 @@ class _Dropped(Exception):
     """A value has no JSON form."""
 
 
-def _safe(value: Any, dropped: set[str]) -> Any:
+def _safe(value: Any, dropped: set[str], depth: int = 0) -> Any:
     """Return `value` as JSON; within containers what has no form there is left out."""
+    if depth > DEEPEST:
+        raise _Dropped("values nested too deeply")
     if isinstance(value, Mapping):
-        return dict(_kept(((str(key), item) for key, item in value.items()), dropped))
+        return dict(_kept(((_text(key), item) for key, item in value.items()), dropped, depth + 1))
     if isinstance(value, (list, tuple)):
-        return [item for _, item in _kept((("", item) for item in value), dropped)]
+        return [item for _, item in _kept((("", item) for item in value), dropped, depth + 1)]
     return _scalar(value)
 
 
-def _kept(items: Any, dropped: set[str]) -> list[tuple[str, Any]]:
+def _kept(items: Any, dropped: set[str], depth: int) -> list[tuple[str, Any]]:
     kept = []
     for key, item in items:
         try:
-            kept.append((key, _safe(item, dropped)))
+            kept.append((key, _safe(item, dropped, depth)))
         except _Dropped as reason:
             dropped.add(str(reason))
     return kept
 
 
 def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return encodable(value)
     if isinstance(value, int):
         return int(value)
     if not isinstance(value, float):
@@ -119,16 +126,36 @@ def _list(names: set[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def plain(value: Any) -> Any:
-    """Return `value` as JSON: models of pydantic and dataclasses become objects, what has no form becomes text."""
-    if value is None or isinstance(value, (str, bool, int, float)):
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return `value` as JSON: models of pydantic and dataclasses become objects, what has no form becomes text.
+
+    What is nested deeper than `DEEPEST`, as a value that holds itself is, is cut off there.
+    """
+    if isinstance(value, str):
+        return encodable(value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
+    if depth > DEEPEST:
+        return f"[nested too deeply: {type(value).__name__}]"
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {_text(key): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, BaseModel):
-        return plain(value.model_dump(mode="json", exclude_unset=True))
+        return plain(value.model_dump(mode="json", exclude_unset=True, fallback=_text), depth + 1)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(dataclasses.asdict(value))
-    return str(value)
+        return {field.name: plain(getattr(value, field.name, None), depth + 1) for field in dataclasses.fields(value)}
+    return _text(value)
+
+
+def encodable(text: str) -> str:
+    """Return a text that UTF-8 can hold: lone surrogates become escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text(value: Any) -> str:
+    """Return whatever it is as text."""
+    try:
+        return encodable(value if isinstance(value, str) else str(value))
+    except Exception as error:  # noqa: BLE001 - users' objects may break whatever is asked of them
+        return f"[{type(value).__name__}, which cannot be shown: its __str__ raised {type(error).__name__}]"

@@ -12,6 +12,9 @@ from typing import Any
 FRAMES = 12
 """So many frames of a traceback are kept, the innermost ones."""
 
+LONGEST_MESSAGE, LONGEST_TRACEBACK = 4_000, 32_000
+"""So many characters of what an error says are kept: somebody reads them."""
+
 _OURS = str(Path(__file__).parent)
 _PYTHON = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
@@ -56,4 +59,25 @@ def told(error: BaseException) -> str:
     innermost: TracebackType | None = error.__traceback__
     while innermost is not None and innermost.tb_frame.f_code.co_filename.startswith(_OURS):
         innermost = innermost.tb_next
-    return "".join(traceback.format_exception(type(error), error, innermost, limit=-FRAMES))
+    try:
+        lines = traceback.format_exception(type(error), error, innermost, limit=-FRAMES)
+    except Exception:  # noqa: BLE001 - users' errors may break whatever is asked of them
+        return type(error).__name__
+    return short("".join(lines), LONGEST_TRACEBACK)
+
+
+def words(error: BaseException) -> str:
+    """Return what an error says; its type where it says nothing, or cannot."""
+    try:
+        said = str(error)
+    except Exception as broken:  # noqa: BLE001 - as above
+        return f"{type(error).__name__}, which cannot be shown: its __str__ raised {type(broken).__name__}"
+    return short(said, LONGEST_MESSAGE) or type(error).__name__
+
+
+def short(text: str, most: int) -> str:
+    """Return a text that UTF-8 can hold, its middle left out where it has more than `most` characters."""
+    if len(text) > most:
+        half = most // 2
+        text = f"{text[:half]} [… {len(text) - 2 * half} characters …] {text[-half:]}"
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -37,7 +37,7 @@ class Callbacks:
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._notice = notice
         self._server = Server(self._answer)
-        self._key = secrets.token_urlsafe(24)
+        self._secret = secrets.token_bytes(32)
         self._root = ""
         self._expected: dict[str, Expected] = {}
         self._over: deque[str] = deque(maxlen=_REMEMBERED)
@@ -54,7 +54,7 @@ class Callbacks:
     def expect(self, name: str) -> Expected:
         """Wait for the callbacks of try `name` from now on."""
         root = f"{self._root}{_PATH}{name}"
-        expected = Expected(Replies(f"{root}/completion", f"{root}/grader", self._key))
+        expected = Expected(Replies(f"{root}/completion", f"{root}/grader", self._key(name)))
         self._expected[name] = expected
         return expected
 
@@ -67,15 +67,19 @@ class Callbacks:
         self._over.append(name)
         self._known.add(name)
 
+    def _key(self, name: str) -> str:
+        """Return the key of one try: who knows his own cannot report for others."""
+        return hmac.new(self._secret, name.encode("utf-8", "replace"), "sha256").hexdigest()
+
     async def _answer(self, request: Request, reply: Reply) -> None:
         status, words = self._take(request)
         await reply.send(status, msgspec.json.encode({"detail": words} if words else {}))
 
     def _take(self, request: Request) -> tuple[int, str]:
-        given = request.headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self._key}".encode()):
-            return 401, "this callback needs the controller_api_key of its try as bearer token"
         name, _, kind = request.path.removeprefix(_PATH).rpartition("/")
+        given = request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {self._key(name)}".encode()):
+            return 401, "this callback needs the controller_api_key of its try as bearer token"
         if not request.path.startswith(_PATH) or kind not in _ENDS:
             return 404, f"nothing is at {request.path}"
         if request.method != "POST":
@@ -86,8 +90,10 @@ class Callbacks:
         try:
             return self._settle(name, kind, expected, request.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self._notice(f"rollout: a {kind} callback that cannot be read was refused: {error}")
-            return 422, f"not a {kind} callback: {error}"
+            # It will not be sent again, so that is how the try ended.
+            words = f"the server's {kind} callback cannot be read: {error}"
+            self._heed(name, kind, expected, _unreadable(kind, words))
+            return 422, words
 
     def _settle(self, name: str, kind: str, expected: Expected, body: bytes) -> tuple[int, str]:
         told: Completion | Grading = _completion(body) if kind == "completion" else _grading(body)
@@ -95,9 +101,16 @@ class Callbacks:
             return 422, f"status {told.status!r} does not end anything"
         if told.rollout_id not in {None, name}:
             return 422, f"the body is about another try than {name!r}"
+        self._heed(name, kind, expected, told)
+        return 200, ""
+
+    def _heed(self, name: str, kind: str, expected: Expected, told: Completion | Grading) -> None:
         future: asyncio.Future[Any] = expected.completion if kind == "completion" else expected.grading
         if not future.done():
             future.set_result(told)
         elif not future.cancelled() and future.result() != told:
             self._notice(f"rollout: a second, different {kind} callback for {name} was ignored")
-        return 200, ""
+
+
+def _unreadable(kind: str, words: str) -> Completion | Grading:
+    return Completion("failure", words) if kind == "completion" else Grading("failure", words)

@@ -1,6 +1,5 @@
 """What is said to a rollout server and by it: the start of a try, and the two callbacks that tell its end."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +7,9 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause
+from mesocosm.rollouts.metrics import apart
 from mesocosm.rollouts.place import Access, Ended, Failed, Sampled, Work, read_blocked
+from mesocosm.rollouts.sdk.whereabouts import LONGEST_MESSAGE, LONGEST_TRACEBACK, short
 
 FIELD = "mesocosm"
 """Under this name of `extra_fields` travels what the published protocol has no word for."""
@@ -103,11 +104,12 @@ def workflow_failure(completion: Completion) -> Failed | None:
     if completion.status == SUCCESS:
         return None
     told = _told(completion.extra_fields)
-    message = completion.err_message or f"the workflow ended with status {completion.status!r} and said no more"
+    message = short(completion.err_message or "", LONGEST_MESSAGE)
+    message = message or f"the workflow ended with status {completion.status!r} and said no more"
     cause = _cause(told, _OF_WORKFLOW)
     if cause is None:
         cause = _guessed(completion.err_category, message)
-    return Failed(cause, message, str(told.get("detail") or ""))
+    return Failed(cause, message, _detail(told))
 
 
 def ended(completion: Completion, grading: Grading | None, workflow_s: float, grader_s: float) -> Ended:
@@ -153,12 +155,17 @@ def grader_failure(grading: Grading) -> Failed:
     """Return why a grading failed. Without a word and a category, the server had nothing to grade with."""
     told = _told(grading.extra_fields)
     cause = _cause(told, _OF_GRADER)
-    detail = str(told.get("detail") or "")
+    detail = _detail(told)
     if cause is None:
         if not grading.err_message and not grading.err_category:
             return Failed(Cause.GRADER_ERROR, _UNGRADED, detail)
         cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
-    return Failed(cause, grading.err_message or f"the grader failed ({grading.err_category})", detail)
+    message = short(grading.err_message or "", LONGEST_MESSAGE)
+    return Failed(cause, message or f"the grader failed ({grading.err_category})", detail)
+
+
+def _detail(told: Mapping[str, Any]) -> str:
+    return short(str(told.get("detail") or ""), LONGEST_TRACEBACK)
 
 
 def _guessed(category: str | None, message: str) -> Cause:
@@ -191,12 +198,7 @@ def _partial(completion: Completion) -> Sampled | None:
 
 
 def _sample(sample: WireSample) -> Sampled:
-    metrics = {
-        name: float(value)
-        for name, value in sample.metrics.items()
-        if isinstance(value, int | float) and math.isfinite(value)
-    }
-    others = {name: value for name, value in sample.metrics.items() if name not in metrics}
+    metrics, others = apart(sample.metrics)
     return Sampled(
         messages=sample.messages,
         reward=None if sample.remove_sample else sample.reward,
