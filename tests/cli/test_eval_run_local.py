@@ -321,3 +321,17 @@ def test_the_run_names_the_command_that_repeats_it(workspace: Workspace) -> None
     with closing(open_store(workspace.root / "benchmark_results")) as store:
         run = store.get_run(store.list_runs().items[0].id)
     assert repeat_command(run.spec) == f"mesocosm eval run-local {workspace.config} --rows 0,1 --fresh"
+
+
+def test_logs_name_what_the_grader_did_and_do_not_take_skipped_samples_for_failed(workspace: Workspace) -> None:
+    workspace.rows("1", "skipped", "no number")
+    workspace.run("--name", "mixed")
+    told = workspace.eval("logs", "mixed").out
+    assert "row 1 trial 0 · skipped" in told
+    assert "row 2 trial 0 · completed · no reward" in told
+    assert "grader_error: ValueError: could not convert" in told
+    assert "main.py" in told
+    failed = workspace.eval("logs", "mixed", "--failed").out
+    assert "row 2" in failed
+    assert "row 1" not in failed
+    assert "no sample failed" in workspace.eval("logs", "mixed", "--failed", "--rows", "0").out

@@ -1,14 +1,17 @@
 """`mesocosm eval logs NAME`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from mesocosm.cli.main import Command, options
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import Cause
+from mesocosm.core.score import Score
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
@@ -51,17 +54,21 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
     for sample in found:
         _show(sample)
     if not found:
-        click.echo("nothing happened yet, or no sample fits")
-    if printed:
-        click.secho("\noutput of the rollout's process, its end:", bold=True)
-        click.echo("\n".join(printed))
+        click.echo("no sample failed" if failed else "no sample fits" if wanted else "nothing happened yet")
     if cursor:
         click.echo(f"more: --cursor {cursor}")
+    if printed:
+        click.secho("\nthe last lines that the rollout's process printed:", bold=True)
+        click.echo("\n".join(printed))
 
 
 def _fits(episode: Episode, wanted: set[str] | None, *, failed: bool) -> bool:
-    unscored = any(score.name == REWARD and score.value is None for score in episode.scores)
-    return (wanted is None or episode.task_id in wanted) and (not failed or unscored)
+    broken = any(score.name == REWARD and score.value is None and not _skipped(score) for score in episode.scores)
+    return (wanted is None or episode.task_id in wanted) and (not failed or broken)
+
+
+def _skipped(score: Score | None) -> bool:
+    return score is not None and score.missing is Cause.SKIPPED
 
 
 def places(rows: str) -> set[str] | None:
@@ -74,19 +81,31 @@ def places(rows: str) -> set[str] | None:
 
 
 def _sample(store: "SqlStore", episode: Episode) -> dict[str, Any]:
-    lines = list(_lines(store.events(episode.id)))
-    failure = episode.failure
+    reward = next((score for score in episode.scores if score.name == REWARD), None)
+    failure: Mapping[str, Any] = _failure(episode, reward)
     return {
         "row": episode.task_id,
         "trial": episode.trial,
-        "status": episode.status,
-        "reward": next((score.value for score in episode.scores if score.name == REWARD), None),
-        "why": next((score.explanation for score in episode.scores if score.name == REWARD), ""),
-        "cause": None if failure is None else failure.cause,
-        "message": "" if failure is None else failure.message,
-        "detail": "" if failure is None else failure.detail,
-        "log": lines,
+        "status": Cause.SKIPPED if _skipped(reward) else episode.status,
+        "reward": None if reward is None else reward.value,
+        "why": "" if reward is None else reward.explanation,
+        "cause": failure.get("cause"),
+        "message": failure.get("message", ""),
+        "detail": failure.get("detail", ""),
+        "log": list(_lines(store.events(episode.id))),
     }
+
+
+def _failure(episode: Episode, reward: Score | None) -> Mapping[str, Any]:
+    """Return what went wrong: with the workflow, or with the grader alone."""
+    if episode.failure is not None:
+        found: dict[str, Any] = msgspec.to_builtins(episode.failure)
+        return found
+    if reward is None or reward.missing is None or _skipped(reward):
+        return {}
+    told = episode.terminal_info.get("grader_failure")
+    said = told if isinstance(told, dict) else {}
+    return {"message": reward.explanation, **said, "cause": reward.missing}
 
 
 def _lines(events: Iterator[Event]) -> Iterator[str]:
@@ -100,6 +119,8 @@ def _show(sample: dict[str, Any]) -> None:
     from mesocosm.cli.render import number
 
     reward = f" · reward {number(sample['reward'])}" if sample["reward"] is not None else ""
+    if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
+        reward = " · no reward"
     click.secho(f"row {sample['row']} trial {sample['trial']} · {sample['status']}{reward}", bold=True)
     for line in sample["log"]:
         click.echo(f"  {line}")
