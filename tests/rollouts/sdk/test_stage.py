@@ -270,6 +270,32 @@ async def test_what_has_not_begun_moves_away_from_a_blocked_stage(backend: Local
     assert sorted(started) == ["blocking", "other-0", "other-1", "other-2"]
 
 
+async def test_what_moves_away_when_its_task_waits_on_the_loop_already_is_delivered_once() -> None:
+    running, posted, free = threading.Event(), threading.Event(), threading.Event()
+
+    class Blocking(AgentWorkflow[Any]):
+        async def run(self, ctx: Any) -> Any:
+            if not running.is_set():
+                running.set()
+                posted.wait(20)
+                while len(asyncio.all_tasks()) < 3:  # noqa: ASYNC110 - an event would be another turn of the loop
+                    await asyncio.sleep(0)
+                free.wait(20)
+            return ANSWER
+
+    other = LocalBackend(workflow=Blocking, workflow_config=UNLIMITED)
+    first = asyncio.create_task(perform(other, "first"))
+    await until(running.is_set)
+    rest = [asyncio.create_task(perform(other, name)) for name in ("second", "third")]
+    await asyncio.sleep(0)
+    posted.set()
+    await until(lambda: other._stages.isolated)
+    free.set()
+    for worked, _ in await asyncio.gather(first, *rest):
+        assert worked.status is RolloutStatus.SUCCESS
+    other.close()
+
+
 async def test_many_who_each_hold_the_loop_shortly_stay_together() -> None:
     class Busy(AgentWorkflow[Any]):
         async def run(self, ctx: Any) -> Any:

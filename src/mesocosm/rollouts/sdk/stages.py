@@ -122,6 +122,8 @@ class Stages:
             sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         for attempt in tuple(stage.attempts):
             if attempt.unbegun and attempt.withdraw():
+                # Its task may wait on the loop already; what comes of that is nothing any more.
+                attempt.finish()
                 stage.attempts.discard(attempt)
                 self._start(Attempt(attempt.piece, again=attempt.again))
 
