@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -427,3 +428,16 @@ async def test_an_entry_file_does_not_configure_the_logging_of_this_process(tmp_
         assert logging.getLogger().handlers == []
     finally:
         logging.getLogger().handlers[:] = before
+
+
+async def test_variables_are_set_while_it_is_open(tmp_path: Path, work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STYLE", "before")
+    monkeypatch.delenv("TONE", raising=False)
+    entry(
+        tmp_path, HEAD + "import os\nbackend = LocalBackend(workflow=Player, grader=Judge)\nSTYLE = os.environ['STYLE']"
+    )
+    place = InProcessPlace(tmp_path, "main.py", {"STYLE": "terse", "TONE": "kind"})
+    await place.open(print)
+    assert (os.environ["STYLE"], os.environ["TONE"]) == ("terse", "kind")
+    await place.close()
+    assert (os.environ["STYLE"], os.environ.get("TONE")) == ("before", None)

@@ -8,12 +8,13 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Self
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -42,16 +43,19 @@ class InProcessPlace:
     """Implements rollouts.place.Place. Loads `entrypoint` of `folder` on `open`.
 
     The folder of the entry file comes first on the module path, as it does for a script. `osmosis_ai` is our own SDK
-    here, for the contexts of another one would not know where the model is.
+    here, for the contexts of another one would not know where the model is. `environment` is set in this process while
+    it is open.
     """
 
-    def __init__(self, folder: Path, entrypoint: str) -> None:
+    def __init__(self, folder: Path, entrypoint: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self._folder: Path | None = folder.resolve()
         self._entry = self._folder / entrypoint
         self._backend: LocalBackend | None = None
         self._paths: list[str] = []
         self._module = ""
         self._open = False
+        self._environment = environment
+        self._before: dict[str, str | None] = {}
 
     @classmethod
     def of(
@@ -82,6 +86,8 @@ class InProcessPlace:
         self._open = True
         if self._folder is None:
             return
+        self._before = {name: os.environ.get(name) for name in self._environment}
+        os.environ.update(self._environment)
         try:
             self._backend = await asyncio.to_thread(self._load)
         except BaseException:
@@ -125,6 +131,12 @@ class InProcessPlace:
         if self._paths and self._folder is not None:
             _forget(self._folder, self._module)
         self._paths = []
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._before = {}
 
     def _load(self) -> LocalBackend:
         """Load the entry file; runs on a thread of its own, for it is users' code."""
