@@ -335,3 +335,25 @@ def test_logs_name_what_the_grader_did_and_do_not_take_skipped_samples_for_faile
     assert "row 2" in failed
     assert "row 1" not in failed
     assert "no sample failed" in workspace.eval("logs", "mixed", "--failed", "--rows", "0").out
+
+
+def test_another_choice_of_rows_is_not_called_another_dataset(workspace: Workspace) -> None:
+    workspace.data("--name", "mine")
+    outcome = workspace.run("--name", "mine", "--rows", "0-1")
+    assert outcome.code == 2
+    assert "changed: rows." in outcome.err
+
+
+def test_the_model_of_the_line_goes_before_the_configuration(workspace: Workspace) -> None:
+    workspace.run("--name", "mine", "--model", "builtin/oracle")
+    assert "answering on rows · builtin/oracle · finished" in workspace.eval("info", "mine").out
+
+
+def test_all_rows_can_be_asked_for_on_the_line(workspace: Workspace) -> None:
+    workspace.config.write_text(CONFIG.replace('limit = "all"', "limit = 1"))
+    assert workspace.data()["summary"]["progress"]["total"] == 1
+    assert workspace.data("--limit", "all")["summary"]["progress"]["total"] == 4
+
+
+def test_commands_that_are_elsewhere_are_named(workspace: Workspace) -> None:
+    assert "mesocosm eval run-local CONFIG" in workspace.eval("submit", str(workspace.config), "--yes").err

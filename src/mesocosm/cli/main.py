@@ -162,13 +162,20 @@ class Finite(click.FloatRange):
 
 
 class Group(click.Group):
-    """A group whose commands are imported when they are called; unknown ones get a suggestion."""
+    """A group whose commands are imported when they are called; unknown ones get a suggestion, or that of `instead`."""
 
     command_class = Command
 
-    def __init__(self, *args: Any, tree: dict[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        tree: dict[str, tuple[str, str]] | None = None,
+        instead: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.tree = tree or {}
+        self.instead = instead or {}
         self.params += _common()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -207,6 +214,7 @@ class Group(click.Group):
             begun = [command for command in known if command.startswith(f"{name}-")]
             close = begun or difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else f" Try '{ctx.command_path} --help'."
+            hint = f" {self.instead[name]}" if name in self.instead else hint
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 

@@ -38,7 +38,10 @@ _OWN = frozenset({REWARD, RATE})
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what readers must know."""
+    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what readers must know.
+
+    `digest` is that of content and choice together; `content` and `choice` tell which of the two has changed.
+    """
 
     name: str
     rows: Sequence[Row]
@@ -46,6 +49,8 @@ class Rows:
     told: str
     digest: str
     notes: tuple[str, ...] = ()
+    content: str = ""
+    choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,9 @@ class RolloutBenchmark:
 
     @cached_property
     def _known(self) -> BenchmarkInfo:
-        inputs = {**self.origin.inputs, "dataset": self.rows.digest}
+        inputs = {**self.origin.inputs, "dataset": self.rows.content or self.rows.digest}
+        if self.rows.choice:
+            inputs["rows"] = self.rows.choice
         return BenchmarkInfo(
             id=self.rows.name,
             title=self.rows.name,

@@ -129,9 +129,16 @@ def _rows(options: Options) -> Rows:
         digest=table.digest,
     )
     whole = len(chosen.indices) == len(rows)
-    covered = [table.digest, msgspec.to_builtins(columns), None if whole else list(chosen.indices)]
+    content, choice = [table.digest, msgspec.to_builtins(columns)], None if whole else list(chosen.indices)
     return Rows(
-        options.name or table.name, rows, chosen.indices, chosen.told, digest(covered), (*table.notes, *rows.notes)
+        options.name or table.name,
+        rows,
+        chosen.indices,
+        chosen.told,
+        digest([*content, choice]),
+        (*table.notes, *rows.notes),
+        content=digest(content),
+        choice=digest(choice) if choice else "",
     )
 
 
@@ -139,7 +146,8 @@ def _place(folder: Path, options: Options) -> Place:
     if options.isolation == IN_PROCESS:
         from mesocosm.rollouts.inprocess import InProcessPlace
 
-        return InProcessPlace(folder, options.entrypoint)
+        _secrets(options.secrets)
+        return InProcessPlace(folder, options.entrypoint, options.environment)
     from mesocosm.rollouts.served.place import ServedPlace
 
     secrets = _secrets(options.secrets)

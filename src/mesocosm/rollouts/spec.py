@@ -23,7 +23,10 @@ AUTOMATIC = 256
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a command line says beside the configuration. `results` is the directory that keeps them."""
+    """What a command line says beside the configuration.
+
+    `results` is the directory that keeps them; a `limit` of 0 stands for all rows.
+    """
 
     results: Path
     rows: str = ""
@@ -58,7 +61,7 @@ def run_spec(config: Config, choice: Choice) -> RunSpec:
 def _options(config: Config, choice: Choice) -> dict[str, Any]:
     evaluation, dataset = config.evaluation, config.dataset
     place, name = _dataset(config, choice)
-    limit = choice.limit if choice.limit is not None else evaluation.limit
+    limit = evaluation.limit if choice.limit is None else choice.limit or None
     isolated = not choice.in_process and config.isolation != IN_PROCESS
     options = Options(
         entrypoint=config.experiment.entrypoint,
@@ -72,7 +75,7 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
         format=dataset.format,
         rows=choice.rows,
         limit=limit,
-        everything=evaluation.everything and choice.limit is None,
+        everything=evaluation.everything if choice.limit is None else choice.limit == 0,
         sample=None if choice.limit is not None else evaluation.sample,
         seed=evaluation.seed,
         offset=evaluation.offset,
@@ -98,7 +101,8 @@ def _words(config: Config, choice: Choice) -> Iterator[str]:
     yield from ("eval", "run-local", str(config.path))
     for text in choice.assignments:
         yield from ("--set", text)
-    named = (("--rows", choice.rows), ("--limit", choice.limit), ("--dataset-file", choice.dataset))
+    limit = "all" if choice.limit == 0 else choice.limit
+    named = (("--rows", choice.rows), ("--limit", limit), ("--dataset-file", choice.dataset))
     for flag, value in (*named, ("--max-in-flight", choice.max_in_flight)):
         if value:
             yield from (flag, str(value))

@@ -19,9 +19,14 @@ TREE = {
     "rubric": (f"{_HERE}.rubric:rubric", "Judge answers in a file by a rubric."),
     "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with labels that people gave."),
 }
+INSTEAD = {
+    "submit": "Evaluations run on this machine: mesocosm eval run-local CONFIG",
+    "delete": "Runs are deleted by: mesocosm run delete RUN",
+    "compare": "Runs are compared by: mesocosm compare RUN RUN",
+}
 
 
-@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.group(cls=Group, tree=TREE, instead=INSTEAD, invoke_without_command=True)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
     """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset."""

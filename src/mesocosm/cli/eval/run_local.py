@@ -7,13 +7,25 @@ import click
 
 from mesocosm.cli.main import Command, Finite, options, view_option
 
-LIMITS = ("rpm", "tpm", "run_tokens", "run_usd", "retries")
+ALL = "all"
+
+
+class Many(click.IntRange):
+    """A number of rows, at least one; 0 stands for all of them."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        return 0 if value == ALL else super().convert(value, param, ctx)
 
 
 @click.command("run-local", cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
-@click.option("--limit", type=click.IntRange(min=1), help="The first so many rows.")
+@click.option("--model", default="", help="Another model than that of the configuration: provider/name, maybe @URL.")
+@click.option("--limit", type=Many(), help='The first so many rows, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
 @click.option("--retry-failed", is_flag=True, help="Run rows again that failed or were skipped.")
@@ -27,7 +39,7 @@ LIMITS = ("rpm", "tpm", "run_tokens", "run_usd", "retries")
 )
 @click.option("--in-process", is_flag=True, help="Load the rollout into this process: fast, and a debugger sees it.")
 @click.option("--baseline", default="", metavar="RUN", help="Compare with this run, row by row.")
-@click.option("--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit 1 when it holds; see below.")
+@click.option("--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit 1 when it holds; see above.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the conditions as JUnit XML to this file.")
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
@@ -53,6 +65,7 @@ def run_local(config: Path, **given: Any) -> int:
 
     \b
     mesocosm eval run-local configs/eval/my-rollout.toml --limit 20
+    mesocosm eval run-local configs/eval/my-rollout.toml --model ollama/llama3.2
     mesocosm eval run-local configs/eval/my-rollout.toml --fail-if 'pass_rate<0.8'
     """
     return evaluate(config, given)
@@ -66,6 +79,8 @@ def evaluate(config: Path, given: dict[str, Any]) -> int:
     chosen.quiet = chosen.quiet or given["quiet"]
     if given["view"] is not None:
         chosen.view = given["view"]
+    if given["model"]:
+        given["assignments"] += (f"experiment.model_path={given['model']}",)
     names = Flags.__dataclass_fields__
     flags = Flags(**{name: value for name, value in given.items() if name in names})
     with Work(config, flags, chosen) as work:
