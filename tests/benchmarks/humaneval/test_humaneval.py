@@ -19,6 +19,7 @@ from mesocosm.core.failure import EpisodeError, Incompatible, InvalidInput
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
+from mesocosm.sandboxes import functions
 from mesocosm.sandboxes.bubblewrap import Available, available
 from mesocosm.store import open_store
 
@@ -216,7 +217,7 @@ async def test_a_failed_test_is_told_without_its_expected_value(data: Path) -> N
 async def test_a_checker_that_does_not_start_is_no_failure_of_the_program(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_CHECKER", "raise ImportError('no ctypes')")
+    monkeypatch.setattr(functions, "_CHECKER", "raise ImportError('no ctypes')")
     with pytest.raises(EpisodeError, match="checker of programs did not start"):
         await graded(data, "    return a + b")
 

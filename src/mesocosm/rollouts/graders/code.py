@@ -1,13 +1,9 @@
 """Python that passes the tests of its row, run confined."""
 
 import asyncio
-import json
 import math
-import secrets
 import weakref
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -56,7 +52,8 @@ class CodeRule:
     async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
         """Return the verdict on a reply.
 
-        Raises MissingLabel where the row has no usable tests, RuntimeError where programs cannot be confined here.
+        Raises MissingLabel where the row has no usable tests, RuntimeError where programs cannot be confined here,
+        EpisodeError where they could not be started.
         """
         tests = read_tests(self._held(label, metadata), self._entry_point(metadata))
         program = self.program(reply)
@@ -90,16 +87,11 @@ class CodeRule:
         return str(held)
 
     async def _check(self, program: str, tests: Tests) -> list[str]:
-        item = {
-            "program": program,
-            "setup": tests.setup,
-            "tests": tests.calls,
-            "names": tests.names,
-            "cpu_seconds": max(1, math.ceil(self.config.seconds)),
-            "token": secrets.token_hex(16),
-        }
-        ended = await self._run(_checker(), json.dumps(item))
-        reasons = _results(ended, str(item["token"]), len(tests.calls))
+        runner = _runner(self.config)
+        from mesocosm.sandboxes.functions import Submission, check
+
+        submission = Submission([program], tests.calls, tests.names, setup=tests.setup)
+        reasons = await check(submission, runner, cpu_seconds=_cpu_seconds(self.config), seconds=self._wall_seconds)
         told = [f"{call.get('code', call.get('args'))}"[:200] for call in tests.calls]
         return [reason and f"{test}: {reason}" for test, reason in zip(told, reasons, strict=True)]
 
@@ -107,23 +99,12 @@ class CodeRule:
         return [_compared(await self._run(program, dialogue.stdin), dialogue) for dialogue in tests.dialogues]
 
     async def _run(self, source: str, stdin: str) -> "Ended":
-        seconds = _WALL_FACTOR * self.config.seconds + _WALL_SPARE
-        return await _runner(self.config).run(source, stdin=stdin.encode("utf-8", "replace"), seconds=seconds)
+        data = stdin.encode("utf-8", "replace")
+        return await _runner(self.config).run(source, stdin=data, seconds=self._wall_seconds)
 
-
-def _results(ended: "Ended", token: str, count: int) -> list[str]:
-    """Return why each test failed. Raises RuntimeError where nothing was tried."""
-    first, *lines = ended.stdout.split(b"\n")
-    if first != b"ready":
-        raise RuntimeError(f"the checker of programs did not start: {ended.stderr[-500:] or ended.how}")
-    for line in lines:
-        try:
-            said: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict) and secrets.compare_digest(str(said.get("token")).encode(), token.encode()):
-            return [str(reason) for reason in said["results"]]
-    return [f"no verdict: the checker ended with {ended.how} after {ended.seconds:.1f} s"] * count
+    @property
+    def _wall_seconds(self) -> float:
+        return _WALL_FACTOR * self.config.seconds + _WALL_SPARE
 
 
 def _compared(ended: "Ended", dialogue: Dialogue) -> str:
@@ -136,11 +117,6 @@ def _compared(ended: "Ended", dialogue: Dialogue) -> str:
 
 def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
-
-
-@cache
-def _checker() -> str:
-    return Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
 
 
 _RUNNERS: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[float, int, bool], Programs]]" = (
@@ -169,10 +145,14 @@ def _runner(config: CodeConfig) -> "Programs":
     runners = _RUNNERS.setdefault(asyncio.get_running_loop(), {})
     key = (config.seconds, config.memory_mb, config.unsafe)
     if key not in runners:
-        cpu = 2 * max(1, math.ceil(config.seconds)) + 2
+        cpu = 2 * _cpu_seconds(config) + 2
         allowance = replace(SMALL, cpu_seconds=cpu, memory_bytes=config.memory_mb * MIB)
         runners[key] = Programs(allowance, unsafe=config.unsafe)
     return runners[key]
+
+
+def _cpu_seconds(config: CodeConfig) -> int:
+    return max(1, math.ceil(config.seconds))
 
 
 class CodeGrader(ReadyGrader[CodeConfig]):

@@ -26,7 +26,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Tests of functions as `checker` takes them, or dialogues with the whole program; `names` are the functions."""
+    """Tests of the functions `names`, as `mesocosm.sandboxes.functions` takes them, or dialogues with all of it."""
 
     setup: str = ""
     calls: tuple[Mapping[str, Any], ...] = ()

@@ -1,14 +1,10 @@
 """The benchmark `humaneval`."""
 
 import asyncio
-import json
 import math
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from mesocosm.benchmarks.builtin.humaneval.extraction import programs
 from mesocosm.benchmarks.dataset import Hub, read_rows
@@ -16,13 +12,14 @@ from mesocosm.benchmarks.native import Loaded, Native
 from mesocosm.benchmarks.opening import Setup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import Cause, EpisodeError, Incompatible
+from mesocosm.core.failure import Incompatible
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import read_answer
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available
-from mesocosm.sandboxes.programs import MOST_SOURCE, SMALL, Ended, Programs
+from mesocosm.sandboxes.functions import Submission, check
+from mesocosm.sandboxes.programs import SMALL, Programs
 
 REPOSITORY = "openai/openai_humaneval"
 FILES = ("openai_humaneval/test-00000-of-00001.parquet",)
@@ -88,16 +85,10 @@ class HumanEval(Native):
         found = programs(str(task.input), task.target["entry_point"], answer)
         if not found:
             return [self._score(reason="the answer holds no code")]
-        item = {
-            "programs": found,
-            "trusted": task.input,
-            "test": task.target["test"],
-            "entry_point": task.target["entry_point"],
-            "cpu_seconds": self._cpu_seconds,
-            "token": secrets.token_hex(16),
-        }
-        ended = await self._runner().run(_CHECKER, stdin=json.dumps(item).encode(), seconds=self._wall_seconds)
-        reason = _reason(ended, item["token"])
+        name, test = task.target["entry_point"], task.target["test"]
+        # What the prompt defines beside the function is trusted: the tests use it.
+        submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
+        (reason,) = await check(submission, self._runner(), cpu_seconds=self._cpu_seconds, seconds=self._wall_seconds)
         return [self._score(reason=reason) if reason else self._score(value=1.0)]
 
     def _score(self, *, value: float = 0.0, reason: str = "") -> Score:
@@ -123,22 +114,3 @@ class HumanEval(Native):
             allowance = replace(SMALL, cpu_seconds=2 * self._cpu_seconds + 5, memory_bytes=memory)
             self._runners[loop] = Programs(allowance, unsafe=self.knobs["sandbox"] == UNSAFE)
         return self._runners[loop]
-
-
-_CHECKER = Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
-assert len(_CHECKER.encode()) < MOST_SOURCE
-
-
-def _reason(ended: Ended, token: str) -> str:
-    """Return why a program did not pass, nothing where it did. Raises EpisodeError where it was never tried."""
-    first, *lines = ended.stdout.split(b"\n")
-    if first != b"ready":
-        raise EpisodeError(Cause.SANDBOX_FAILED, "the checker of programs did not start", stderr=ended.stderr)
-    for line in lines:
-        try:
-            said: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict) and secrets.compare_digest(str(said.get("token")).encode(), token.encode()):
-            return "" if said.get("passed") is True else str(said.get("reason") or "it failed its tests")
-    return f"no verdict: the checker ended with {ended.how} after {ended.seconds:.1f} s"

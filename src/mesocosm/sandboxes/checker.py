@@ -1,13 +1,15 @@
-"""Tests one function that nobody trusts. A program of its own, run confined; standard library only.
+"""Tests functions that nobody trusts. A program of its own, run confined; standard library only.
 
     python -I -S -c SOURCE < ITEM
 
-ITEM is JSON: `programs` (texts of which the first that compiles is run), `trusted` (text that the tests may use),
-`test`, `entry_point`, `cpu_seconds`, `token`. First it says `ready`, then a line of JSON: `token`, `passed`, `reason`.
+ITEM is JSON: `programs` (texts of which the first that compiles is the answer), `setup` (trusted text that runs before
+each test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the
+answer that the tests use, whatever the setup calls by these names), `cpu_seconds`, `token`. First it says `ready`, then
+a line of JSON: `token` and `results`, for each test why it failed, or nothing.
 
-The function lives in a process of its own, which never sees the tests: it is asked for values as plain data, and its
-values come back as plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose,
-no output to fake, no expected value to read. It runs as the same account; the kernel keeps it from looking into this
+The functions live in a process of their own, which never sees the tests: it is asked for values as plain data, and its
+values come back as plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose, no
+output to fake, no expected value to read. It runs as the same account; the kernel keeps it from looking into this
 process or taking its files, for this one is marked as not dumpable before the other exists (prctl(2), ptrace(2)).
 Whatever else leads to our output, a line counts only with the token, which is read here after the other was split off.
 """
@@ -27,8 +29,12 @@ _ENDINGS = (StopIteration, StopAsyncIteration)
 _BUNDLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
-class Gone(Exception):
-    """The function's process ended in the middle of it."""
+class Gone(BaseException):
+    """The answer's process ended in the middle of it; no test takes that for an exception of the function."""
+
+
+class Missing(BaseException):
+    """The answer lacks a function; no test takes that for an exception of the function either."""
 
 
 class Opaque:
@@ -79,21 +85,21 @@ def send(stream: BinaryIO, value: Any) -> None:
 
 
 def answer(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Be the untrusted side: run the program, then call its function for each request. Never returns."""
+    """Be the untrusted side: run the program, then call its functions as asked. Never returns."""
     item = json.loads(requests.readline())
     resource.setrlimit(resource.RLIMIT_CPU, (item["cpu_seconds"], item["cpu_seconds"]))
     space: dict[str, Any] = {"__name__": "answer"}
     try:
         exec(first_that_compiles(item["programs"]), space)  # noqa: S102 -- what this is for
-        function = space[item["entry_point"]]
         send(replies, {"value": True})
     except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
         send(replies, told(error))
         os._exit(1)
     for line in requests:
         try:
-            arguments, named = decode(json.loads(line))
-            send(replies, {"value": encode(function(*arguments, **named))})
+            name, arguments, named = decode(json.loads(line))
+            reply = {"value": encode(space[name](*arguments, **named))} if name in space else {"missing": name}
+            send(replies, reply)
         except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
             send(replies, told(error))
     os._exit(0)
@@ -115,8 +121,8 @@ def first_that_compiles(programs: list[str]) -> CodeType:
     raise found
 
 
-class Candidate:
-    """The function as the tests call it."""
+class Answer:
+    """The answer's process as the tests see it."""
 
     def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
         self._requests = requests
@@ -124,13 +130,13 @@ class Candidate:
 
     def start(self, item: dict[str, Any]) -> None:
         """Let the program run. Raises what it raised, or Gone."""
-        send(self._requests, item)
+        send(self._requests, {name: item[name] for name in ("programs", "cpu_seconds")})
         self._reply()
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Return the function's value. Raises what it raised, or Gone."""
+    def call(self, name: str, arguments: Any, named: Any) -> Any:
+        """Return the value of a function. Raises what it raised, Missing, or Gone."""
         try:
-            send(self._requests, encode((arguments, named)))
+            send(self._requests, encode((name, tuple(arguments), dict(named))))
         except OSError:
             raise Gone from None
         return self._reply()
@@ -140,6 +146,8 @@ class Candidate:
         if not line.endswith(b"\n"):
             raise Gone
         reply = json.loads(line)
+        if "missing" in reply:
+            raise Missing(f"the program defines no {reply['missing']}")
         if "error" in reply:
             kind = getattr(builtins, str(reply["error"]), None)
             # One that ends loops would cut short what the tests go through.
@@ -150,26 +158,57 @@ class Candidate:
         return decode(reply["value"])
 
 
-def check(item: dict[str, Any], candidate: Candidate) -> None:
-    """Run the tests. Raises what they raise."""
-    told = ("programs", "entry_point", "cpu_seconds")
-    candidate.start({name: item[name] for name in told})
-    space: dict[str, Any] = {"__name__": "tests"}
-    exec(compile(item["trusted"], "prompt.py", "exec"), space)  # noqa: S102 -- the same
-    space[item["entry_point"]] = candidate
-    exec(compile(item["test"], "test.py", "exec"), space)  # noqa: S102 -- the same
-    space["check"](candidate)
+class Function:
+    """One function of the answer."""
+
+    def __init__(self, answer: Answer, name: str) -> None:
+        self._answer = answer
+        self._name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return its value. Raises what it raised, Missing, or Gone."""
+        return self._answer.call(self._name, arguments, named)
 
 
-def verdict(item: dict[str, Any], candidate: Candidate) -> dict[str, Any]:
-    """Return whether the tests passed, and why not."""
+def results(item: dict[str, Any], answer: Answer) -> list[str]:
+    """Return why each test failed, nothing for those that passed."""
+    tests, found = item["tests"], []
     try:
-        check(item, candidate)
-    except Gone:
-        return {"passed": False, "reason": "the program ended, was ended at a limit, or said too much"}
+        answer.start(item)
     except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
-        return {"passed": False, "reason": f"{type(error).__name__}: {str(error)[:500]}"}
-    return {"passed": True, "reason": ""}
+        return [reason(error)] * len(tests)
+    for test in tests:
+        try:
+            check(item, test, answer)
+        except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+            found.append(reason(error))
+        else:
+            found.append("")
+    return found
+
+
+def check(item: dict[str, Any], test: dict[str, Any], answer: Answer) -> None:
+    """Run one test. Raises what it raises."""
+    if "code" in test:
+        functions = {name: Function(answer, name) for name in item["names"]}
+        space: dict[str, Any] = {"__name__": "tests", **functions}
+        exec(compile(item["setup"], "setup.py", "exec"), space)  # noqa: S102 -- the tests are trusted
+        # The setup may call the functions, and may hold the stub of one.
+        space |= functions
+        exec(compile(test["code"], "test.py", "exec"), space)  # noqa: S102 -- the same
+        return
+    given = answer.call(test["call"], test["args"], test["kwargs"])
+    # What comes out of JSON is a list where the function may well give a tuple.
+    given = list(given) if isinstance(given, tuple) else given
+    assert given == test["expected"], f"{test['call']} gave {given!r:.200}"
+
+
+def reason(error: BaseException) -> str:
+    """Return why a test failed."""
+    if isinstance(error, Gone):
+        return "the program ended, was ended at a limit, or said too much"
+    said = str(error)[:300]
+    return said if isinstance(error, Missing) else f"{type(error).__name__}: {said}"
 
 
 def main() -> None:
@@ -183,8 +222,8 @@ def main() -> None:
     os.close(to_child[0])
     os.close(from_child[1])
     item = json.loads(sys.stdin.buffer.read())
-    outcome = verdict(item, Candidate(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
-    os.write(1, json.dumps({"token": item["token"], **outcome}).encode() + b"\n")
+    found = results(item, Answer(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
+    os.write(1, json.dumps({"token": item["token"], "results": found}).encode() + b"\n")
     os._exit(0)
 
 

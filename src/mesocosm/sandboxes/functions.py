@@ -1,0 +1,63 @@
+"""Functions that nobody trusts, tested apart from their tests by the program `checker`."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.sandboxes.programs import MOST_SOURCE, Ended, Programs
+
+_CHECKER = Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
+assert len(_CHECKER.encode()) < MOST_SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Programs of which the first that compiles counts, and the trusted tests of the functions that it defines.
+
+    A test is {"code": Python text}, which fails by raising, or {"call": name, "args": [...], "kwargs": {...},
+    "expected": value}. `setup` is Python text that runs before each test of the first kind; `names` are the program's
+    functions for both, also where the setup defines one of that name.
+    """
+
+    programs: Sequence[str]
+    tests: Sequence[Mapping[str, Any]]
+    names: Sequence[str]
+    setup: str = ""
+
+
+async def check(submission: Submission, runner: Programs, *, cpu_seconds: int, seconds: float) -> list[str]:
+    """Return for each test why it failed, nothing where it passed.
+
+    The program may use `cpu_seconds` for all tests together, the tests what the runner's allowance leaves,
+    and all of it `seconds` of the clock. Raises EpisodeError with cause sandbox_failed where nothing was tried.
+    """
+    token = secrets.token_hex(16)
+    item = {
+        "programs": list(submission.programs),
+        "setup": submission.setup,
+        "tests": list(submission.tests),
+        "names": list(submission.names),
+        "cpu_seconds": cpu_seconds,
+        "token": token,
+    }
+    ended = await runner.run(_CHECKER, stdin=json.dumps(item).encode(), seconds=seconds)
+    return _results(ended, token, len(submission.tests))
+
+
+def _results(ended: Ended, token: str, count: int) -> list[str]:
+    first, *lines = ended.stdout.split(b"\n")
+    if first != b"ready":
+        why = ended.stderr[-500:] or f"it ended with {ended.how}"
+        raise EpisodeError(Cause.SANDBOX_FAILED, f"the checker of programs did not start: {why}", stderr=ended.stderr)
+    for line in lines:
+        try:
+            said: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict) and secrets.compare_digest(str(said.get("token")).encode(), token.encode()):
+            return [str(reason) for reason in said["results"]]
+    return [f"no verdict: the checker ended with {ended.how} after {ended.seconds:.1f} s"] * count
