@@ -357,3 +357,12 @@ def test_all_rows_can_be_asked_for_on_the_line(workspace: Workspace) -> None:
 
 def test_commands_that_are_elsewhere_are_named(workspace: Workspace) -> None:
     assert "mesocosm eval run-local CONFIG" in workspace.eval("submit", str(workspace.config), "--yes").err
+
+
+def test_a_comparison_names_the_run_that_passes_and_why_five_rows_are_a_tie(workspace: Workspace) -> None:
+    workspace.rows("1", "1", "1", "1", "1")
+    workspace.run("--name", "before")
+    workspace.main.write_text(MAIN.replace("float(said)", "0.0"))
+    told = workspace.run("--name", "after", "--baseline", "before").out
+    assert "5 rows pass only in before: 0, 1, 2, 3, 4\n" in told
+    assert "the interval of after's difference excludes 0, but the test does not reject" in told

@@ -46,7 +46,7 @@ def _against(group: Group, pair: Pair | None, place: int) -> list[str]:
 
 
 def verdict(group: Group, pair: Pair) -> str:
-    """Return who won, in a word: a tie unless the interval excludes 0."""
+    """Return who won, in a word: a tie unless the interval excludes 0 and the test rejects."""
     if pair.winner == "tie":
         return "tie"
     directed = group.metric is not None and group.metric.directed
@@ -92,7 +92,12 @@ def notes(found: Comparison) -> Iterator[str]:
             yield f"{group.runs[0].benchmark}: {group.note}"
         for pair in group.pairs:
             contrast = pair.contrast
-            if pair.winner == "tie" and contrast.smallest is not None and math.isfinite(contrast.smallest):
+            if pair.winner == "tie" and _apart(pair):
+                yield (
+                    f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
+                    f"the test does not reject (p = {p_value(pair.p_adjusted)}): a tie until more is known"
+                )
+            elif pair.winner == "tie" and contrast.smallest is not None and math.isfinite(contrast.smallest):
                 yield (
                     f"{group.runs[0].benchmark}: with n = {count(pair)} a difference of {contrast.smallest:.4f} would "
                     "have shown (80 % power)"
@@ -101,7 +106,21 @@ def notes(found: Comparison) -> Iterator[str]:
         which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 else ""
         for difference in differences(group.runs):
             values = ", ".join(_shown(value) for value in difference.values)
-            yield f"{which}they differ in {difference.field}: {values}"
+            yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
+
+
+def named_of(group: Group, pair: Pair) -> str:
+    """Return what the later run of a pair is called."""
+    return next(named(run) for run in group.runs if run.id == pair.b)
+
+
+def _apart(pair: Pair) -> bool:
+    low, high = pair.contrast.delta.low, pair.contrast.delta.high
+    return low is not None and high is not None and (low > 0 or high < 0)
+
+
+_CALLED = {"selection.trials": "tries of each row or task (n)", "inputs.rollout source": "the rollout's source"}
+"""Settings whose names say little to those who did not write them."""
 
 
 def _shown(value: Any) -> str:

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mesocosm.engine.comparison import Comparison, Pair
+from mesocosm.cli.comparing import named
+from mesocosm.cli.main import plural
+from mesocosm.cli.progress import ROLLOUT
+from mesocosm.engine.comparison import Comparison, Group, Pair
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -20,16 +23,24 @@ def tasks(pair: Pair, store: "SqlStore") -> list[dict[str, Any]]:
 
 
 def lines(found: Comparison, store: "SqlStore") -> Iterator[str]:
-    """Yield for each pair which tasks flipped, and in which direction."""
+    """Yield for each pair which tasks only one of its runs passes."""
     for group in found.groups:
         for pair in group.pairs:
             flipped = tasks(pair, store)
             gained = [one["task"] for one in flipped if (one["b"] or 0) > (one["a"] or 0)]
             lost = [one["task"] for one in flipped if (one["b"] or 0) < (one["a"] or 0)]
             which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 or len(group.pairs) > 1 else ""
-            for told, names in (("only the later run passes", gained), ("only the first run passes", lost)):
+            unit = "row" if group.runs[0].kind == ROLLOUT else "task"
+            for run, names in zip(reversed(_named(group, pair)), (gained, lost), strict=True):
                 if names:
-                    yield f"{which}{told} {len(names):,}: {_shown(names)}"
+                    passes = "passes" if len(names) == 1 else "pass"
+                    yield f"{which}{plural(len(names), unit)} {passes} only in {run}: {_shown(names)}"
+
+
+def _named(group: Group, pair: Pair) -> tuple[str, str]:
+    names = {run.id: named(run) for run in group.runs}
+    first, later = names[pair.a], names[pair.b]
+    return (first, later) if first != later else ("the first run", "the later run")
 
 
 def _shown(names: list[str]) -> str:
