@@ -1,6 +1,7 @@
 """Code that does what nobody should: each execution ends by its own true cause all the same."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -84,3 +85,36 @@ async def test_metrics_of_a_grader_that_hold_themselves_do_not_cost_the_reward(b
     assert graded.sample is not None
     safe = graded.sample.json_safe_copy()
     assert (safe.reward, safe.extra_fields["circle"]["turns"], list(safe.messages)) == (0.5, 2, ANSWER)
+
+
+async def test_who_cancels_all_tasks_that_he_sees_harms_no_neighbour(backends: Make) -> None:
+    begun, cleaned = threading.Event(), threading.Event()
+
+    async def run(ctx: Any) -> Any:
+        if ctx.metadata["does"] == "clean up":
+            await asyncio.to_thread(begun.wait, 20)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            cleaned.set()
+        else:
+            begun.set()
+            await asyncio.to_thread(cleaned.wait, 20)
+        return ANSWER
+
+    backend = backends(run)
+    asked = [request(does, metadata={"does": does}) for does in ("work", "clean up")]
+    results = await asyncio.gather(*(executed(backend, one) for one in asked))
+    assert [graded.status for _, graded in results] == [RolloutStatus.SUCCESS] * 2
+
+
+async def test_tasks_of_its_own_can_be_cancelled(backends: Make) -> None:
+    async def run(_: Any) -> Any:
+        own = asyncio.create_task(asyncio.Event().wait())
+        await asyncio.sleep(0)
+        assert own.cancel()
+        await asyncio.wait({own})
+        return ANSWER if own.cancelled() else []
+
+    sample = (await worked(backends(run))).sample
+    assert sample is not None
+    assert list(sample.messages) == ANSWER

@@ -443,7 +443,7 @@ async def test_stopping_cancels_what_does_not_end_and_says_so(controller: Contro
     flight.start(RolloutInitRequest.model_validate(body(controller)))
     await flight.close(seconds=0.01)
     _, ended = controller.told.get_nowait()
-    assert (ended["status"], ended["err_message"]) == ("failure", "The rollout was cancelled")
+    assert (ended["status"], ended["err_message"]) == ("cancelled", "The rollout was cancelled")
 
 
 async def test_a_lifespan_of_the_callers_surrounds_the_rollouts() -> None:

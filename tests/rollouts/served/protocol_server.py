@@ -52,7 +52,11 @@ def route(method: str, path: str, body: dict[str, Any]) -> bytes:
         return http(429, {}, "Retry-After: 0.05\r\n")
     if word == "garbage":
         return b"MARMALADE\r\n\r\n"
-    task = asyncio.create_task(play(word, body))
+    if word == "cancelled once" and not os.path.exists("cancelled"):  # noqa: PTH110
+        os.mkdir("cancelled")  # noqa: PTH102
+        task = asyncio.create_task(tell(body, "completion", {"status": "cancelled", "err_message": "the server ends"}))
+    else:
+        task = asyncio.create_task(play(word, body))
     TASKS.add(task)
     task.add_done_callback(TASKS.discard)
     return http(202, {})

@@ -115,6 +115,12 @@ async def test_a_row_whose_time_another_one_took_is_run_again(opened: Opened, wo
     assert [words(held), words(late)] == ["said hold", "said late once"]
 
 
+async def test_a_row_that_its_server_cancelled_unasked_is_run_again(opened: Opened, working: Working, log: Log) -> None:
+    place = await opened()
+    _, ended = await asyncio.gather(place.run(working("fine"), log), place.run(working("cancelled once"), log))
+    assert words(ended) == "said cancelled once"
+
+
 async def test_a_timeout_that_is_a_row_s_own_doing_stays_one(opened: Opened, working: Working, log: Log) -> None:
     place = await opened()
     _, late = await asyncio.gather(

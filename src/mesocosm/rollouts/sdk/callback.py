@@ -92,10 +92,10 @@ class Callbacks:
         if refused:
             await self._tell(url, self._encoded(result, _least(result)))
 
-    async def fail(self, message: str) -> None:
-        """Tell a failure that no result of the backend stands for, wherever nothing has been told yet."""
+    async def fail(self, message: str, status: RolloutStatus = RolloutStatus.FAILURE) -> None:
+        """Tell an end that no result of the backend stands for, wherever nothing has been told yet."""
         if not self.completed:
-            await self.complete(ExecutionResult(status=RolloutStatus.FAILURE, err_message=message))
+            await self.complete(ExecutionResult(status=status, err_message=message))
         if self.wants_grade and not self.graded:
             await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
 

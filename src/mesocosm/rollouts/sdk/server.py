@@ -128,7 +128,7 @@ class Flight:
     async def _last_word(self, callbacks: Callbacks, rollout_id: str) -> None:
         try:
             async with asyncio.timeout(_LAST_WORD_S):
-                await callbacks.fail("The rollout was cancelled")
+                await callbacks.fail("The rollout was cancelled", RolloutStatus.CANCELLED)
         except (TimeoutError, asyncio.CancelledError):
             _LOG.warning("the controller could not be told that rollout %s was cancelled", rollout_id)
 

@@ -39,6 +39,13 @@ class Acting(asyncio.Task[Any]):
 
     attempt: "Attempt | None" = None
 
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancel it, unless code of another rollout asks for that: cleaning up after oneself harms no neighbour."""
+        asking = acting.get()
+        if asking is not None and self.attempt not in (None, asking) and not self.attempt.over:
+            return False
+        return super().cancel(msg)
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

@@ -12,7 +12,7 @@ from mesocosm.rollouts.place import Blocked, Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
 from mesocosm.rollouts.served.process import Held, Loss, Passenger, quoted
-from mesocosm.rollouts.served.wire import Completion, ended, request, stuck, workflow_failure
+from mesocosm.rollouts.served.wire import CANCELLED, Completion, ended, request, stuck, workflow_failure
 
 T = TypeVar("T")
 
@@ -84,6 +84,9 @@ class Attempt:
             return self._lost(lost.loss, None)
         except Overdue:
             return self._overdue(None)
+        if completion.status == CANCELLED:
+            # Not by us: we heed nothing any more of what we cancel. Its server was told to end.
+            raise Displaced("its server cancelled a row that nobody had cancelled")
         workflow_s = time.monotonic() - self._began
         failure = workflow_failure(completion)
         if failure is not None:
@@ -219,6 +222,8 @@ class Attempt:
         part, seconds = ("workflow", self._work.workflow_seconds) if workflow_s is None else ("grader", None)
         seconds = self._work.grader_seconds if seconds is None else seconds
         self.abandoned = True
+        if self._shared and self._server.punctual:
+            raise Displaced("a server that ends every row in time told nothing of one")
         self._check_others(seconds)
         return self._late(f"the {part} did not end within {seconds or 0:g} s, nor when it was told to", workflow_s)
 

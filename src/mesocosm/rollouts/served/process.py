@@ -105,6 +105,7 @@ class RolloutProcess:
     """A rollout that serves. `tries` are those under way, by name; `lost` is set once, at its end.
 
     `retired`: it gets no more tries; `abandoned` counts those that it goes on with although nobody waits for them.
+    `punctual`: its SDK is ours, which ends each try in time whatever its code does.
     """
 
     def __init__(self, process: ForeignProcess, port: int, marks: Marks, client: Client, redactor: Redactor) -> None:
@@ -112,6 +113,7 @@ class RolloutProcess:
         self.url = f"http://127.0.0.1:{port}"
         self.instance = marks.instance
         self.capacity: int | None = None
+        self.punctual = False
         self.tries: dict[str, Passenger] = {}
         self.retired = False
         self.abandoned = 0
@@ -271,15 +273,16 @@ async def _answering(server: RolloutProcess, launch: Launch, client: Client) -> 
                 f"{name} answered nothing at /health on its port within {time.monotonic() - began:.0f} s"
                 f"{quoted(server.words())}\nDoes it take its port from _OSMOSIS_ROLLOUT_PORT?"
             )
-        server.capacity = look.result()
+        health = look.result()
+        server.capacity, server.punctual = _capacity(health), "isolated" in health
     finally:
         ended.cancel()
         look.cancel()
         await asyncio.gather(ended, look, return_exceptions=True)
 
 
-async def _looks(server: RolloutProcess, client: Client) -> int | None:
-    """Look at /health until it says that all is well, and return how many tries it takes at once."""
+async def _looks(server: RolloutProcess, client: Client) -> dict[str, Any]:
+    """Look at /health until it says that all is well, and return what it says."""
     pause = _FIRST_PAUSE
     while True:
         try:
@@ -287,7 +290,7 @@ async def _looks(server: RolloutProcess, client: Client) -> int | None:
             told = response.json() if 200 <= response.status < 300 else None
             # Another server can have taken the port.
             if isinstance(told, dict) and told.get("instance_id") in {None, server.instance}:
-                return _capacity(told)
+                return told
         except HttpError:
             pass
         await asyncio.sleep(pause)

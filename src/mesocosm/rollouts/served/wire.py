@@ -14,7 +14,7 @@ from mesocosm.rollouts.sdk.whereabouts import LONGEST_MESSAGE, LONGEST_TRACEBACK
 FIELD = "mesocosm"
 """Under this name of `extra_fields` travels what the published protocol has no word for."""
 
-SUCCESS = "success"
+SUCCESS, CANCELLED = "success", "cancelled"
 _OF_WORKFLOW = frozenset({Cause.WORKFLOW_FAILED, Cause.WORKFLOW_INVALID, Cause.WORKFLOW_TIMEOUT})
 _OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 _RETURNED = ("must return", "returned", "return value", "return type", "agentworkflowoutput")
