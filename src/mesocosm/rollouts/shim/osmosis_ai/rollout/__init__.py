@@ -13,6 +13,7 @@ from mesocosm.rollouts.sdk.context import (
     SampleSource,
     get_rollout_context,
 )
+from mesocosm.rollouts.sdk.former import refuse
 from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import (
     ExecutionRequest,
@@ -70,6 +71,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    refuse(name)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
