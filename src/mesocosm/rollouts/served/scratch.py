@@ -1,11 +1,18 @@
 """What rollout servers write beside their answers: artifacts that are kept, trajectories that nobody needs here."""
 
+import os
 import shutil
 import tempfile
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+NAMED = "mesocosm-rollout-"
+"""The names of all such folders begin so."""
+
+LOCK = ".lock"
+"""Whoever owns a folder holds this file's lock as long as he lives."""
 
 BEHIND = 64
 """Servers write a trajectory after their last callback; so many tries later it is surely there, and removed."""
@@ -18,7 +25,9 @@ class Scratch:
     """
 
     def __init__(self, prefix: str, environment: Mapping[str, str]) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="mesocosm-rollout-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=NAMED))
+        self._lock = _locked(self.folder)
+        _sweep(self.folder)
         self._prefix = prefix
         # Servers that do not know the variable for it write here.
         self._home = Path(environment.get("HOME") or Path.home()) / ".osmosis"
@@ -43,6 +52,9 @@ class Scratch:
     def clear(self) -> None:
         """Remove all of it."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         with suppress(OSError):
             for left in self._home.glob(f"{self._prefix}*"):
                 shutil.rmtree(left, ignore_errors=True)
@@ -50,3 +62,33 @@ class Scratch:
     def _remove(self, name: str) -> None:
         for root in (self.folder, self._home):
             shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _locked(folder: Path) -> int | None:
+    """Take the lock of a folder; return its descriptor, None where another one has it or there are no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        return None
+    return held
+
+
+def _sweep(own: Path) -> None:
+    """Remove what owners left who were killed."""
+    for folder in own.parent.glob(f"{NAMED}*"):
+        # Without the file, its owner may be about to make it.
+        if folder == own or folder.is_symlink() or not (folder / LOCK).exists():
+            continue
+        held = _locked(folder)
+        if held is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(held)
