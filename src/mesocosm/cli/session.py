@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
     # First of all, what cannot work is refused: nothing is made on the disk for it.
-    _without_credentials(spec, chosen)
+    without_credentials(spec, hidden_values(chosen))
     signature = asyncio.run(_signature(spec))
     store = open_results(chosen)
     try:
@@ -151,12 +152,15 @@ async def _resume(
         return await session.resume(run_id, store, watching, control=control, settings=settings)
 
 
-def _without_credentials(spec: RunSpec, chosen: Options) -> None:
-    urls = (ModelName.parse(spec.model.name).base_url, str(spec.benchmark.options.get("env_url", "")))
-    if any(is_secret("", url) for url in urls) or Redactor(hidden_values(chosen)).value(spec, RunSpec) != spec:
+def without_credentials(spec: RunSpec, hidden: Iterable[str]) -> None:
+    """Raise UsageError where a setting holds a credential: a password in a URL, or one of the values `hidden`."""
+    models = [settings.name for settings in (spec.model, spec.judge) if settings is not None]
+    urls = (*(ModelName.parse(name).base_url for name in models), str(spec.benchmark.options.get("env_url", "")))
+    if any(is_secret("", url) for url in urls) or Redactor(hidden).value(spec, RunSpec) != spec:
         raise UsageError(
             "a setting of this run holds a credential, and settings are stored with the results; give credentials in "
-            "the environment: a model takes its own from there, and --pass-env NAME hands one to the adapter"
+            "the environment: a model takes its own from there, --pass-env NAME hands one to the adapter, and the "
+            "table [secrets] one to a rollout"
         )
 
 

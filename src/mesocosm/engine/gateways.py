@@ -14,7 +14,7 @@ from mesocosm.core.registry import GATEWAYS
 
 DEFAULT = "proxy"
 AGENT, JUDGE = "", "judge"
-
+REFUSED_KEY = 401
 
 CAUSES = {
     401: Cause.MODEL_FORBIDDEN,
@@ -218,6 +218,9 @@ class EpisodeTap:
             self._largest = max(self._largest, call.reply.usage.total)
         cause = CAUSES.get(call.status, Cause.MODEL_UNAVAILABLE if call.status >= 500 else None)
         self.failing = EpisodeError(cause, call.error) if call.error and cause is not None else None
+        if call.status == REFUSED_KEY and self._role == AGENT:
+            # Whatever a program makes of it: with this key no row of the run can be measured.
+            self._broken = self._broken or self.failing
         try:
             self._context.forwarded(replace(call, call=replace(call.call, role=self._role)))
         except (EpisodeError, RunAborted) as error:
@@ -226,7 +229,9 @@ class EpisodeTap:
     def blame(self, error: EpisodeError) -> None:
         """Raise the failure of the model in place of what a workflow made of it, where its last call had failed."""
         failing = self.failing
-        if error.cause is Cause.WORKFLOW_FAILED and failing is not None and failing.rule.retried:
+        if failing is None or error.cause is not Cause.WORKFLOW_FAILED:
+            return
+        if failing.rule.retried or failing.rule.fatal:
             message = f"{failing}; of that the workflow failed: {error}"
             raise EpisodeError(failing.cause, message, detail=error.detail, facts=error.facts) from error
 

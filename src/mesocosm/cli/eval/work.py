@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,15 +13,25 @@ import click
 import msgspec
 
 from mesocosm.cli.attendance import attend
+from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import watcher
-from mesocosm.cli.session import exit_code, find_run, hidden_values, open_results
+from mesocosm.cli.session import (
+    SHORTEST_SECRET,
+    exit_code,
+    find_run,
+    hidden_values,
+    open_results,
+    without_credentials,
+)
+from mesocosm.cli.stdout import kept_stdout
 from mesocosm.core.failure import RunHeld, UnknownName, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Limits, Run, RunSpec
+from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
 from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
 from mesocosm.engine.grading import remeasure
@@ -85,19 +95,23 @@ class Work(AbstractContextManager["Work"]):
         self.conditions = [read_condition(text, anything=True) for text in flags.conditions]
         if not flags.baseline and any(condition.kind == "regression" for condition in self.conditions):
             raise UsageError("a regression is against another run: name it with --baseline")
+        check_name(flags.name)
         overrides = dict(parse_override(text) for text in flags.assignments)
         self.config: Config = read_config(path, overrides)
         self.secrets = _secrets(self.config, flags.secrets_file)
         self.spec: RunSpec = run_spec(self.config, _choice(flags, chosen))
+        long = [value for value in self.secrets if len(value) >= SHORTEST_SECRET]
+        without_credentials(self.spec, [*hidden_values(chosen), *long])
 
     def run(self) -> int:
         """Run what is owed, show the result, and return the exit code."""
         from mesocosm.cli.eval import report
 
-        for note in self.config.notes:
+        for note in (*self.config.notes, *_open_secrets(self.config)):
             click.echo(f"note: {note}", err=True)
         baseline = self._baseline()
-        run, interrupted = attend(self._work)
+        with kept_stdout() if self._chosen.json else nullcontext():
+            run, interrupted = attend(self._work)
         verdicts = self._judge(run, baseline)
         report.write(run, self.store, self._chosen, self.flags, verdicts)
         report.show(run, self.store, self._chosen, verdicts, done=self.what == DONE, baseline=baseline)
@@ -272,6 +286,11 @@ def _secrets(config: Config, file: str) -> Sequence[str]:
     found = resolve(config.secrets, "-" if file == "-" else Path(file) if file else None, os.environ)
     os.environ.update(found)
     return list(found.values())
+
+
+def _open_secrets(config: Config) -> Sequence[str]:
+    shown = "is stored with the results as it is; where it is a credential, name it in [secrets] instead"
+    return [f"env.{name} {shown}" for name, value in config.env.items() if value and is_secret(name, value)]
 
 
 def _stamped(stem: str) -> str:
