@@ -94,6 +94,8 @@ def test_info_shows_results_configuration_and_slices(run: "Invoke") -> None:
     assert "sums on rows · builtin/empty · finished" in outcome.out
     assert "3/3 samples: 2 graded, 2 passed (reward ≥ 1), 1 failed" in outcome.out
     assert "by level" in outcome.out
+    assert "mesocosm eval info" not in outcome.out
+    assert outcome.out.count("worst") == 1
     assert "pass threshold" in outcome.out
     data = run("eval", "info", "last", "--by", "level", "--json").document["data"]
     assert {one["value"]: one["samples"] for one in data["slices"]["slices"]} == {"easy": 2, "hard": 1}
@@ -103,6 +105,8 @@ def test_a_label_that_nobody_has_is_an_error_that_lists_those_there_are(run: "In
     outcome = run("eval", "info", "first", "--by", "levle")
     assert outcome.code == 2
     assert "level" in outcome.err
+    assert "run first" in outcome.err
+    assert outcome.out == ""
 
 
 def test_an_unknown_run_is_an_error(run: "Invoke") -> None:

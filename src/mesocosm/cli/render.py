@@ -206,9 +206,11 @@ def remarks(run: Run) -> list[str]:
     lines += _missing(run.metrics)
     for metric in run.metrics:
         if metric.n_worst and metric.primary:
+            counted = (
+                "failure of the agent itself counts" if metric.n_worst == 1 else "failures of the agent itself count"
+            )
             lines.append(
-                f"{metric.n_worst:,} failures of the agent itself count as the worst value "
-                f"({metric.name}: {number(metric.worst_value)})"
+                f"{metric.n_worst:,} {counted} as the worst value ({metric.name}: {number(metric.worst_value)})"
             )
     lines += [f"warning: {warning}" for warning in run.warnings]
     return lines

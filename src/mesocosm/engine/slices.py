@@ -71,8 +71,9 @@ def slices(run: Run, store: Samples, by: str) -> Slices:
         raise UnknownName(f"run {run.id} declares no primary metric, so there is no score to take apart")
     seen = _read(store.result_rows(run.id, primary.score), by)
     if by not in seen.names:
-        known = ", ".join(sorted(seen.names)[:20]) or "none"
-        raise UnknownName(f"no sample of run {run.id} has a label {by!r}; there are: {known}")
+        known = ", ".join(sorted(seen.names)[:20])
+        there = f"there are: {known}" if known else "its rows have no columns that could be labels"
+        raise UnknownName(f"no sample of run {run.name or run.id} has a label {by!r}; {there}")
     graded = array("d", (value for value, became in zip(seen.reward, seen.became, strict=True) if became == _SCORED))
     rate = pass_metric(run, graded)
     worst = _worst(primary, graded)

@@ -15,6 +15,7 @@ def configuration(run: Run, chosen: Options) -> None:
     options, facts = run.spec.benchmark.options, run.provenance.get("eval", {})
     seconds = (options.get("workflow_seconds", 450.0), options.get("grader_seconds", 150.0))
     rows = [
+        ("run", run.id),
         ("config", str(facts.get("config", "–"))),
         ("rollout", f"{run.agent} ({options.get('entrypoint', '')})"),
         ("commit", _commit(facts)),

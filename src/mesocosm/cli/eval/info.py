@@ -25,6 +25,7 @@ def info(name: str, label: str, output: Path | None) -> None:
     from mesocosm.cli.run import results as store_of
     from mesocosm.engine.metrics import so_far
     from mesocosm.engine.results import results
+    from mesocosm.engine.slices import slices
 
     store, chosen = store_of(), options()
     run = find_evaluation(store, name)
@@ -40,7 +41,9 @@ def info(name: str, label: str, output: Path | None) -> None:
             found["data"]["slices"] = document(run, store, label)
         emit(found)
         return
-    report.show(run, store, chosen)
-    if label:
-        show(run, store, label, chosen)
+    # A label that nobody has is told before anything is shown.
+    sliced = slices(run, store, label) if label else None
+    report.show(run, store, chosen, onward=False)
+    if sliced is not None:
+        show(sliced, chosen)
     configuration(run, chosen)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.eval.document import detail
+from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
 from mesocosm.cli.main import Options, plural
 from mesocosm.cli.render import duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
 from mesocosm.core.run import Run, RunStatus
@@ -33,8 +34,9 @@ def show(
     *,
     done: bool = False,
     baseline: Run | None = None,
+    onward: bool = True,
 ) -> None:
-    """Print what came of a run: for people, or as one document."""
+    """Print what came of a run: for people, or as one document. `onward`: with the commands that show more of it."""
     found = results(run, store, run.metrics)
     if chosen.json:
         emit(detail(run, found, verdicts, baseline=baseline))
@@ -46,13 +48,17 @@ def show(
     click.echo()
     click.echo(f"{run.agent} on {run.benchmark} · {run.model} · {state(run)}")
     headline(found, chosen)
-    for line in [*facts(run, found), *_passes(found), *_failed(run, found, store), *_other(run)]:
+    for line in facts(run, found):
+        click.echo(line)
+    _tries(found, chosen)
+    for line in [*_failed(run, found, store), *_other(run)]:
         click.echo(line)
     if baseline is not None:
         _against(baseline, run, store, chosen)
     for verdict in verdicts:
         click.echo(f"gate {verdict.condition}: {'closed, ' + verdict.broken if verdict.broken else 'open'}")
-    _onward(run, store, chosen)
+    if onward:
+        _onward(run, store, chosen)
 
 
 def headline(found: Results, chosen: Options) -> None:
@@ -94,12 +100,12 @@ def _row(result: MetricResult, name: str) -> list[str]:
     return [name, number(result.value), bounds, f"{result.n_scored:,}/{result.n_planned:,}"]
 
 
-def _passes(found: Results) -> Iterator[str]:
-    if len(found.passes) < 2:
-        return
-    for name, chances in (("pass@k", [one.at for one in found.passes]), ("pass^k", [one.hat for one in found.passes])):
-        shown = [f"{one.k}: {chance.value:.1%}" for one, chance in zip(found.passes, chances, strict=True)]
-        yield f"{name}  " + "  ".join(shown)
+def _tries(found: Results, chosen: Options) -> None:
+    rows = list(pass_rows(found.passes))
+    if rows:
+        click.echo()
+        table(COLUMNS, rows, chosen, right=RIGHT)
+        click.echo()
 
 
 def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
@@ -118,9 +124,10 @@ def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
 
 
 def _other(run: Run) -> Iterator[str]:
-    """Yield what a reader must know beside the numbers; of metrics that lack the same, only the score says it."""
+    """Yield what a reader must know beside the numbers and the causes; what two metrics lack, only the score says."""
     for line in remarks(run):
-        if "episodes failed" not in line and not line.startswith("pass_rate: "):
+        said = "episodes failed" in line or "of the agent itself" in line
+        if not said and not line.startswith("pass_rate: "):
             yield line
 
 
@@ -141,7 +148,8 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
     from mesocosm.cli import link
 
     name = run.name or run.id
-    click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}")
+    failed = " --failed" if run.counts.failed or any(metric.missing for metric in run.metrics) else ""
+    click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}{failed}")
     if chosen.view is not False and not chosen.quiet:
         viewer = link.running(chosen.results(), link.place_name(store))
         click.echo("  mesocosm view    in the browser" if viewer is None else f"  {viewer.page(run.id)}")
@@ -181,7 +189,11 @@ def markdown(run: Run, found: Results, verdicts: Sequence[Verdict]) -> Iterator[
         yield "| " + " | ".join(_row(result, "score" if result is found.score else result.name)) + " |"
     yield ""
     yield from facts(run, found)
-    yield from _passes(found)
+    tries = list(pass_rows(found.passes))
+    if tries:
+        yield from ("", "| " + " | ".join(COLUMNS) + " |", "|---:|---:|---|---:|---|---:|")
+        yield from ("| " + " | ".join(row) + " |" for row in tries)
+        yield ""
     for failure in found.failures:
         yield f"- {failure.count:,} {failure.cause} ({failure.stage})"
     if verdicts:

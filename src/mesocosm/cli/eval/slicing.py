@@ -10,6 +10,7 @@ from mesocosm.cli.render import interval, number, table
 from mesocosm.core.run import Run
 
 if TYPE_CHECKING:
+    from mesocosm.engine.slices import Slices
     from mesocosm.store import SqlStore
 
 
@@ -21,11 +22,8 @@ def document(run: Run, store: "SqlStore", label: str) -> dict[str, Any]:
     return found
 
 
-def show(run: Run, store: "SqlStore", label: str, chosen: Options) -> None:
-    """Print the slices. Raises UnknownName for a label that no sample has."""
-    from mesocosm.engine.slices import slices
-
-    found = slices(run, store, label)
+def show(found: "Slices", chosen: Options) -> None:
+    """Print the slices."""
     rows = []
     for one in found.slices:
         rate = one.pass_rate
