@@ -23,7 +23,7 @@ _STATED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"\n|(?<=[^\W_])[.;](?=\s)|[!?](?=\s|$)")
-_DENIED = re.compile(r"\bnot\b", re.IGNORECASE)
+_DENIED = re.compile(r"\bnot\b|n['’]t\b|\bcannot\b", re.IGNORECASE)
 _STATEMENT = 400
 _BRACED = 200
 _CONCLUSION = 300
