@@ -369,3 +369,17 @@ def test_a_comparison_names_the_run_that_passes_and_why_five_rows_are_a_tie(work
     told = workspace.run("--name", "after", "--baseline", "before").out
     assert "5 rows pass only in before: 0, 1, 2, 3, 4\n" in told
     assert "the interval of after's difference excludes 0, but the test does not reject" in told
+
+
+def test_the_log_of_a_run_has_the_lines_of_that_run_alone(workspace: Workspace) -> None:
+    workspace.config.write_text(CONFIG.replace('"in-process"', '"process"'))
+    workspace.rows("0.5", "no number")
+    workspace.main.write_text(f"print('the first source')\n{MAIN}")
+    workspace.run("--name", "first")
+    workspace.main.write_text(f"print('the second source')\n{MAIN}")
+    workspace.run("--name", "second")
+    workspace.run("--name", "second", "--retry-failed")
+    workspace.run("--name", "second", "--set", "evaluation.pass_threshold=0.4")
+    first, second = (workspace.eval("logs", name, "--limit", "1").out for name in ("first", "second"))
+    assert (first.count("the first source"), first.count("the second source")) == (1, 0)
+    assert (second.count("the first source"), second.count("the second source")) == (0, 2)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
 from mesocosm.rollouts.benchmark import KIND
@@ -90,7 +91,8 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
         artifacts=str((choice.results / "artifacts").absolute()),
         installs=str(config.workspace.root / ".mesocosm" / "environments"),
         words=(*_words(config, choice),),
-        log=str((choice.results / "logs" / f"{config.experiment.rollout}.log").absolute()),
+        # A file of this run alone: nobody wants to read in it what another run of the rollout printed.
+        log=str((choice.results / "logs" / f"{config.experiment.rollout}-{new_id()}.log").absolute()),
     )
     found: dict[str, Any] = msgspec.to_builtins(options)
     return found

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -162,7 +162,10 @@ class Work(AbstractContextManager["Work"]):
                 if earlier is None:
                     return await session.play(record, parts, self.store, watching, control=control, settings=settings)
                 self.what = CONTINUED
+                self._keep_log(earlier)
                 done = f"{earlier.counts.done:,} of {earlier.counts.planned:,} samples are finished"
+                if self.flags.retry_failed:
+                    done += "; those that failed or were skipped are run again"
                 click.echo(f"continues run {earlier.name or earlier.id}: {done}", err=True)
                 return await session.play_on(earlier, parts, self.store, watching, control=control, settings=settings)
 
@@ -193,10 +196,20 @@ class Work(AbstractContextManager["Work"]):
         """Let an earlier run be read by the terms of now: its pass threshold is no part of the experiment."""
         if declared_metrics(earlier) == declared_metrics(record):
             return
+        self._keep_log(earlier)
         earlier.spec = msgspec.structs.replace(record.spec, name=earlier.spec.name)
         self.store.save_terms(earlier)
         remeasure(earlier, parts.benchmark.info.metrics, self.store)
         click.echo("the pass threshold has changed: the stored rewards are read by the new one", err=True)
+
+    def _keep_log(self, earlier: Run) -> None:
+        """Let what the rollout prints from now on follow what it printed in an earlier run that goes on."""
+        options, file = earlier.spec.benchmark.options, self.spec.benchmark.options["log"]
+        if options.get("log"):
+            with suppress(OSError):
+                Path(str(options["log"])).replace(file)
+        options["log"] = file
+        self.store.save_terms(earlier)
 
     def _facts(self) -> dict[str, Any]:
         config = self.config
