@@ -84,3 +84,17 @@ def test_a_failure_can_always_be_written_as_json() -> None:
     error = EpisodeError(Cause.AGENT_ERROR, "file \udcff", detail="in \udcff", stderr="\udcff")
     written = msgspec.json.encode(error.failure())
     assert b"file \\\\udcff" in written
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m\r\nnext\tcell", "red\nnext\tcell"),
+        ("\x1b]0;title\x07 over\r", "\\x1b]0;title\\x07 over\\x0d"),
+        ("half \ud800", "half \\ud800"),
+        ("ein Wort – 語", "ein Wort – 語"),
+    ],
+)
+def test_no_terminal_obeys_what_foreign_code_said(said: str, shown: str) -> None:
+    failure = EpisodeError(Cause.WORKFLOW_FAILED, said, detail=said, stderr=said).failure()
+    assert (failure.message, failure.detail, failure.stderr) == (shown, shown, shown)

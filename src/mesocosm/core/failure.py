@@ -13,6 +13,7 @@ Exceptions::
     └── EpisodeError            one episode failed; the run goes on
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
@@ -245,10 +246,23 @@ class EpisodeError(MesocosmError):
 
     def failure(self) -> Failure:
         """Return the stored form."""
-        message, detail, stderr = map(writable, (str(self), self.detail, self.stderr))
+        message, detail, stderr = map(legible, (str(self), self.detail, self.stderr))
         return Failure(self.cause, self.rule.boundary, message, detail, stderr)
 
 
 def writable(text: str) -> str:
     """Return `text` with lone surrogates (of undecodable file names, say) spelled as escapes, for UTF-8 has none."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def legible(text: str) -> str:
+    """Return what foreign code said so that no terminal obeys it: colours go, control characters become escapes."""
+    text = writable(text)
+    if text.isprintable():
+        return text
+    plain = _COLOUR.sub("", text.replace("\r\n", "\n"))
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", plain)

@@ -275,3 +275,19 @@ async def test_nothing_is_left_of_a_closed_place(opened: Opened, working: Workin
     assert lives(pid)
     await place.close()
     assert not lives(pid)
+
+
+async def test_an_entry_file_that_fails_is_shown_without_frames_of_ours(opened: Opened, rollout: Path) -> None:
+    (rollout / "main.py").write_text("def load():\n    raise OSError('no weights')\nload()\n")
+    with pytest.raises(RunAborted) as caught:
+        await opened()
+    assert "OSError: no weights" in str(caught.value)
+    assert "in load" in str(caught.value)
+    assert "bootstrap.py" not in str(caught.value)
+
+
+async def test_a_server_that_says_nonsense_about_its_health_is_quoted(opened: Opened, rollout: Path) -> None:
+    text = (rollout / "main.py").read_text()
+    (rollout / "main.py").write_text(text.replace('"/health":', '"/health":\n        return http(503, "marmalade")'))
+    with pytest.raises(RunAborted, match=r"answered status 503 and '\"marmalade\"' instead of a healthy JSON object"):
+        await opened(start_seconds=6.0)

@@ -27,9 +27,10 @@ import os
 import runpy
 import threading
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 LOOK_S = 0.05
@@ -37,6 +38,8 @@ TOLD_S = 0.1
 """A shorter time on the event loop is ordinary work."""
 
 _FRAMES = 200
+_LAUNCHING = ("<frozen ", importlib.__file__, str(Path(__file__).parent))
+"""Files whose frames only say how an entry file was begun."""
 
 
 class OwnPackage:
@@ -226,6 +229,13 @@ def main(folder: Path, entrypoint: str, shim: str, package: Path, watch: Watch) 
         serve(entry)
 
 
+def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an error as Python does, from the first frame of the rollout on."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_LAUNCHING):
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace)
+
+
 def _importable(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
@@ -235,4 +245,5 @@ def _importable(name: str) -> bool:
 
 if __name__ == "__main__":
     _folder, _entrypoint, _shim, _package, _prefix, _watch = sys.argv[1:]
+    sys.excepthook = show
     main(Path(_folder), _entrypoint, _shim, Path(_package), Watch(Path(_folder), _prefix, Path(_watch)))

@@ -105,7 +105,8 @@ class RolloutProcess:
     """A rollout that serves. `tries` are those under way, by name; `lost` is set once, at its end.
 
     `retired`: it gets no more tries; `abandoned` counts those that it goes on with although nobody waits for them.
-    `punctual`: its SDK is ours, which ends each try in time whatever its code does.
+    `answer` is what it last said at /health before it was healthy. `punctual`: its SDK is ours, which ends each try in
+    time whatever its code does.
     """
 
     def __init__(self, process: ForeignProcess, port: int, marks: Marks, client: Client, redactor: Redactor) -> None:
@@ -114,6 +115,7 @@ class RolloutProcess:
         self.instance = marks.instance
         self.capacity: int | None = None
         self.punctual = False
+        self.answer = ""
         self.tries: dict[str, Passenger] = {}
         self.retired = False
         self.abandoned = 0
@@ -269,9 +271,10 @@ async def _answering(server: RolloutProcess, launch: Launch, client: Client) -> 
             hint = "" if ended.result() else "\nAn entry file serves until it is stopped: does it call uvicorn.run(…)?"
             raise RunAborted(f"{name} {ending(ended.result())} before it answered{quoted(server.words())}{hint}")
         if not look.done():
+            hint = "" if server.answer else "\nDoes it take its port from _OSMOSIS_ROLLOUT_PORT?"
             raise RunAborted(
-                f"{name} answered nothing at /health on its port within {time.monotonic() - began:.0f} s"
-                f"{quoted(server.words())}\nDoes it take its port from _OSMOSIS_ROLLOUT_PORT?"
+                f"{name} answered {server.answer or 'nothing'} at /health on its port within "
+                f"{time.monotonic() - began:.0f} s{quoted(server.words())}{hint}"
             )
         health = look.result()
         server.capacity, server.punctual = _capacity(health), "isolated" in health
@@ -287,6 +290,8 @@ async def _looks(server: RolloutProcess, client: Client) -> dict[str, Any]:
     while True:
         try:
             response = await client.request("GET", f"{server.url}/health", timeout=_LOOK_S)
+            shown = response.body[:80].decode("utf-8", "replace")
+            server.answer = f"status {response.status} and {shown!r} instead of a healthy JSON object"
             told = response.json() if 200 <= response.status < 300 else None
             # Another server can have taken the port.
             if isinstance(told, dict) and told.get("instance_id") in {None, server.instance}:
