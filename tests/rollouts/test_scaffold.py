@@ -170,3 +170,10 @@ def test_it_runs_untouched_from_the_floor_to_the_ceiling(
     assert call(["eval", "run-local", "configs/eval/quiz.toml", "--set", chosen, "--json", "--no-view"]) == 0
     summary = json.loads(capsys.readouterr().out)["data"]["summary"]
     assert (summary["graded"], summary["failed"], summary["avg_reward"]) == (8, 0, reward)
+
+
+@pytest.mark.parametrize("name", ["q", "quiz-of-the-day"])
+def test_comments_of_the_configuration_stand_in_one_column(tmp_path: Path, name: str) -> None:
+    lines = scaffold(name, tmp_path).config.read_text().splitlines()
+    first = lines[lines.index("[experiment]") + 1 :][:4]
+    assert {line.index("#") for line in first} == {33}

@@ -10,6 +10,9 @@ from mesocosm.rollouts.project import Workspace, find_workspace
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _MARK = "{{name}}"
+_COMMENTS = 32
+"""The column in front of the comments of a configuration."""
+
 _FILES = {
     "rollouts/{{name}}/main.py": "main.py",
     # The templates have other names, so that packaging tools do not take them as their own files.
@@ -69,7 +72,16 @@ def _content(template: str, name: str) -> str:
     if not template:
         return ""
     text = (files("mesocosm.rollouts") / "templates" / template).read_text("utf-8")
-    return text.replace(_MARK, name)
+    return "".join(_named(line, name) for line in text.splitlines(keepends=True))
+
+
+def _named(line: str, name: str) -> str:
+    """Put the name into a line; a comment behind it stays in its column where the name leaves room."""
+    written = line.replace(_MARK, name)
+    code, mark, comment = written.partition("  # ")
+    if written == line or not mark:
+        return written
+    return f"{code.rstrip():<{_COMMENTS}} # {comment}"
 
 
 def _write(path: Path, content: str) -> None:
