@@ -383,3 +383,10 @@ def test_the_log_of_a_run_has_the_lines_of_that_run_alone(workspace: Workspace) 
     first, second = (workspace.eval("logs", name, "--limit", "1").out for name in ("first", "second"))
     assert (first.count("the first source"), first.count("the second source")) == (1, 0)
     assert (second.count("the first source"), second.count("the second source")) == (0, 2)
+
+
+def test_a_dataset_that_is_not_there_names_the_near_one(workspace: Workspace) -> None:
+    outcome = workspace.run("--set", "experiment.dataset=row")
+    assert outcome.code == 2
+    assert ".parquet" in outcome.err
+    assert "did you mean 'rows'?" in outcome.err

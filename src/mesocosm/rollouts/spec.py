@@ -10,6 +10,7 @@ import msgspec
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.reading import nearest
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config
@@ -127,9 +128,12 @@ def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
     hub = wanted.removeprefix("hf:")
     if hub.count("/") == 1 and not hub.startswith((".", "/")) and not Path(hub).suffix:
         return f"hf:{hub}", hub
+    names = {file.name.partition(".")[0] for file in data.iterdir()} if data.is_dir() else set()
+    near = nearest(wanted, sorted(names))
+    hint = f"did you mean {near!r}? Else " if near else ""
     raise UsageError(
-        f"there is no dataset {wanted!r}: looked for {', '.join(str(place) for place in places[1:4])}; put it there, "
-        "write its path, or name one of the Hugging Face hub as hf:OWNER/NAME"
+        f"there is no dataset {wanted!r}: neither {root / wanted} nor {data / wanted}, also with one of the endings "
+        f"{', '.join(ENDINGS)}; {hint}put it there, write its path, or name one of the hub as hf:OWNER/NAME"
     )
 
 
