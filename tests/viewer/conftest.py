@@ -29,6 +29,8 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A renderer costs more to start than most pages to draw: pages of one context share theirs.
+    "--renderer-process-limit=1",
 )
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -211,34 +213,87 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@contextmanager
-def watched_page(browser: Browser, **context: object) -> Iterator[tuple[Page, Watched]]:
-    """Open a page that may talk to loopback alone; what it tries beyond that, and its errors, are kept."""
-    opened = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})  # type: ignore[arg-type]
-    opened.set_default_timeout(PATIENCE_MS)
-    seen = Watched()
+class Window:
+    """A browser context that may talk to loopback alone, with one page at a time, watched."""
 
-    def pass_on(route: Route) -> None:
-        if route.request.url.startswith(("http://127.0.0.1:", "blob:", "data:")):
+    def __init__(self, browser: Browser, **context: object) -> None:
+        viewport = {"viewport": {"width": 1440, "height": 900}}
+        self._context = browser.new_context(**{**viewport, **context})  # type: ignore[arg-type]
+        self._context.set_default_timeout(PATIENCE_MS)
+        self._context.route("**/*", self._pass_on)
+        self._seen = Watched()
+        self._origins: set[str] = set()
+        self._kept: Page | None = None
+
+    def _pass_on(self, route: Route) -> None:
+        url = route.request.url
+        if url.startswith(("http://127.0.0.1:", "blob:", "data:")):
+            if url.startswith("http:"):
+                self._origins.add("/".join(url.split("/")[:3]))
             route.continue_()
         else:
-            seen.outside.append(route.request.url)
+            self._seen.outside.append(url)
             route.abort()
 
-    opened.route("**/*", pass_on)
-    page = opened.new_page()
-    page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+    def keep(self) -> None:
+        """Leave an empty page of loopback open, whose renderer draws all the others."""
+        self._kept = self._context.new_page()
+        self._kept.route("**/*", lambda route: route.fulfill(body="", content_type="text/html"))
+        self._kept.goto("http://127.0.0.1:1/")
+
+    @contextmanager
+    def page(self) -> Iterator[tuple[Page, Watched]]:
+        """Open a page; what it tries beyond loopback, and its errors, are kept, and nothing it stored outlives it."""
+        self._seen = seen = Watched()
+        page = self._context.new_page()
+        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+        try:
+            yield page, seen
+        finally:
+            for opened in self._context.pages:
+                if opened is not self._kept:
+                    opened.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._context.clear_cookies()
+        if self._kept is not None:
+            devtools = self._context.new_cdp_session(self._kept)
+            for origin in self._origins:
+                devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+            devtools.detach()
+        self._origins.clear()
+
+    def close(self) -> None:
+        """Close everything."""
+        self._context.close()
+
+
+@contextmanager
+def watched_page(browser: Browser, **context: object) -> Iterator[tuple[Page, Watched]]:
+    """Open a page in a window of its own."""
+    window = Window(browser, **context)
     try:
-        yield page, seen
+        with window.page() as opened:
+            yield opened
     finally:
-        opened.close()
+        window.close()
+
+
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[Window]:
+    """The window of all tests that need none of their own."""
+    window = Window(browser)
+    window.keep()
+    yield window
+    window.close()
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(window: Window) -> Iterator[Page]:
     """A page that fails its test when it asks for anything outside, throws, or complains on its console."""
-    with watched_page(browser) as (opened, seen):
+    with window.page() as (opened, seen):
         yield opened
     assert not seen.outside
     assert not seen.errors

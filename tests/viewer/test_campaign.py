@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.viewer.conftest import MadeOnce, Server, ask, find_episode, find_run, models, serving, watched_page
-from tests.viewer.test_axe import NARROW, Open, examine
+from tests.viewer.test_axe import Open, examine
 
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 
@@ -99,15 +99,8 @@ PAGES = (catalogue, never_run, of_a_folder, two_models, printed, talk)
 
 
 @pytest.mark.parametrize("open_page", PAGES, ids=lambda open_page: open_page.__name__)
-def test_axe_finds_nothing(page: Page, campaign: Server, open_page: Open) -> None:
+def test_axe_finds_nothing_and_no_phone_scrolls_sideways(page: Page, campaign: Server, open_page: Open) -> None:
     assert examine(page, campaign, open_page) == []
-
-
-@pytest.mark.parametrize("open_page", PAGES, ids=lambda open_page: open_page.__name__)
-def test_a_phone_never_scrolls_sideways(page: Page, campaign: Server, open_page: Open) -> None:
-    page.set_viewport_size({"width": NARROW, "height": 740})
-    open_page(page, campaign)
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
 
 
 def test_a_benchmark_that_was_never_run_tells_what_it_lacks_and_what_runs_it(page: Page, campaign: Server) -> None:

@@ -12,7 +12,6 @@ from tests.viewer.conftest import MadeOnce, Server, ask, find_episode, find_run,
 from tests.viewer.test_axe import Open, examine
 
 SCRIPT = Path(__file__).with_name("arithmetic.py")
-NARROW = 360
 
 
 def _record(place: Path) -> None:
@@ -211,15 +210,8 @@ def test_flipped_rows_of_two_rollouts_lead_to_both_samples(page: Page, rollouts:
 
 
 @pytest.mark.parametrize("open_page", [results, samples, sample, ungraded, broken])
-def test_axe_finds_nothing(page: Page, rollouts: Server, open_page: Open) -> None:
+def test_axe_finds_nothing_and_no_phone_scrolls_sideways(page: Page, rollouts: Server, open_page: Open) -> None:
     assert examine(page, rollouts, open_page) == []
-
-
-@pytest.mark.parametrize("open_page", [results, samples, sample, ungraded, broken])
-def test_no_phone_scrolls_sideways(page: Page, rollouts: Server, open_page: Open) -> None:
-    page.set_viewport_size({"width": NARROW, "height": 780})
-    open_page(page, rollouts)
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
 def test_the_results_of_a_run_that_goes_on_grow(page: Page, tmp_path: Path) -> None:
