@@ -47,6 +47,8 @@ class Answer(AgentWorkflow):
 
 class Reward(Grader):
     async def grade(self, ctx):
+        if ctx.metadata["does"] == "tells":
+            raise KeyError(os.environ["PLAIN_NAME"])
         ctx.set_reward(1.0)
 
 
@@ -164,3 +166,15 @@ def test_a_variable_that_looks_like_a_credential_is_pointed_out(workspace: Works
     outcome = workspace.run("--set", "env.SEARCH_API_KEY=not-yet-known")
     assert outcome.code == 0
     assert "env.SEARCH_API_KEY is stored with the results" in outcome.err
+
+
+def test_secrets_are_hidden_when_a_run_is_resumed_by_another_command(
+    workspace: Workspace, mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN_NAME", KEY)
+    workspace.config.write_text(CONFIG + '[secrets]\nrequired = ["PLAIN_NAME"]\n')
+    workspace.rows("tells", "tells")
+    assert workspace.run("--name", "mine").code == 1
+    resumed = mesocosm("run", "resume", "mine", "--retry-failed", "--no-view")
+    assert "2 grader_error" in resumed.out
+    assert KEY not in resumed.out + resumed.err

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import os
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +29,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.ids import digest, digest_bytes, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
-from mesocosm.core.redact import Redactor
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
@@ -279,7 +280,9 @@ class _Session:
         self.observers = list(observers)
         self.control = control or Control()
         self.settings = settings or Settings()
-        self.redactor = Redactor(self.settings.secrets)
+        given = self.settings.secrets
+        hidden = secret_values(os.environ) if given is None else given
+        self.redactor = Redactor([*hidden, *_declared(record.spec)])
         self.warnings = dict.fromkeys(record.warnings)
         self.holder = store.holder()
         self.started = time.monotonic()
@@ -466,6 +469,13 @@ class _Session:
         if message not in self.warnings and len(self.warnings) < MOST_WARNINGS:
             self.warnings[message] = None
             self._notice(f"warning: {message}")
+
+
+def _declared(spec: RunSpec) -> Iterator[str]:
+    """Yield the values of secrets that the benchmark's options name: their own names need not look like such."""
+    options = spec.benchmark.options
+    yield from (os.environ.get(str(name), "") for name in options.get("secrets") or ())
+    yield from secret_values(options.get("environment") or {})
 
 
 async def _whole(call: Callable[..., T], *arguments: Any) -> T:
