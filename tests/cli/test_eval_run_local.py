@@ -113,7 +113,7 @@ def test_results_are_told(workspace: Workspace) -> None:
     outcome = workspace.run()
     assert outcome.code == 0
     assert "answering on rows · builtin/empty · finished" in outcome.out
-    assert "all 4 rows" in outcome.err
+    assert "rows: all 4 rows" in outcome.err
     assert "4/4 samples: 4 graded, 2 passed (reward ≥ 1), 0 failed" in outcome.out
 
 

@@ -24,7 +24,7 @@ MOVED: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """The older tables; for each key that has a counterpart, its table and name of today."""
 
-_BASELINE = "run the baseline as a run of its own, with --set experiment.model_path=…, and `mesocosm compare` the two"
+_BASELINE = "run the baseline as a run of its own, with --model, and `mesocosm compare` the two"
 DROPPED: Mapping[str, Mapping[str, str]] = {
     "eval": {"fresh": "give --fresh on the command line", "retry_failed": "give --retry-failed on the command line"},
     "llm": {"api_key_env": "the key is taken from the provider's own variable, such as OPENAI_API_KEY"},

@@ -31,7 +31,7 @@ def init(name: str, directory: str, force: bool) -> None:
     for path in done.written:
         click.echo(f"wrote {root / path}")
     enter = "" if root == Path.cwd() else f"cd {shlex.quote(str(root))} && "
-    floor, real = (f"{run} --set experiment.model_path={model}" for model in ("builtin/empty", "openai/gpt-5-mini"))
+    floor, real = (f"{run} --model {model}" for model in ("builtin/empty", "openai/gpt-5-mini"))
     click.echo(f"\nNext, with a model that knows the answers:\n  {enter}{run}")
     click.echo(f"With one that says nothing, and with a real one (its key in OPENAI_API_KEY):\n  {floor}\n  {real}")
     click.echo(f"Then edit rollouts/{name}/main.py and data/{name}.jsonl.")

@@ -140,7 +140,7 @@ class Work(AbstractContextManager["Work"]):
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
         async with session.opened(self.spec) as parts:
-            click.echo(parts.benchmark.info.description, err=True)
+            click.echo(f"{parts.benchmark.info.title}: {parts.benchmark.info.description}", err=True)
             record = session.new_run(self.spec, parts, Redactor(hidden))
             record.provenance = {**record.provenance, "eval": self._facts()}
             earlier = self._earlier(record)
