@@ -50,6 +50,8 @@ def route(method: str, path: str, body: dict[str, Any]) -> bytes:
         return http(422, {"detail": "no such prompt"})
     if word == "busy" and first:
         return http(429, {}, "Retry-After: 0.05\r\n")
+    if word == "polled":
+        return http(202, {"status": "pending", "polling_lease_token": "ours"})
     if word == "garbage":
         return b"MARMALADE\r\n\r\n"
     if word == "cancelled once" and not os.path.exists("cancelled"):  # noqa: PTH110

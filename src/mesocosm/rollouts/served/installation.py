@@ -12,7 +12,7 @@ from pathlib import Path
 from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.rollouts.served.interpreter import Interpreter, fits, fitting, own
-from mesocosm.rollouts.served.requirement import SERVER, Declared, declared, satisfied
+from mesocosm.rollouts.served.requirement import SERVER, SPOKEN, Declared, declared, satisfied
 
 MARK = "mesocosm.json"
 """An environment with this file in it is whole."""
@@ -42,7 +42,7 @@ class Installation:
         if fits(own().version, needs.requires_python) and all(map(satisfied, needs.requirements)):
             return own().path
         interpreter = await self._interpreter(needs)
-        lines = (*needs.requirements, *(() if needs.shimmed else SERVER))
+        lines = (*needs.requirements, *((SPOKEN,) if needs.shimmed else SERVER))
         stand_in = self._place(interpreter, needs.without_shimmed())
         if not needs.shimmed or not _whole(stand_in):
             try:

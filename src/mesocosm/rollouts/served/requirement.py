@@ -14,6 +14,9 @@ SHIMMED = "osmosis-ai"
 SERVER = ("pydantic>=2.10", "fastapi>=0.115", "uvicorn>=0.34")
 """What our own SDK needs to serve a rollout."""
 
+SPOKEN = "osmosis-ai<0.3.2"
+"""Later releases of it report by being polled, and send no callbacks."""
+
 _EXTRAS = {
     "openai-agents": ("openai-agents[litellm]>=0.18.1,<0.19",),
     "strands": ("strands-agents[litellm]",),
