@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesocosm.rollouts.sdk import whereabouts
 from mesocosm.rollouts.sdk.crossing import Crossing
+from mesocosm.rollouts.sdk.executor import DaemonExecutor
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.sdk.attempt import Attempt
@@ -63,6 +64,7 @@ class Stage:
         self.loop = asyncio.new_event_loop()
         self.loop.set_task_factory(_task)
         self.loop.set_exception_handler(self._reported)
+        self.loop.set_default_executor(DaemonExecutor())
         self.crossing = Crossing(self.loop)
         self.attempts: set[Attempt] = set()
         self.lost = 0.0
