@@ -291,6 +291,7 @@ def _answer(words: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
+        _document(words, "Interrupted", "interrupted before there was a result")
         return 130
     except SystemExit:
         # Apart from shell completion click ends so only when nobody reads on.
