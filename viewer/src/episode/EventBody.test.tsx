@@ -95,3 +95,13 @@ test('a failure is told in words, with its evidence', () => {
   expect(container.textContent).toContain('The environment crashed')
   expect(container.textContent).toContain('Traceback …')
 })
+
+test('a sample without a reward shows no zero in its place', () => {
+  const payload = { reward: 0, terminated: true, info: { grader_failure: { cause: 'grader_error' } } }
+  const { unmount } = show([event('step_result', payload)])
+  expect(screen.getByText('no reward')).toBeTruthy()
+  expect(screen.queryByText('0.000')).toBeNull()
+  unmount()
+  show([event('step_result', { reward: 0, terminated: true, info: {} })])
+  expect(screen.getByText('0.000')).toBeTruthy()
+})

@@ -6,16 +6,21 @@ import { type EventDocument, numberIn, payloadOf, textIn } from './events'
 import { FieldList } from './FieldList'
 import styles from './timeline.module.css'
 
+/** Facts of a sample that has no reward: the number in its place is no zero that anybody gave. */
+const UNSCORED = ['grader_failure', 'left_out', 'ungraded']
+
 /** What came of an action: reward, whether it is over, what else the environment told. */
 export function StepResultBody({ event, highlight }: { event: EventDocument; highlight: string }) {
   const payload = payloadOf(event)
   const reward = numberIn(payload, 'reward')
   const info = payload.info
+  const unscored = info !== null && typeof info === 'object' && UNSCORED.some((fact) => fact in info)
   const prompt = textIn(payload, 'system_prompt')
   return (
     <>
       <p className={styles.facts}>
-        {reward !== null && (
+        {unscored && <span>no reward</span>}
+        {reward !== null && !unscored && (
           <span className={styles.reward} data-sign={Math.sign(reward)}>
             reward <Num value={reward} form={signed} />
           </span>
