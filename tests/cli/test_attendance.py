@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Gate, Outcome, Program
+    from tests.cli.conftest import Gate, Invoke, Outcome, Program
 
 NO_GRACE = "import mesocosm.cli.attendance as attendance; attendance.GRACE_S = 0.05"
 ENDLESS = """
@@ -62,10 +62,12 @@ def begin(launch: Launch, gate: "Gate", scaffolded: Path, tmp_path: Path) -> Lau
 
 
 @pytest.fixture
-def ask(launch: Launch, tmp_path: Path) -> Ask:
-    """Return what runs another command on these results, beside the running ones."""
+def ask(launch: Launch, mesocosm: "Invoke", tmp_path: Path) -> Ask:
+    """Return what runs another command on these results, beside the running ones: a program if it plays itself."""
 
     async def ask(*words: str | Path) -> "Outcome":
+        if words[1] not in {"local", "resume"}:
+            return await asyncio.to_thread(mesocosm, *words, "--results-dir", tmp_path)
         asked: Program = await launch(*words, "--results-dir", tmp_path)
         return await asked.end()
 

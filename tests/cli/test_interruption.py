@@ -1,14 +1,18 @@
 """Ctrl-C, kill and resume of the program as a process."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from mesocosm.environments.scaffold import scaffold
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke
 
 ENVIRONMENT = """
 import time
@@ -28,16 +32,10 @@ EPISODES = 60
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    program(tmp_path, "init")
-    (tmp_path / "env.py").write_text(ENVIRONMENT)
-    return tmp_path
-
-
-def program(place: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "mesocosm", *words], cwd=place, capture_output=True, text=True, check=False, timeout=120
-    )
+def place(here: Path) -> Path:
+    scaffold(here)
+    (here / "env.py").write_text(ENVIRONMENT)
+    return here
 
 
 def begin(place: Path) -> "subprocess.Popen[str]":
@@ -58,64 +56,64 @@ def begin(place: Path) -> "subprocess.Popen[str]":
     raise AssertionError(f"the run ended early with {process.wait()}")
 
 
-def last_run(place: Path) -> dict[str, Any]:
-    document = json.loads(program(place, "run", "show", "last", "--json").stdout)["run"]
+def last_run(mesocosm: "Invoke") -> dict[str, Any]:
+    document = mesocosm("run", "show", "last", "--json").document["run"]
     assert isinstance(document, dict)
     return document
 
 
-def episode_ids(place: Path) -> set[str]:
-    found = json.loads(program(place, "run", "episodes", "last", "--json").stdout)["episodes"]
+def episode_ids(mesocosm: "Invoke") -> set[str]:
+    found = mesocosm("run", "episodes", "last", "--json").document["episodes"]
     return {episode["id"] for episode in found if episode["ended_at"] and episode["status"] == "completed"}
 
 
-def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(place: Path) -> None:
+def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(place: Path, mesocosm: "Invoke") -> None:
     process = begin(place)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupt again to end at once" in errors
-    run = last_run(place)
+    run = last_run(mesocosm)
     assert f"mesocosm run resume {run['id']}" in output
     assert run["status"] == "stopped"
     assert 5 <= run["counts"]["completed"] < EPISODES
-    before = episode_ids(place)
-    resumed = program(place, "run", "resume", "last", "--json", "--quiet")
-    assert resumed.returncode == 0
-    assert json.loads(resumed.stdout)["run"]["counts"]["completed"] == EPISODES
-    assert before < episode_ids(place)
+    before = episode_ids(mesocosm)
+    resumed = mesocosm("run", "resume", "last", "--json", "--quiet")
+    assert resumed.code == 0
+    assert resumed.document["run"]["counts"]["completed"] == EPISODES
+    assert before < episode_ids(mesocosm)
 
 
-def test_a_killed_run_shows_its_numbers_and_goes_on(place: Path) -> None:
+def test_a_killed_run_shows_its_numbers_and_goes_on(place: Path, mesocosm: "Invoke") -> None:
     process = begin(place)
     process.kill()
     process.communicate(timeout=60)
-    shown = program(place, "run", "show", "last").stdout
+    shown = mesocosm("run", "show", "last").out
     assert "interrupted" in shown
     assert "accuracy  1.0000" in shown
     assert "mesocosm run resume" in shown
-    before = episode_ids(place)
-    assert program(place, "run", "resume", "last", "--quiet").returncode == 0
-    assert last_run(place)["counts"]["completed"] == EPISODES
-    assert before <= episode_ids(place)
+    before = episode_ids(mesocosm)
+    assert mesocosm("run", "resume", "last", "--quiet").code == 0
+    assert last_run(mesocosm)["counts"]["completed"] == EPISODES
+    assert before <= episode_ids(mesocosm)
 
 
-def test_a_run_is_stopped_and_watched_from_another_process(place: Path) -> None:
+def test_a_run_is_stopped_and_watched_from_another_process(place: Path, mesocosm: "Invoke") -> None:
     # Slow enough that the request, which the run looks for every two seconds, comes before its end.
     (place / "env.py").write_text(ENVIRONMENT.replace("0.02", "0.2"))
     process = begin(place)
-    assert program(place, "run", "stop", "last").returncode == 0
-    watched = program(place, "run", "watch", "last", "--interval", "0.1")
+    assert mesocosm("run", "stop", "last").code == 0
+    watched = mesocosm("run", "watch", "last", "--interval", "0.1")
     process.communicate(timeout=60)
-    assert (process.returncode, watched.returncode) == (3, 3)
-    assert last_run(place)["status"] == "stopped"
+    assert (process.returncode, watched.code) == (3, 3)
+    assert last_run(mesocosm)["status"] == "stopped"
 
 
-def test_a_second_process_is_told_who_works_on_the_run(place: Path) -> None:
+def test_a_second_process_is_told_who_works_on_the_run(place: Path, mesocosm: "Invoke") -> None:
     process = begin(place)
-    second = program(place, "run", "resume", "last")
-    assert second.returncode == 4
-    assert str(process.pid) in second.stderr
+    second = mesocosm("run", "resume", "last")
+    assert second.code == 4
+    assert str(process.pid) in second.err
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
