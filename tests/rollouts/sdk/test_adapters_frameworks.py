@@ -1,5 +1,6 @@
 """Adapters of frameworks that are not installed here: their own logic, over stand-ins of what they subclass."""
 
+import gc
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -89,12 +90,18 @@ FRAMEWORKS: dict[str, dict[str, dict[str, Any]]] = {
 def adapter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Load an adapter over the stand-in of its framework."""
     name = f"{PLACE}.{request.param}"
-    for module, names in FRAMEWORKS[request.param].items():
-        made = ModuleType(module)
+    for framework, names in FRAMEWORKS[request.param].items():
+        made = ModuleType(framework)
         made.__dict__.update(names)
-        monkeypatch.setitem(sys.modules, module, made)
+        monkeypatch.setitem(sys.modules, framework, made)
     sys.modules.pop(name, None)
-    yield import_module(name)
+    # In Python 3.11 an import fails when the collector runs a finalizer that imports within it.
+    gc.disable()
+    try:
+        module = import_module(name)
+    finally:
+        gc.enable()
+    yield module
     sys.modules.pop(name, None)
 
 
