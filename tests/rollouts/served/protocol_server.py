@@ -70,7 +70,7 @@ def http(status: int, body: Any, headers: str = "") -> bytes:
 
 
 async def play(word: str, request: dict[str, Any]) -> None:
-    messages = [*request["initial_messages"], {"role": "assistant", "content": said(word)}]
+    messages = [*request["initial_messages"], {"role": "assistant", "content": said(word, request)}]
     failure = {
         "raises": ("agent_error", "boom"),
         "wrong": ("validation_error", "run() must return messages; got dict"),
@@ -109,10 +109,14 @@ async def play(word: str, request: dict[str, Any]) -> None:
         told = {"status": "failure", "err_message": "bad grade", "err_category": "agent_error"}
         await tell(request, "grader", {**told, "sample": sample | {"reward": None}})
         return
-    await tell(request, "grader", {"status": "success", "sample": sample})
+    halves = {name: {**sample, "reward": reward} for name, reward in (("a", 1.0), ("b", 0.0))}
+    sent = {"samples": halves} if word == "several" else {"sample": sample}
+    await tell(request, "grader", {"status": "success", **sent})
 
 
-def said(word: str) -> str:
+def said(word: str, request: dict[str, Any]) -> str:
+    if word == "one key":
+        return str(request["controller_api_key"])
     if word == "variables":
         return json.dumps(dict(os.environ))
     if word == "cancelled":

@@ -71,6 +71,19 @@ async def test_a_failure_has_its_true_cause(
     assert message in ended.failure.message
 
 
+async def test_servers_that_know_one_key_reach_the_model_with_it(opened: Opened, working: Working, log: Log) -> None:
+    work = working("one key")
+    assert words(await (await opened()).run(work, log)) == work.model.api_key
+
+
+async def test_several_samples_of_an_older_server_are_joined(opened: Opened, working: Working, log: Log) -> None:
+    ended = await (await opened()).run(working("several"), log)
+    assert ended.sample is not None
+    assert ended.failure is None
+    assert (ended.sample.reward, len(ended.sample.messages)) == (0.5, 4)
+    assert ended.sample.metrics == {"a.length": 7.0, "a.reward": 1.0, "b.length": 7.0, "b.reward": 0.0}
+
+
 async def test_a_server_that_wants_to_be_polled_fails_its_rows_at_once(
     opened: Opened, working: Working, log: Log
 ) -> None:

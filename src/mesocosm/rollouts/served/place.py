@@ -140,7 +140,8 @@ class ServedPlace:
         seat = await fleet.take()
         waited = time.monotonic() - began
         name = f"{self._prefix}{next(self._numbers)}"
-        attempt = Attempt(work, name, seat, callbacks.expect(name), log)
+        # Releases of the package up to 0.3.1 know one key, for the controller and for the model.
+        attempt = Attempt(work, name, seat, callbacks.expect(name, work.model.api_key), log)
         try:
             ended = await attempt.play()
             return replace(ended, queued_s=ended.queued_s + waited) if waited > _INSTANT_S else ended

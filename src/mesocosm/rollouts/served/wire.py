@@ -47,12 +47,13 @@ class WireSample(msgspec.Struct, frozen=True):
 
 
 class Grading(msgspec.Struct, frozen=True):
-    """The grader callback: the sample and what became of its grading."""
+    """The grader callback: the sample and what became of its grading; servers before 0.3 send `samples` by name."""
 
     status: str
     err_message: str | None = None
     err_category: str | None = None
     sample: WireSample | None = None
+    samples: dict[str, WireSample] = {}
     extra_fields: dict[str, Any] | None = None
     rollout_id: str | None = None
 
@@ -124,7 +125,8 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
         **_times(_told(completion.extra_fields)),
         **_times(_told(grading.extra_fields if grading else None)),
     }
-    sample = _sample(grading.sample) if grading is not None and grading.sample is not None else None
+    sent = None if grading is None else grading.sample or _joined(grading.samples)
+    sample = None if sent is None else _sample(sent)
     failure = workflow_failure(completion)
     if failure is not None:
         sample = sample or _partial(completion)
@@ -195,6 +197,26 @@ def _partial(completion: Completion) -> Sampled | None:
     """Return the messages that a failed workflow left, where the server reports them."""
     messages = _told(completion.extra_fields).get("messages")
     return Sampled(messages=messages) if isinstance(messages, list) and messages else None
+
+
+def _joined(samples: Mapping[str, WireSample]) -> WireSample | None:
+    """Return one sample for several, as sdk.context.joined does; None for none."""
+    if len(samples) < 2:
+        return next(iter(samples.values()), None)
+    kept = [sample for sample in samples.values() if not sample.remove_sample]
+    rewards = [sample.reward for sample in kept if sample.reward is not None]
+    metrics: dict[str, Any] = {}
+    for name, sample in samples.items():
+        metrics.update({f"{name}.{key}": value for key, value in sample.metrics.items()})
+        if sample.reward is not None:
+            metrics[f"{name}.reward"] = sample.reward
+    return WireSample(
+        messages=[message for sample in samples.values() for message in sample.messages],
+        reward=sum(rewards) / len(rewards) if rewards else None,
+        remove_sample=not kept,
+        metrics=metrics,
+        extra_fields={name: sample.extra_fields for name, sample in samples.items()},
+    )
 
 
 def _sample(sample: WireSample) -> Sampled:
