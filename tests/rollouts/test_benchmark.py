@@ -191,6 +191,13 @@ async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench)
     assert "no grader" in score.explanation
 
 
+async def test_a_workflow_that_left_no_sample_is_told_how_it_would(bench: Bench) -> None:
+    run = await bench.run(lambda _: Ended(), [row(0)])
+    (score,) = bench.store.episodes(run.id).items[0].scores[:1]
+    assert score.missing is Cause.VALUE_MISSING
+    assert "return the messages from run" in score.explanation
+
+
 async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> None:
     def play(work: Work) -> Ended:
         return said("a", 1.0, metrics={"turns": 2.0 * work.row, "reward": 9.0})

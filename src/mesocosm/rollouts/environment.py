@@ -20,6 +20,8 @@ REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grade
 ROW, TRIAL = "row", "trial"
 """In the metadata of a task: the place of the row in its dataset, and which repetition it is."""
 
+NO_SAMPLE = "the workflow left no sample: return the messages from run, or give the rollout's context a sample source"
+
 OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 
 
@@ -79,7 +81,7 @@ class RowEpisode:
                 facts["label"] = self._task.target
             raise EpisodeError(failure.cause, _words(failure), detail=failure.detail, facts=facts)
         if sample is None:
-            return self._step(Sampled(), {**facts, UNGRADED: "the workflow left no sample"})
+            return self._step(Sampled(), {**facts, UNGRADED: NO_SAMPLE})
         if self._judging is not None:
             verdict = await self._judging.judge(work, sample)
             return self._step(sample, {**facts, **_judged(verdict, sample)})
