@@ -81,7 +81,7 @@ async def test_several_samples_of_an_older_server_are_joined(opened: Opened, wor
     assert ended.sample is not None
     assert ended.failure is None
     assert (ended.sample.reward, len(ended.sample.messages)) == (0.5, 4)
-    assert ended.sample.metrics == {"a.length": 7.0, "a.reward": 1.0, "b.length": 7.0, "b.reward": 0.0}
+    assert ended.sample.metrics == {"a.length": 3.0, "a.reward": 1.0, "b.length": 3.0, "b.reward": 0.0}
 
 
 async def test_a_server_that_wants_to_be_polled_fails_its_rows_at_once(
