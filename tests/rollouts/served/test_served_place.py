@@ -312,3 +312,22 @@ async def test_a_server_that_says_nonsense_about_its_health_is_quoted(opened: Op
     (rollout / "main.py").write_text(text.replace('"/health":', '"/health":\n        return http(503, "marmalade")'))
     with pytest.raises(RunAborted, match=r"answered status 503 and '\"marmalade\"' instead of a healthy JSON object"):
         await opened(start_seconds=6.0)
+
+
+async def test_where_our_sdk_serves_the_key_of_the_model_reports_no_reward(
+    opened: Opened, rollout: Path, working: Working, log: Log
+) -> None:
+    (rollout / "main.py").write_text(
+        "from mesocosm.rollouts import AgentWorkflow, Grader, get_rollout_context\n"
+        "from mesocosm.rollouts.sdk.request import RolloutInitRequest\n"
+        "import gc\n"
+        "class Spy(AgentWorkflow):\n"
+        "    async def run(self, ctx):\n"
+        "        asked = [one for one in gc.get_objects() if type(one) is RolloutInitRequest]\n"
+        "        same = [one.controller_api_key == get_rollout_context().api_key for one in asked]\n"
+        "        return [*ctx.prompt, {'role': 'assistant', 'content': str(same)}]\n"
+        "class Judge(Grader):\n"
+        "    async def grade(self, ctx):\n"
+        "        ctx.set_reward(1.0)\n"
+    )
+    assert words(await (await opened()).run(working("spy"), log)) == "[False]"

@@ -73,6 +73,13 @@ def test_the_messages_of_a_failed_workflow_are_kept() -> None:
     assert result.sample.messages == messages
 
 
+def test_a_grading_that_succeeded_without_a_reward_is_an_error_of_the_grader() -> None:
+    result = ended(Completion("success"), Grading("success", sample=WireSample()), 1.0, 0.0)
+    assert result.failure is not None
+    assert (result.failure.cause, result.graded) == (Cause.GRADER_ERROR, False)
+    assert "no reward" in result.failure.message
+
+
 def test_times_that_the_server_tells_go_before_ours() -> None:
     grading = Grading("success", sample=WireSample(reward=1.0), extra_fields=ours(queued_s=0.5, grader_s=0.125))
     result = ended(Completion("success"), grading, 2.0, 3.0)

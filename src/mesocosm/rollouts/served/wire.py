@@ -134,6 +134,8 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
         failure = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
+    elif sample is not None and sample.reward is None and not sample.left_out:
+        failure = Failed(Cause.GRADER_ERROR, "the server says that the grader succeeded, and tells no reward")
     told_last = _told(grading.extra_fields if grading else None) or _told(completion.extra_fields)
     return Ended(
         sample,
