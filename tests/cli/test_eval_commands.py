@@ -110,7 +110,9 @@ def test_a_label_that_nobody_has_is_an_error_that_lists_those_there_are(run: "In
 
 
 def test_an_unknown_run_is_an_error(run: "Invoke") -> None:
-    assert run("eval", "info", "nothing-like-it").code == 2
+    outcome = run("eval", "info", "nothing-like-it")
+    assert outcome.code == 2
+    assert "the newest evaluation is first" in outcome.err
 
 
 def test_a_finished_run_cannot_be_stopped(run: "Invoke") -> None:
@@ -152,3 +154,9 @@ def test_download_replaces_nothing_unless_it_may(run: "Invoke") -> None:
 
 def test_an_unknown_type_is_refused(run: "Invoke") -> None:
     assert run("eval", "download", "first", "--type", "wrong").code == 2
+
+
+def test_a_report_leads_to_the_log_of_what_failed(run: "Invoke") -> None:
+    again = ("eval", "run-local", "configs/eval/sums.toml", "--no-view")
+    assert "mesocosm eval logs first --failed\n" in run(*again, "--name", "first").out
+    assert "mesocosm eval logs easy\n" in run(*again, "--name", "easy", "--rows", "0-1").out

@@ -12,6 +12,7 @@ from mesocosm.cli.render import duration, emit, interval, money, number, remarks
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.gate import Verdict
+from mesocosm.engine.metrics import NOT_RUN
 from mesocosm.engine.results import Results, results
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
     from mesocosm.cli import link
 
     name = run.name or run.id
-    failed = " --failed" if run.counts.failed or any(metric.missing for metric in run.metrics) else ""
+    broken = any({*metric.missing} - {NOT_RUN} for metric in run.metrics)
+    failed = " --failed" if run.counts.failed or broken else ""
     click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}{failed}")
     if chosen.view is not False and not chosen.quiet:
         viewer = link.running(chosen.results(), link.place_name(store))

@@ -245,7 +245,14 @@ def find_evaluation(store: "SqlStore", name: str) -> Run:
         if not newest:
             raise UnknownName("there is no evaluation run yet; `mesocosm eval run-local CONFIG` makes one")
         return store.get_run(newest[0].id)
-    return find_run(store, name)
+    try:
+        return find_run(store, name)
+    except UnknownName as error:
+        newest = store.list_runs(RunFilter(kinds=(KIND,)), limit=1).items
+        if not newest or "newest" not in str(error):
+            raise
+        called = newest[0].name or newest[0].id
+        raise UnknownName(f"there is no run {name!r}; the newest evaluation is {called}") from None
 
 
 def changed(earlier: Run, record: Run) -> list[str]:
