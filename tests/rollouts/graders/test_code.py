@@ -1,6 +1,7 @@
 """Programs that models wrote: what earns the reward, and what tries to."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,8 @@ async def test_a_row_that_does_not_name_its_function_is_at_fault() -> None:
 
 
 async def test_where_nothing_is_confined_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever is imported now has the real one by its name, and keeps it.
+    import_module("mesocosm.sandboxes.programs")
     monkeypatch.setattr(bubblewrap, "available", lambda: bubblewrap.Available("there is no bubblewrap"))
     with pytest.raises(RuntimeError, match="unsafe = true"):
         await graded(RIGHT)
