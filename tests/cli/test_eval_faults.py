@@ -106,11 +106,12 @@ def workspace(tmp_path: Path, mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("does", ["asks", "swallows"])
 def test_a_model_that_refuses_the_key_ends_the_run_and_nothing_is_scored(workspace: Workspace, does: str) -> None:
     workspace.rows(does, does, does)
-    refusing = repeat(Fault(status=401, text="unknown key"))
+    refusing = repeat(Fault(status=401, text=f"unknown key {KEY}"))
     with ModelServer(faults=refusing) as server:
         outcome = workspace.run("--set", f"experiment.model_path=openai/m@{server.openai_url}")
     assert outcome.code == 4, outcome.out
     assert "401" in outcome.out + outcome.err
+    assert KEY not in outcome.out + outcome.err
     assert workspace.stored() == 0
 
 
@@ -178,3 +179,15 @@ def test_secrets_are_hidden_when_a_run_is_resumed_by_another_command(
     resumed = mesocosm("run", "resume", "mine", "--retry-failed", "--no-view")
     assert "2 grader_error" in resumed.out
     assert KEY not in resumed.out + resumed.err
+
+
+def test_rows_that_the_budget_of_the_run_cuts_off_are_owed(workspace: Workspace) -> None:
+    workspace.rows("asks", "asks", "asks")
+    with ModelServer() as server:
+        model = ("--set", f"experiment.model_path=openai/m@{server.openai_url}", "--name", "mine", "--json")
+        short = workspace.run(*model, "--run-tokens", "1")
+        assert short.code == 3, short.err
+        assert short.document["data"]["summary"]["failed"] == 0
+        whole = workspace.run(*model, "--run-tokens", "100000")
+    assert whole.code == 0, whole.err
+    assert whole.document["data"]["summary"]["graded"] == 3

@@ -26,10 +26,11 @@ class Episode:
         self.turns = 0
         self.recorded: list[Forwarded] = []
         self.failing: Exception | None = None
+        self.run_spent = ""
 
     @property
     def unaffordable(self) -> str:
-        return "100 tokens are used up" if self.spent >= 100 else ""
+        return self.run_spent or ("100 tokens are used up" if self.spent >= 100 else "")
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         return not reserved or self.spent + reserved + tokens <= 100
@@ -240,3 +241,13 @@ async def test_a_gateway_is_opened_once_and_only_when_it_is_needed(doors: list[D
     (door,) = doors
     await gateways.close()
     assert door.closed
+
+
+async def test_what_the_budget_of_the_run_cut_off_is_no_failure_of_the_program(
+    tap: EpisodeTap, episode: Episode
+) -> None:
+    episode.run_spent = "the run's budget is used up"
+    assert await admit(tap) == "the run's budget is used up"
+    with pytest.raises(EpisodeError) as raised:
+        tap.settle()
+    assert raised.value.rule.owed  # and no failure of the program

@@ -205,7 +205,7 @@ async def test_secrets_reach_neither_the_program_nor_the_record(
 ) -> None:
     key = "real-key-0123456789"
     monkeypatch.setenv("MESOCOSM_API_KEY", key)
-    fault = Fault(status=401, text=f"Incorrect API key provided: {key}")
+    fault = Fault(status=400, text=f"Incorrect API key provided: {key}")
     program = """
 import os
 from urllib.error import HTTPError

@@ -222,6 +222,11 @@ class EpisodeContext:
         budget, spent = self._limits.episode_tokens, self._episode.usage.total
         if budget is not None and spent >= budget:
             return f"the episode used {spent} tokens; its budget is {budget} (--episode-tokens raises it)"
+        return self.run_spent
+
+    @property
+    def run_spent(self) -> str:
+        """Which budget of the run is used up, empty as long as none is."""
         return self._caller.exhausted()
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:

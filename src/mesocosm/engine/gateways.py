@@ -104,6 +104,11 @@ class Tapped(Protocol):
         """Why no further call may be made, empty as long as one may."""
         ...
 
+    @property
+    def run_spent(self) -> str:
+        """Which budget of the run is used up, empty as long as none is."""
+        ...
+
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         """Whether a call of `tokens` fits into the budgets beside what calls under way may use."""
         ...
@@ -158,6 +163,7 @@ class EpisodeTap:
         self._own = 0
         self._largest = 0
         self._refused = ""
+        self._of_run = False
         self._broken: EpisodeError | RunAborted | None = None
 
     @asynccontextmanager
@@ -191,7 +197,9 @@ class EpisodeTap:
             return "the episode is over"
         if self._broken is not None:
             return str(self._broken)
-        self._refused = self._refused or self._context.unaffordable
+        if not self._refused:
+            self._refused = self._context.unaffordable
+            self._of_run = bool(self._refused) and self._refused == self._context.run_spent
         return self._refused
 
     async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
@@ -238,11 +246,13 @@ class EpisodeTap:
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
 
-        `facts` about the program are kept with a used up budget.
+        `facts` about the program are kept with a used up budget. What the budget of the run cut off stays owed.
         Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
         """
         if self._broken is not None:
             raise self._broken
+        if self._of_run:
+            raise EpisodeError(Cause.CANCELLED, self._refused, facts=facts)
         if self._refused:
             message = f"the program was refused further model calls: {self._refused}"
             raise EpisodeError(Cause.BUDGET, message, facts=facts)
