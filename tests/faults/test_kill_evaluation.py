@@ -19,7 +19,7 @@ from mesocosm.store import open_store
 ROWS = 40
 KILLS = 3
 PATIENCE = 60.0
-MAIN = '''
+MAIN = """
 import asyncio
 from mesocosm.rollouts import AgentWorkflow, Grader, LocalBackend
 
@@ -38,7 +38,7 @@ class Length(Grader):
 
 
 backend = LocalBackend(workflow=Note, grader=Length)
-'''
+"""
 CONFIG = """
 [experiment]
 rollout = "noting"
