@@ -51,9 +51,7 @@ def run(workspace: Workspace, model: ModelServer, *words: str) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name not in FRAMEWORKS])
-def test_a_published_rollout_gives_what_it_gives_with_the_real_package(
-    name: str, tmp_path: Path, model: ModelServer
-) -> None:
+def test_a_published_rollout_runs_as_it_is(name: str, tmp_path: Path, model: ModelServer) -> None:
     workspace = Workspace.of(tmp_path, name)
     run(workspace, model, "--in-process")
     assert differences(workspace.rows(), expected(name)) == []
