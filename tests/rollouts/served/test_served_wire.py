@@ -52,6 +52,15 @@ def test_the_cause_that_our_own_sdk_tells_is_believed() -> None:
     assert (failure.cause, failure.detail) == (Cause.WORKFLOW_INVALID, "the traceback")
 
 
+def test_the_type_of_an_error_that_our_own_sdk_tells_goes_before_its_message() -> None:
+    failure = workflow_failure(Completion("failure", "many", "agent_error", ours(error="ExceptionGroup")))
+    assert failure is not None
+    assert failure.message == "ExceptionGroup: many"
+    bare = workflow_failure(Completion("failure", "KeyError", "agent_error", ours(error="KeyError")))
+    assert bare is not None
+    assert bare.message == "KeyError"
+
+
 @pytest.mark.parametrize("told", ["grader_error", "internal_error", 3, None])
 def test_a_cause_that_is_none_of_a_workflow_is_not(told: Any) -> None:
     failure = workflow_failure(Completion("failure", "x", "timeout", ours(cause=told)))

@@ -110,7 +110,7 @@ def workflow_failure(completion: Completion) -> Failed | None:
     cause = _cause(told, _OF_WORKFLOW)
     if cause is None:
         cause = _guessed(completion.err_category, message)
-    return Failed(cause, message, _detail(told))
+    return Failed(cause, _named(told, message), _detail(told))
 
 
 def ended(completion: Completion, grading: Grading | None, workflow_s: float, grader_s: float) -> Ended:
@@ -165,7 +165,13 @@ def grader_failure(grading: Grading) -> Failed:
             return Failed(Cause.GRADER_ERROR, _UNGRADED, detail)
         cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
     message = short(grading.err_message or "", LONGEST_MESSAGE)
-    return Failed(cause, message or f"the grader failed ({grading.err_category})", detail)
+    return Failed(cause, _named(told, message or f"the grader failed ({grading.err_category})"), detail)
+
+
+def _named(told: Mapping[str, Any], message: str) -> str:
+    """Return a message with the type of its error before it, where our own SDK tells that."""
+    kind = told.get("error")
+    return f"{kind}: {message}" if isinstance(kind, str) and kind and message != kind else message
 
 
 def _detail(told: Mapping[str, Any]) -> str:
