@@ -65,3 +65,12 @@ def test_a_reward_function_of_the_first_versions_is_told_what_it_has_to_become(
     assert outcome.code == 2
     assert "osmosis_reward is of osmosis-ai before 0.2.18" in outcome.err
     assert "write a Grader" in outcome.err
+
+
+def test_all_that_a_client_asks_for_reaches_the_model(tmp_path: Path, model: ModelServer) -> None:
+    run(Workspace.of(tmp_path, "extraction"), model, "--in-process", "--rows", "0")
+    first, second = (request.body for request in model.calls)
+    passed = {"seed": 7, "stop": ["###"], "presence_penalty": 0.5, "parallel_tool_calls": True, "user": "someone"}
+    assert first.items() >= passed.items()
+    assert (second["seed"], second["logprobs"], second["top_logprobs"], second["top_p"]) == (11, True, 2, 0.9)
+    assert second["response_format"]["json_schema"]["name"] == "place"
