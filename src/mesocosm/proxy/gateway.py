@@ -12,7 +12,7 @@ from mesocosm.core.ports import Model
 from mesocosm.proxy import asking, listing
 from mesocosm.proxy.address import address
 from mesocosm.proxy.api import Api, Asked, Malformed, call, read_fields, values
-from mesocosm.proxy.client import Client, Clients, new_token
+from mesocosm.proxy.client import Client, Clients, Tokens
 from mesocosm.proxy.completions import ChatCompletions
 from mesocosm.proxy.embeddings import Embeddings
 from mesocosm.proxy.messages import Messages
@@ -43,6 +43,7 @@ class Proxy:
         self._settings = settings
         self._passing = Passing(model, settings.timeout_s) if isinstance(model, Reachable) else None
         self._clients = Clients()
+        self._tokens = Tokens()
         self._server: Server | None = None
         self._url = ""
         self._starting = asyncio.Lock()
@@ -59,7 +60,7 @@ class Proxy:
                         Cause.PROXY_FAILED, f"the model proxy cannot listen on 127.0.0.1: {error}"
                     ) from error
                 self._server = server
-        client = Client(address(self._url, new_token(), self._settings), tap)
+        client = Client(address(self._url, self._tokens.new(), self._settings), tap)
         self._clients.add(client)
         return client.address
 
