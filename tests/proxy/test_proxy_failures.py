@@ -11,6 +11,8 @@ import openai
 import pytest
 
 from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.run import Limits
 from mesocosm.testing.dialect import Answer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
@@ -18,6 +20,7 @@ from mesocosm.testing.model_server import ModelServer
 
 OpenAI = Callable[[Any], openai.OpenAI]
 Anthropic = Callable[[Any], anthropic.Anthropic]
+ONCE = Limits(retries=0)
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -47,7 +50,7 @@ async def test_errors_of_the_server_are_passed_on_as_they_are(
     lab: Any, openai_client: OpenAI, fault: Fault, status: int
 ) -> None:
     async with ModelServer("ok", faults=[fault]) as server:
-        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
+        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}", limits=ONCE)
     got, body, headers = episode.terminal_info["output"]
     assert (got, body["error"]["message"]) == (status, fault.text)
     assert headers.get("retry-after", "") == fault.retry_after
@@ -60,13 +63,46 @@ async def test_errors_of_the_server_are_passed_on_as_they_are(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("fault", [Fault(status=429, text="slow down", retry_after="0"), SERVER_ERROR, CLOSE])
+async def test_a_call_that_may_succeed_later_is_made_again(
+    lab: Any, openai_client: OpenAI, fault: Fault, streamed: bool
+) -> None:
+    async with ModelServer("ok", faults=[fault, fault]) as server:
+        program = failing(openai_client, stream=streamed)
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+    assert episode.terminal_info["output"] == ["answered"]
+    assert lab.failures(episode) == []
+    assert [event.payload["try"] for event in lab.events(episode, Kind.RETRY)] == [1, 2]
+    assert episode.retries == 2
+
+
+async def test_the_last_failure_is_passed_on_and_clients_are_kept_from_going_on(
+    lab: Any, openai_client: OpenAI
+) -> None:
+    async with ModelServer("ok", faults=[SERVER_ERROR] * 9) as server:
+        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}", limits=Limits(retries=3))
+    got, body, headers = episode.terminal_info["output"]
+    assert (got, body["error"]["message"], headers["x-should-retry"]) == (500, SERVER_ERROR.text, "false")
+    assert episode.retries == 3
+    assert len(lab.failures(episode)) == 1
+
+
+async def test_a_refusal_for_want_of_money_is_not_repeated(lab: Any, openai_client: OpenAI) -> None:
+    broke = Fault(status=429, text="insufficient_quota")
+    async with ModelServer("ok", faults=[broke] * 3) as server:
+        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
+    assert episode.terminal_info["output"][0] == 429
+    assert episode.retries == 0
+
+
+@pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("fault", "status"), [(CLOSE, 502), (HANG, 504)])
 async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
     lab: Any, openai_client: OpenAI, fault: Fault, status: int, streamed: bool
 ) -> None:
     async with ModelServer("ok", faults=[fault, fault]) as server:
         program = failing(openai_client, stream=streamed)
-        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", timeout_s=0.2)
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", timeout_s=0.2, limits=ONCE)
     got, body, _ = episode.terminal_info["output"]
     assert got == status
     assert "did not answer" in body["error"]["message"]
@@ -78,7 +114,7 @@ async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
 async def test_a_server_that_is_gone_is_told_to_anthropics_client(lab: Any, anthropic_client: Anthropic) -> None:
     async with ModelServer("ok", faults=[CLOSE, CLOSE]) as server:
         program = failing(anthropic_client, model="ANTHROPIC")
-        (episode,) = await lab.play(program, f"anthropic/c@{server.url}")
+        (episode,) = await lab.play(program, f"anthropic/c@{server.url}", limits=ONCE)
     status, body, _ = episode.terminal_info["output"]
     assert (status, body["type"], body["error"]["type"]) == (502, "error", "api_error")
 

@@ -91,6 +91,14 @@ class Tap(Protocol):
         """Answer a call through the engine: retried, limited, recorded. Raises EpisodeError."""
         ...
 
+    async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
+        """Return whether a call that was passed on and failed is to be made once more, after the wait that is due.
+
+        `status` is that of HTTP, `retry_after` the seconds that the server asks for, `attempt` which try failed (1, 2,
+        …). Nothing of an answer may have reached the program yet.
+        """
+        ...
+
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that the gateway passed on, and charge what it used. Raises nothing."""
         ...

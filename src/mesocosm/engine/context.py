@@ -240,6 +240,16 @@ class EpisodeContext:
         """Wait for what the rates per minute allow."""
         await self._caller.turn()
 
+    async def again(self, error: EpisodeError, attempt: int) -> bool:
+        """Return whether a call that a program made by itself is repeated, when the wait before it is over."""
+        retry = self._caller.retry(attempt, error)
+        if retry is None:
+            return False
+        self._retry(retry, self._episode.steps + 1, [])
+        await asyncio.sleep(retry.wait_s)
+        await self._caller.turn()
+        return True
+
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that a program made by itself, and charge what it used. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1

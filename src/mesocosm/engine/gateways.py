@@ -121,6 +121,10 @@ class Tapped(Protocol):
         """Call the model for a program."""
         ...
 
+    async def again(self, error: EpisodeError, attempt: int) -> bool:
+        """Whether a failed call is repeated; returns when its wait is over."""
+        ...
+
     def forwarded(self, call: Forwarded) -> None:
         """Record a call."""
         ...
@@ -220,11 +224,19 @@ class EpisodeTap:
         self._largest = max(self._largest, reply.usage.total)
         return reply
 
+    async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
+        """Return whether a call that was passed on is to be made once more, after the wait that is due."""
+        cause = _cause(status)
+        if cause is None or self._refusal():
+            return False
+        failed = EpisodeError(cause, error, retry_after=retry_after)
+        return await self._context.again(failed, attempt) and not self._refusal()
+
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that the gateway passed on; what that raises is raised by `settle`."""
         if call.reply is not None:
             self._largest = max(self._largest, call.reply.usage.total)
-        cause = CAUSES.get(call.status, Cause.MODEL_UNAVAILABLE if call.status >= 500 else None)
+        cause = _cause(call.status)
         self.failing = EpisodeError(cause, call.error) if call.error and cause is not None else None
         if call.status == REFUSED_KEY and self._role == AGENT:
             # Whatever a program makes of it: with this key no row of the run can be measured.
@@ -256,3 +268,8 @@ class EpisodeTap:
         if self._refused:
             message = f"the program was refused further model calls: {self._refused}"
             raise EpisodeError(Cause.BUDGET, message, facts=facts)
+
+
+def _cause(status: int) -> Cause | None:
+    """Return the cause that an HTTP status stands for, None where it says nothing about the model's side."""
+    return CAUSES.get(status, Cause.MODEL_UNAVAILABLE if status >= 500 else None)

@@ -64,12 +64,18 @@ class Caller:
             try:
                 return await self._once(request)
             except EpisodeError as error:
-                if not error.rule.retried or attempt > self._retries:
+                retry = self.retry(attempt, error)
+                if retry is None:
                     raise
-                retry = Retry(attempt, error, self._backoff.wait(attempt, error.retry_after))
             retried(retry)
             await asyncio.sleep(retry.wait_s)
             attempt += 1
+
+    def retry(self, attempt: int, error: EpisodeError) -> Retry | None:
+        """Return the repetition that follows the failure of a try (1, 2, …); None when there is none."""
+        if not error.rule.retried or attempt > self._retries:
+            return None
+        return Retry(attempt, error, self._backoff.wait(attempt, error.retry_after))
 
     def exhausted(self) -> str:
         """Return why no further call may be made, or an empty string."""

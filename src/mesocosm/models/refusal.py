@@ -1,15 +1,14 @@
 """What an HTTP answer that is no success means: one table from status and the server's words to a cause."""
 
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.http.retry_after import retry_after
 from mesocosm.models.endpoint import shown
 
 CUT = 500
@@ -170,24 +169,3 @@ def objects_to(said: Words, field: str) -> bool:
     """Whether a refusal of status 400 or 422 complains that `field` is not supported (rather than badly set)."""
     named = said.param.split(".")[0] == field or field in said.message or field.replace("_", " ") in said.message
     return named and bool(_UNKNOWN_FIELD.search(f"{said.code} {said.message}"))
-
-
-def retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Return the seconds that the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or HTTP date."""
-    in_ms = header("retry-after-ms")
-    if in_ms is not None:
-        try:
-            return max(float(in_ms) / 1000.0, 0.0)
-        except ValueError:
-            pass
-    value = header("retry-after")
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(seconds, 0.0) if seconds < float("inf") else None

@@ -13,12 +13,17 @@ from mesocosm.core.gateway import Forwarded, Reachable, Tap, Upstream
 from mesocosm.core.model import ModelReply
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError, Timeout
+from mesocosm.http.response import Response
+from mesocosm.http.retry_after import retry_after
 from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
 from mesocosm.proxy.api import GONE, Api, Asked, Assembler, part
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
+_TRANSIENT = frozenset({408, 429, 500, 502, 503, 504, 529})
+_NO_MONEY = re.compile(r"insufficient[ _](quota|credits?|balance|funds)|payment required|billing", re.IGNORECASE)
+"""A refusal that says this is no matter of waiting."""
 _SENT = frozenset({"content-type", "accept", "openai-beta", "idempotency-key", "http-referer", "x-title"})
 _RETURNED = re.compile(
     r"content-type|cache-control|retry-after(-ms)?|(x-)?request-id|x-should-retry|openai-(model|version|processing-ms)"
@@ -36,6 +41,22 @@ class Passage:
     model: Reachable
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
+    tries: int = 1
+
+    async def again(self, status: int, error: str, headers: Mapping[str, str]) -> bool:
+        """Return whether a failed try is followed by another one, after the wait that is due."""
+        if headers.get("x-should-retry") == "false" or _NO_MONEY.search(error):
+            return False
+        if not await self.tap.again(status, error, retry_after(headers.get), self.tries):
+            return False
+        self.tries += 1
+        self.started = time.perf_counter()
+        return True
+
+    @property
+    def final(self) -> Mapping[str, str]:
+        """Headers that keep the program's client from trying again what was tried here often enough."""
+        return {"x-should-retry": "false"} if self.tries > 1 else {}
 
     def record(self, reply: ModelReply | None, status: int, error: str = "") -> None:
         """Record what became of the call, the first time."""
@@ -92,20 +113,40 @@ class Passing:
         await reply.send(whole.status, self._safe(whole.body), _returned(whole.headers))
 
     async def _converse(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> None:
+        """Try until there is an answer to hand back, or no further try is due."""
+        while True:
+            try:
+                failed = await self._once(passage, assembler, request, reply)
+            except HttpError as error:
+                if reply.started or not await passage.again(_status(error), _told(error), {}):
+                    raise
+                continue
+            if failed is None:
+                return
+            told = _words(passage, failed.status, self._safe(failed.body))
+            if not await passage.again(failed.status, told, failed.headers):
+                await self._hand_back_whole(passage, failed.status, failed.headers, failed.body, reply)
+                return
+
+    async def _once(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> Response | None:
+        """Ask once. Returns the answer where another try may give a better one; any other is handed back."""
         body, added = self._body(passage, request.body)
         path, streamed = passage.api.path, passage.asked.call.streamed
         async with self._open("POST", path, body, request, streamed=streamed) as answer:
+            if answer.status in _TRANSIENT:
+                return await answer.read()
             if not (added and answer.status in {400, 422}):
                 await self._hand_back(passage, assembler, answer, reply, added)
-                return
+                return None
             refused = await answer.read()
             if b"stream_options" not in refused.body:
                 await self._hand_back_whole(passage, refused.status, refused.headers, refused.body, reply)
-                return
+                return None
         # An old server that does not know how to count streams.
         self._counts_streams = False
         async with self._open("POST", path, request.body, request, streamed=streamed) as answer:
             await self._hand_back(passage, assembler, answer, reply, added=False)
+        return None
 
     def _body(self, passage: Passage, body: bytes) -> tuple[bytes, bool]:
         """Return the body to send, and whether a count of tokens was asked for that the program did not ask for."""
@@ -185,28 +226,35 @@ class Passing:
         if status == 200:
             said = _read(passage.api, body)
         if said is None:
-            error = f"{passage.api.path} answered {status}: {body[:2000].decode('utf-8', 'replace') or 'nothing'}"
+            error = _words(passage, status, body)
         passage.record(said, status, error)
-        await reply.send(status, body, _returned(headers))
+        await reply.send(status, body, {**_returned(headers), **passage.final})
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: Reply) -> None:
         message = _told(error)
-        status = 504 if isinstance(error, Timeout) else 502
-        passage.record(assembler.reply(), status, message)
+        passage.record(assembler.reply(), _status(error), message)
         if not reply.started:
-            await self._refuse(passage.api, error, reply)
+            await self._refuse(passage.api, error, reply, passage.final)
             return
         await reply.write(passage.api.error_event(message))
         await reply.end()
 
-    async def _refuse(self, api: Api, error: HttpError, reply: Reply) -> None:
-        status = 504 if isinstance(error, Timeout) else 502
-        await reply.send(status, _encode(api.error(status, _told(error))))
+    async def _refuse(self, api: Api, error: HttpError, reply: Reply, more: Mapping[str, str] = {}) -> None:
+        status = _status(error)
+        await reply.send(status, _encode(api.error(status, _told(error))), {**JSON, **more})
 
     def _safe(self, body: bytes) -> bytes:
         """Return `body` without our key, which some servers repeat in their errors."""
         key = self.upstream.key
         return body.replace(key.encode(), b"[key]") if len(key) > 4 else body
+
+
+def _status(error: HttpError) -> int:
+    return 504 if isinstance(error, Timeout) else 502
+
+
+def _words(passage: Passage, status: int, body: bytes) -> str:
+    return f"{passage.api.path} answered {status}: {body[:2000].decode('utf-8', 'replace') or 'nothing'}"
 
 
 def _told(error: HttpError) -> str:
