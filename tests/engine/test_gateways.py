@@ -26,6 +26,7 @@ class Episode:
         self.turns = 0
         self.recorded: list[Forwarded] = []
         self.failing: Exception | None = None
+        self.repeated: list[tuple[Cause, float | None, int]] = []
         self.run_spent = ""
 
     @property
@@ -42,6 +43,10 @@ class Episode:
         if self.failing is not None:
             raise self.failing
         return reply(10)
+
+    async def again(self, error: EpisodeError, attempt: int) -> bool:
+        self.repeated.append((error.cause, error.retry_after, attempt))
+        return attempt < 2
 
     def forwarded(self, call: Forwarded) -> None:
         self.recorded.append(call)
@@ -251,3 +256,17 @@ async def test_what_the_budget_of_the_run_cut_off_is_no_failure_of_the_program(
     with pytest.raises(EpisodeError) as raised:
         tap.settle()
     assert raised.value.rule.owed  # and no failure of the program
+
+
+async def test_a_call_that_was_passed_on_is_repeated_as_long_as_the_episode_says_so(
+    tap: EpisodeTap, episode: Episode
+) -> None:
+    assert await tap.again(429, "slow down", 1.5, 1)
+    assert not await tap.again(503, "busy", None, 2)
+    assert episode.repeated == [(Cause.RATE_LIMITED, 1.5, 1), (Cause.MODEL_UNAVAILABLE, None, 2)]
+
+
+async def test_a_call_of_an_episode_that_is_over_is_not_repeated(tap: EpisodeTap, episode: Episode) -> None:
+    episode.over = True
+    assert not await tap.again(500, "broken", None, 1)
+    assert episode.repeated == []
