@@ -191,11 +191,18 @@ async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench)
     assert "no grader" in score.explanation
 
 
-async def test_a_workflow_that_left_no_sample_is_told_how_it_would(bench: Bench) -> None:
-    run = await bench.run(lambda _: Ended(), [row(0)])
-    (score,) = bench.store.episodes(run.id).items[0].scores[:1]
-    assert score.missing is Cause.VALUE_MISSING
-    assert "return the messages from run" in score.explanation
+async def test_a_workflow_that_left_no_sample_failed_by_its_own_doing(bench: Bench) -> None:
+    run = await bench.run(lambda work: said("a", 1.0) if work.row else Ended(), [row(0), row(1)])
+    assert bench.metric(run, "reward").value == 0.5
+    failure = bench.store.episodes(run.id).items[0].failure
+    assert failure is not None
+    assert failure.cause is Cause.WORKFLOW_INVALID
+    assert "return the messages from run" in failure.message
+
+
+async def test_a_grader_that_failed_keeps_its_cause_where_the_sample_was_lost_with_it(bench: Bench) -> None:
+    run = await bench.run(lambda _: Ended(failure=Failed(Cause.GRADER_TIMEOUT, "too long")), [row(0)])
+    assert bench.metric(run, "reward").missing == {"grader_timeout": 1}
 
 
 async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> None:

@@ -33,6 +33,7 @@ TREE: dict[str, tuple[str, str]] = {
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 @dataclass
@@ -110,6 +111,8 @@ class Command(click.Command):
     """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
 
     def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
+        # Of its own, for click keeps the help option of the first call, which may have had no group above it.
+        kwargs.setdefault("context_settings", HELP)
         super().__init__(*args, **kwargs)
         self.many = frozenset(many)
         taken = {name for parameter in self.params for name in parameter.opts}
@@ -235,7 +238,7 @@ Every command takes, in any place:
     cls=Group,
     tree=TREE,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
     epilog=COMMON_HELP,
 )
 @click.version_option(__version__, "-V", "--version", message="mesocosm %(version)s")

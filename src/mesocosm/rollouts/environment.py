@@ -11,7 +11,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.task import Task
-from mesocosm.rollouts.place import Access, Ended, Failed, Log, Place, Sampled, Work
+from mesocosm.rollouts.place import NO_SAMPLE, Access, Ended, Failed, Log, Place, Sampled, Work
 from mesocosm.rollouts.verdict import Judging, Verdict
 
 REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grader_failure", "left_out", "ungraded"
@@ -20,7 +20,6 @@ REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grade
 ROW, TRIAL = "row", "trial"
 """In the metadata of a task: the place of the row in its dataset, and which repetition it is."""
 
-NO_SAMPLE = "the workflow left no sample: return the messages from run, or give the rollout's context a sample source"
 
 OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 
@@ -80,14 +79,15 @@ class RowEpisode:
             if self._task.target is not None:
                 facts["label"] = self._task.target
             raise EpisodeError(failure.cause, _words(failure), detail=failure.detail, facts=facts)
-        if sample is None:
-            return self._step(Sampled(), {**facts, UNGRADED: NO_SAMPLE})
-        if self._judging is not None:
+        if sample is None and failure is None:
+            raise EpisodeError(Cause.WORKFLOW_INVALID, NO_SAMPLE, facts=facts)
+        if sample is not None and self._judging is not None:
             verdict = await self._judging.judge(work, sample)
             return self._step(sample, {**facts, **_judged(verdict, sample)})
         if failure is not None:
             failed = EpisodeError(failure.cause, _words(failure), detail=failure.detail).failure()
-            return self._step(sample, {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
+            return self._step(sample or Sampled(), {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
+        assert sample is not None
         return self._step(sample, {**facts, **_graded(ended, sample)})
 
     def _work(self, address: Address, seconds: float | None) -> Work:

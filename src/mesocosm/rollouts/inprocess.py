@@ -21,7 +21,7 @@ from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.rollouts.discovery import find_backend
 from mesocosm.rollouts.metrics import apart
 from mesocosm.rollouts.output import Lines, routing, taker, to_stderr
-from mesocosm.rollouts.place import Ended, Failed, Log, Sampled, Work, read_blocked
+from mesocosm.rollouts.place import NO_SAMPLE, Ended, Failed, Log, Sampled, Work, read_blocked
 from mesocosm.rollouts.sdk.backend import LocalBackend
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
@@ -120,11 +120,11 @@ class InProcessPlace:
 
     async def close(self) -> None:
         """Stop the threads of the rollout and forget its modules."""
-        if self._backend is not None:
-            self._backend.close()
         if self._open:
             self._open = False
             routing.end()
+        if self._backend is not None:
+            self._backend.close()
         for path in self._paths:
             with contextlib.suppress(ValueError):
                 sys.path.remove(path)
@@ -239,6 +239,9 @@ def _ended(worked: ExecutionResult, graded: ExecutionResult | None, *, missing: 
     last = graded or worked
     facts = last.extra_fields or {}
     failure = None if last.status is RolloutStatus.SUCCESS else _failure(last, facts)
+    if worked.status is RolloutStatus.SUCCESS and worked.sample is None:
+        # That there is nothing to grade is no fault of the grader.
+        failure = Failed(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     if failure is None and graded is None and missing:
         failure = Failed(
             Cause.GRADER_ERROR,

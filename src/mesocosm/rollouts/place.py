@@ -10,6 +10,9 @@ from mesocosm.core.failure import Cause
 GRACE_S = 1.0
 """Beyond its timeout a row holds its slot at most so long, whatever its code does."""
 
+NO_SAMPLE = "the workflow left no sample: return the messages from run, or give the rollout's context a sample source"
+"""What is wrong with a workflow that ended well and has nothing to show."""
+
 Log = Callable[[str, str], None]
 """Takes a line that foreign code wrote: `stdout` or `stderr`, the line."""
 

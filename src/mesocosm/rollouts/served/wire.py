@@ -8,12 +8,13 @@ import msgspec
 
 from mesocosm.core.failure import Cause
 from mesocosm.rollouts.metrics import apart
-from mesocosm.rollouts.place import Access, Ended, Failed, Sampled, Work, read_blocked
+from mesocosm.rollouts.place import NO_SAMPLE, Access, Ended, Failed, Sampled, Work, read_blocked
 from mesocosm.rollouts.sdk.whereabouts import LONGEST_MESSAGE, LONGEST_TRACEBACK, short
 
 FIELD = "mesocosm"
 """Under this name of `extra_fields` travels what the published protocol has no word for."""
 
+INVALID = "validation_error"
 SUCCESS, CANCELLED = "success", "cancelled"
 _OF_WORKFLOW = frozenset({Cause.WORKFLOW_FAILED, Cause.WORKFLOW_INVALID, Cause.WORKFLOW_TIMEOUT})
 _OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
@@ -134,6 +135,9 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
         failure = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
+        if sample is None and grading.err_category == INVALID:
+            # A grader that raises sends the sample along; so there was none.
+            failure = Failed(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     elif sample is not None and sample.reward is None and not sample.left_out:
         failure = Failed(Cause.GRADER_ERROR, "the server says that the grader succeeded, and tells no reward")
     told_last = _told(grading.extra_fields if grading else None) or _told(completion.extra_fields)
@@ -182,7 +186,7 @@ def _guessed(category: str | None, message: str) -> Cause:
     if category == "timeout":
         return Cause.WORKFLOW_TIMEOUT
     words = message.lower()
-    if category == "validation_error" and any(sign in words for sign in _RETURNED):
+    if category == INVALID and any(sign in words for sign in _RETURNED):
         return Cause.WORKFLOW_INVALID
     return Cause.WORKFLOW_FAILED
 
