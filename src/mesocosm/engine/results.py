@@ -21,7 +21,7 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine.trials import Passes, Trials, passes
-from mesocosm.stats import moments, usable
+from mesocosm.stats import Spread, spread, usable
 
 PASS_RATE = "pass_rate"  # noqa: S105 - no password
 """The name of the metric whose threshold says what a pass is."""
@@ -62,18 +62,6 @@ class Tally:
     failed: int
     skipped: int
     owed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Statistics of the rewards of graded samples; `std` is that of the population (divisor n)."""
-
-    n: int
-    mean: float
-    std: float
-    min: float
-    median: float
-    max: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +157,7 @@ def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Result
         counts=_tally(run, seen, passed),
         pass_threshold=None if bar is None else bar.threshold,
         pass_inclusive=bar is not None and bar.inclusive,
-        reward=_spread(seen.rewards),
+        reward=spread(seen.rewards) if seen.rewards else None,
         score=shown,
         pass_rate=rate,
         seed_pass_rate=None if passed is None or not counted else passed / counted,
@@ -263,16 +251,6 @@ def _tally(run: Run, seen: _Seen, passed: int | None) -> Tally:
         skipped=seen.skipped,
         owed=max(run.counts.planned - seen.done, 0),
     )
-
-
-def _spread(rewards: "array[float]") -> Spread | None:
-    if not rewards:
-        return None
-    found, ordered = moments(rewards), sorted(rewards)
-    half = found.n // 2
-    median = ordered[half] if found.n % 2 else ordered[half - 1] / 2 + ordered[half] / 2
-    std = found.sd * math.sqrt((found.n - 1) / found.n)
-    return Spread(found.n, found.mean, std, ordered[0], median, ordered[-1])
 
 
 def _latency(durations: "array[float]") -> Latency | None:

@@ -4,7 +4,6 @@ Its definitions are kept: a failed sample, whoever failed, counts as not passed,
 samples alone. The honest numbers are those of the run's own metrics.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.interop.record import moment
 from mesocosm.interop.samples import Reading, cause_of, error_of, finite, primary_score, row_of, status_of
-from mesocosm.stats import moments, pass_at_k
+from mesocosm.stats import pass_at_k, spread
 
 _STATUS = {RunStatus.FINISHED: "finished", RunStatus.FAILED: "failed", RunStatus.STOPPED: "stopped"}
 
@@ -160,11 +159,8 @@ def progress_document(run: Run, found: Summary) -> dict[str, Any]:
 def _reward_stats(rewards: list[float]) -> dict[str, float] | None:
     if not rewards:
         return None
-    found, ordered = moments(rewards), sorted(rewards)
-    half = found.n // 2
-    median = ordered[half] if found.n % 2 else ordered[half - 1] / 2 + ordered[half] / 2
-    std = found.sd * math.sqrt((found.n - 1) / found.n)
-    return {"mean": found.mean, "median": median, "std": std, "min": ordered[0], "max": ordered[-1]}
+    found = spread(rewards)
+    return {name: getattr(found, name) for name in ("mean", "median", "std", "min", "max")}
 
 
 def _threshold(run: Run) -> float | None:

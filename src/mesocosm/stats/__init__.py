@@ -22,6 +22,7 @@ from mesocosm.stats.power import (
 )
 from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
 from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sign_flip, welch
+from mesocosm.stats.spread import Spread, spread
 from mesocosm.stats.unpaired import newcombe, unpaired_difference, welch_interval
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Flip",
     "Interval",
     "Moments",
+    "Spread",
     "PassK",
     "Significance",
     "Verdict",
@@ -45,6 +47,7 @@ __all__ = [
     "median_clustered",
     "median_interval",
     "moments",
+    "spread",
     "newcombe",
     "newcombe_paired",
     "paired_difference",
