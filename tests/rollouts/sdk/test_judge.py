@@ -103,7 +103,7 @@ async def test_a_judge_that_is_not_there_is_an_error(model: Model) -> None:
 
 async def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(JudgeError, match="no http address"):
-        await Judge("file:///etc", "key", "m").ask("?")
+        await Judge("file:///somewhere", "key", "m").ask("?")
 
 
 async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(

@@ -59,8 +59,8 @@ class Family(ABC, Generic[Instance, Plan]):
         """Return plans that anybody could write without solving anything; no drawn instance accepts one."""
 
     def news(self, changed: Instance) -> str:
-        """Return what is told of the disruption."""
-        raise NotImplementedError
+        """Return what is told of the disruption. Raises ValueError for a family without one: nobody asks it."""
+        raise ValueError(f"{type(self).__name__} has no disruption to tell of")
 
     def exact(self, instance: Instance) -> bool:
         """Return whether the instance is small enough for `solve`."""
