@@ -266,6 +266,22 @@ def test_a_baseline_guards_against_regressions(workspace: Workspace) -> None:
     assert "gate regression>0.5: closed" in outcome.out
 
 
+def test_the_document_has_the_comparison_with_the_baseline(workspace: Workspace) -> None:
+    workspace.data("--name", "main")
+    workspace.main.write_text(MAIN.replace("float(said)", "1 - float(said)"))
+    data = workspace.data("--name", "turned", "--baseline", "main")
+    (pair,) = data["comparison"]["benchmarks"][0]["pairs"]
+    assert data["baseline"] == "main"
+    assert pair["delta"] == pytest.approx(-0.25)
+
+
+def test_a_run_that_is_its_own_baseline_is_not_compared(workspace: Workspace) -> None:
+    workspace.data("--name", "main")
+    outcome = workspace.run("--name", "main", "--baseline", "main", "--fail-if", "regression")
+    assert outcome.code == 0
+    assert "the baseline is this run itself" in outcome.err
+
+
 def test_a_regression_without_a_baseline_cannot_be_asked_for(workspace: Workspace) -> None:
     outcome = workspace.run("--fail-if", "regression")
     assert outcome.code == 2

@@ -78,7 +78,6 @@ def _line(verdict: "Verdict") -> str:
 
 
 def _emit(found: "Comparison", verdicts: "Sequence[Verdict]", store: "SqlStore") -> None:
-    from mesocosm.cli import flipped
     from mesocosm.cli.comparing import document
     from mesocosm.cli.render import emit
 
@@ -92,11 +91,7 @@ def _emit(found: "Comparison", verdicts: "Sequence[Verdict]", store: "SqlStore")
         }
         for verdict in verdicts
     ]
-    whole = document(found)
-    for told, group in zip(whole["benchmarks"], found.groups, strict=True):
-        for pair_told, pair in zip(told["pairs"], group.pairs, strict=True):
-            pair_told["flipped_tasks"] = flipped.tasks(pair, store)
-    emit({**whole, "gate": gate})
+    emit({**document(found, store), "gate": gate})
 
 
 def _write_markdown(path: Path, found: "Comparison", verdicts: "Sequence[Verdict]") -> None:

@@ -1,7 +1,7 @@
 """Comparisons for people: tables, Markdown, JSON, and the address of the page that shows one."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -135,12 +135,14 @@ def markdown(found: Comparison) -> str:
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 
 
-def document(found: Comparison) -> dict[str, Any]:
-    """Return the comparison as JSON."""
+def document(found: Comparison, store: "SqlStore") -> dict[str, Any]:
+    """Return the comparison as JSON, with the flipped tasks of each pair by name."""
+    from mesocosm.cli import flipped
+
     return {
         "runs": [_run(run) for run in found.runs],
         "differences": [{"field": one.field, "values": list(one.values)} for one in found.differences],
-        "benchmarks": [_group(group) for group in found.groups],
+        "benchmarks": [_group(group, lambda pair: flipped.tasks(pair, store)) for group in found.groups],
     }
 
 
@@ -148,14 +150,14 @@ def _run(run: Run) -> dict[str, Any]:
     return {"id": run.id, "name": run.name, "benchmark": run.benchmark, "model": run.model, "agent": run.agent}
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Group, flipped: Callable[[Pair], list[dict[str, Any]]]) -> dict[str, Any]:
     scores = [None if score is None else score.value for score in group.scores]
     return {
         "benchmark": group.runs[0].benchmark,
         "metric": None if group.metric is None else group.metric.name,
         "runs": [run.id for run in group.runs],
         "scores": scores,
-        "pairs": [pair_document(pair) for pair in group.pairs],
+        "pairs": [{**pair_document(pair), "flipped_tasks": flipped(pair)} for pair in group.pairs],
         "note": group.note,
     }
 

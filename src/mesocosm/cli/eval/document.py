@@ -25,9 +25,7 @@ def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[
     }
 
 
-def detail(
-    run: Run, found: Results, verdicts: Sequence[Verdict] = (), *, baseline: Run | None = None
-) -> dict[str, Any]:
+def detail(run: Run, found: Results, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
     """Return everything about one run."""
     facts = run.provenance.get("eval", {})
     options = run.spec.benchmark.options
@@ -51,8 +49,6 @@ def detail(
             {"condition": verdict.condition, "closed": bool(verdict.broken), "reason": verdict.broken}
             for verdict in verdicts
         ]
-    if baseline is not None:
-        data["baseline"] = baseline.name or baseline.id
     return {"schema_version": SCHEMA_VERSION, "data": data}
 
 

@@ -1,7 +1,7 @@
 """What people and programs read of an evaluation run."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from mesocosm.engine.results import Results, results
 
 if TYPE_CHECKING:
     from mesocosm.cli.eval.work import Flags
+    from mesocosm.engine.comparison import Comparison
     from mesocosm.store import SqlStore
 
 MOST_FAILURES = 8
@@ -33,14 +34,21 @@ def show(
     chosen: Options,
     verdicts: Sequence[Verdict] = (),
     *,
+    found: Results | None = None,
     done: bool = False,
-    baseline: Run | None = None,
+    compared: "Comparison | None" = None,
     onward: bool = True,
 ) -> None:
-    """Print what came of a run: for people, or as one document. `onward`: with the commands that show more of it."""
-    found = results(run, store, run.metrics)
+    """Print what came of a run: for people, or as one document.
+
+    `found` are its results, where they are computed already; `onward`: with the commands that show more of it.
+    """
+    found = found or results(run, store, run.metrics)
     if chosen.json:
-        emit(detail(run, found, verdicts, baseline=baseline))
+        whole = detail(run, found, verdicts)
+        if compared is not None:
+            whole["data"] |= _comparison(compared, store)
+        emit(whole)
         return
     if done:
         click.echo(
@@ -54,8 +62,8 @@ def show(
     _tries(found, chosen)
     for line in [*_failed(run, found, store), *_other(run)]:
         click.echo(line)
-    if baseline is not None:
-        _against(baseline, run, store, chosen)
+    if compared is not None:
+        _against(compared, store, chosen)
     for verdict in verdicts:
         click.echo(f"gate {verdict.condition}: {'closed, ' + verdict.broken if verdict.broken else 'open'}")
     if onward:
@@ -132,17 +140,24 @@ def _other(run: Run) -> Iterator[str]:
             yield line
 
 
-def _against(baseline: Run, run: Run, store: "SqlStore", chosen: Options) -> None:
+def _comparison(found: "Comparison", store: "SqlStore") -> dict[str, Any]:
+    """Return the comparison with the baseline as fields of the document."""
+    from mesocosm.cli.comparing import document
+
+    baseline = found.runs[0]
+    return {"baseline": baseline.name or baseline.id, "comparison": document(found, store)}
+
+
+def _against(found: "Comparison", store: "SqlStore", chosen: Options) -> None:
     from mesocosm.cli import flipped
     from mesocosm.cli.comparing import COLUMNS, notes, page, rows
-    from mesocosm.engine.comparison import compare
 
-    found = compare(store, [baseline.id, run.id])
+    baseline = found.runs[0]
     click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
     table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
     for line in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
         click.echo(line)
-    click.echo(f"  {page([baseline.id, run.id], store, chosen)}")
+    click.echo(f"  {page([run.id for run in found.runs], store, chosen)}")
 
 
 def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
@@ -159,7 +174,9 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 
-def write(run: Run, store: "SqlStore", chosen: Options, flags: "Flags", verdicts: Sequence[Verdict]) -> None:
+def write(
+    run: Run, store: "SqlStore", chosen: Options, flags: "Flags", verdicts: Sequence[Verdict], found: Results
+) -> None:
     """Write the files that the flags ask for."""
     if flags.junit is not None:
         from mesocosm.cli.compare import junit_of, write_file
@@ -168,7 +185,7 @@ def write(run: Run, store: "SqlStore", chosen: Options, flags: "Flags", verdicts
     if flags.markdown is not None:
         from mesocosm.cli.compare import write_file
 
-        text = "\n".join(markdown(run, results(run, store, run.metrics), verdicts)) + "\n"
+        text = "\n".join(markdown(run, found, verdicts)) + "\n"
         if str(flags.markdown) == "-":
             click.echo(text, err=chosen.json)
         else:

@@ -35,7 +35,7 @@ from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
 from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
 from mesocosm.engine.grading import remeasure
-from mesocosm.engine.results import declared_metrics
+from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.environment import REWARD
@@ -45,6 +45,7 @@ from mesocosm.rollouts.source import read_commit
 from mesocosm.rollouts.spec import Choice, run_spec
 
 if TYPE_CHECKING:
+    from mesocosm.engine.comparison import Comparison
     from mesocosm.store import SqlStore
 
 GATE_CLOSED = 1
@@ -112,9 +113,10 @@ class Work(AbstractContextManager["Work"]):
         baseline = self._baseline()
         with kept_stdout() if self._chosen.json else nullcontext():
             run, interrupted = attend(self._work)
-        verdicts = self._judge(run, baseline)
-        report.write(run, self.store, self._chosen, self.flags, verdicts)
-        report.show(run, self.store, self._chosen, verdicts, done=self.what == DONE, baseline=baseline)
+        found, compared = results(run, self.store, run.metrics), self._compared(run, baseline)
+        verdicts = self._judge(run, compared)
+        report.write(run, self.store, self._chosen, self.flags, verdicts, found)
+        report.show(run, self.store, self._chosen, verdicts, found=found, done=self.what == DONE, compared=compared)
         code = exit_code(run, interrupted=interrupted)
         return GATE_CLOSED if code == 0 and any(verdict.broken for verdict in verdicts) else code
 
@@ -128,14 +130,21 @@ class Work(AbstractContextManager["Work"]):
     def _baseline(self) -> Run | None:
         return find_evaluation(self.store, self.flags.baseline) if self.flags.baseline else None
 
-    def _judge(self, run: Run, baseline: Run | None) -> tuple[Verdict, ...]:
-        against = [one for one in self.conditions if one.kind == "regression"]
-        verdicts = judge_run(run, [one for one in self.conditions if one.kind != "regression"])
-        if baseline is None or not against:
-            return verdicts
+    def _compared(self, run: Run, baseline: Run | None) -> "Comparison | None":
+        """Return the run against its baseline; nothing where it is its own."""
+        if baseline is None:
+            return None
+        if baseline.id == run.id:
+            click.echo("note: the baseline is this run itself, so there is nothing to compare", err=True)
+            return None
         from mesocosm.engine.comparison import compare
 
-        return (*verdicts, *judge(compare(self.store, [baseline.id, run.id]), against))
+        return compare(self.store, [baseline.id, run.id])
+
+    def _judge(self, run: Run, compared: "Comparison | None") -> tuple[Verdict, ...]:
+        against = [one for one in self.conditions if one.kind == "regression"]
+        verdicts = judge_run(run, [one for one in self.conditions if one.kind != "regression"])
+        return verdicts if compared is None else (*verdicts, *judge(compared, against))
 
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
