@@ -12,9 +12,10 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import Any, Self
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -166,9 +167,18 @@ def _own_logging() -> Iterator[None]:
         root.setLevel(level)
 
 
+class _Fresh(SourceFileLoader):
+    """Compiles a file anew: bytecode kept of it may be older than a change of the same second and size."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the source as it is."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _import(name: str, file: Path) -> ModuleType:
     """Return a file loaded as a module of that name. Raises UsageError."""
-    spec = spec_from_file_location(name, file)
+    spec = spec_from_file_location(name, file, loader=_Fresh(name, str(file)))
     if spec is None or spec.loader is None:
         raise UsageError(f"the entry file {file} is no Python file; [experiment] entrypoint names it")
     module = sys.modules[name] = module_from_spec(spec)
