@@ -2,6 +2,8 @@
 
 import gc
 import tracemalloc
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 from mesocosm.core.episode import Episode
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from tests.engine.conftest import Lab
 
 EPISODES = 5_000
-WARM = 1_000
+WEIGHED = range(1_000, EPISODES + 1, 1_000)
 PER_EPISODE = 200
 """Bytes that may stay of an episode: tables and buffers grow in jumps, but its row alone has more than a thousand."""
 
@@ -32,7 +34,7 @@ async def test_five_thousand_episodes_leave_no_trace_in_memory(lab: "Lab") -> No
 
     async def play(context: Context) -> None:
         seed = context.task.seed
-        if seed in {WARM, EPISODES}:
+        if seed in WEIGHED:
             # Nothing is on its way now: what is weighed is what stays.
             await lab.until(lambda: counter.durable == seed)
             gc.collect()
@@ -47,5 +49,6 @@ async def test_five_thousand_episodes_leave_no_trace_in_memory(lab: "Lab") -> No
     finally:
         tracemalloc.stop()
     assert run.counts.completed == EPISODES + 1
-    before, after = weights
-    assert after - before < PER_EPISODE * (EPISODES - WARM)
+    # What grows with the episodes grows in every stretch; a table that doubles, or a module that is loaded, does so in one.
+    stretches = [after - before for before, after in pairwise(weights)]
+    assert median(stretches) < PER_EPISODE * WEIGHED.step
