@@ -49,6 +49,6 @@ async def test_five_thousand_episodes_leave_no_trace_in_memory(lab: "Lab") -> No
     finally:
         tracemalloc.stop()
     assert run.counts.completed == EPISODES + 1
-    # What grows with the episodes grows in every stretch; a table that doubles, or a module that is loaded, does so in one.
+    # A leak grows in every stretch; a table that doubles, or a module that is loaded, in one of them.
     stretches = [after - before for before, after in pairwise(weights)]
     assert median(stretches) < PER_EPISODE * WEIGHED.step
