@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mesocosm.client.transport import CREDENTIALS_VARIABLE, LOCAL, PRODUCTION, URL_VARIABLES, BenchApi
 from mesocosm.core.failure import MesocosmError, UsageError
-from mesocosm.environments.bench_api import CREDENTIALS_VARIABLE, LOCAL, PRODUCTION, URL_VARIABLES, BenchApi
 from mesocosm.models.endpoint import is_loopback
 
 __all__ = [
@@ -104,7 +104,7 @@ class BenchSession:
         return {"Authorization": f"Bearer {self.token}"}
 
     def call(self, method: str, path: str, body: object = None, query: Mapping[str, str | int | None] = {}) -> Any:
-        """Return the JSON answer to one request. Raises mesocosm.environments.bench_api.BenchApiError."""
+        """Return the JSON answer to one request. Raises mesocosm.client.transport.BenchApiError."""
         return BenchApi(self.base_url, self.token).call(method, path, body, query)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mesocosm.environments.bench_api import BenchApi, BenchApiError, segment
+from mesocosm.client.transport import BenchApi, BenchApiError, segment
 
 _CONFLICT = 409
 
@@ -17,7 +17,7 @@ class BenchClient:
     """Calls a platform; each method is one or two requests in a thread and returns the JSON answer.
 
     URL and token are those given, else from the environment or the saved login (see `BenchApi`). Every method raises
-    `mesocosm.environments.bench_api.BenchApiError` with status and detail when the platform refuses.
+    `mesocosm.client.transport.BenchApiError` with status and detail when the platform refuses.
     """
 
     def __init__(self, base_url: str | None = None, token: str | None = None) -> None:

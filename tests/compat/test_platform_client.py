@@ -11,7 +11,7 @@ import pytest
 
 from bench_common.core.run import AgentConfig, RunConfig
 from bench_common.env_sdk.register import main
-from mesocosm.environments.bench_api import BenchApiError
+from mesocosm.client.transport import BenchApiError
 from swecc_mesocosm import BenchClient
 
 DOMAIN: dict[str, Any] = {

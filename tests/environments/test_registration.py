@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from mesocosm.client.documents.domain import DomainConfig
+from mesocosm.client.transport import LOCAL, PRODUCTION, BenchApi, BenchApiError
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.vow import VowViolation
-from mesocosm.environments.bench_api import LOCAL, PRODUCTION, BenchApi, BenchApiError
-from mesocosm.environments.domain import DomainConfig
 from mesocosm.environments.registration import (
     domain_from_manifest,
     domain_from_script,
@@ -224,7 +224,7 @@ def test_a_script_gives_its_domain_as_object_or_dictionary(tmp_path: Path) -> No
     script = tmp_path / "domain.py"
     script.write_text(f"DOMAIN_CONFIG = {CONFIG!r}")
     assert domain_from_script(script) == DomainConfig.model_validate(CONFIG)
-    lines = ["from mesocosm.environments.domain import DomainConfig", f"DOMAIN_CONFIG = DomainConfig(**{CONFIG!r})"]
+    lines = ["from mesocosm.client.documents.domain import DomainConfig", f"DOMAIN_CONFIG = DomainConfig(**{CONFIG!r})"]
     script.write_text("\n".join(lines))
     assert domain_from_script(script).id == "quarry"
 

@@ -1,5 +1,5 @@
 """Domains."""
 
-from mesocosm.environments.domain import Domain, DomainStatus, EnvironmentEndpoint, ResourceSpec, VersionEntry
+from mesocosm.client.documents.domain import Domain, DomainStatus, EnvironmentEndpoint, ResourceSpec, VersionEntry
 
 __all__ = ["Domain", "DomainStatus", "EnvironmentEndpoint", "ResourceSpec", "VersionEntry"]

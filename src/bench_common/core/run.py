@@ -1,16 +1,7 @@
 """Runs, episodes and trace events as a platform shows them."""
 
-from mesocosm.environments.domain import (
-    AgentConfig,
-    Episode,
-    EpisodeStatus,
-    Run,
-    RunConfig,
-    RunStatus,
-    TechniqueConfig,
-    TraceEvent,
-    TraceEventType,
-)
+from mesocosm.client.documents.episode import Episode, EpisodeStatus, TraceEvent, TraceEventType
+from mesocosm.client.documents.run import AgentConfig, Run, RunConfig, RunStatus, TechniqueConfig
 
 __all__ = [
     "AgentConfig",

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from mesocosm.client.documents.domain import DomainConfig
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.reading import not_an_object
 from mesocosm.environments.document import read_json
-from mesocosm.environments.domain import DomainConfig
 from mesocosm.environments.manifest import MANIFEST_NAME, REQUIRED, find_manifest, resolve_adapter
 from mesocosm.environments.registration import domain_from_manifest
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from bench_common.config.settings import settings
 from mesocosm.agents.multi_agent import MultiAgentParams
 from mesocosm.agents.technique import declared_params
+from mesocosm.client.transport import BenchApi, BenchApiError, segment
 from mesocosm.core.registry import fold
 from mesocosm.core.run import BenchmarkRef, Limits
-from mesocosm.environments.bench_api import BenchApi, BenchApiError, segment
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mesocosm.client.documents.domain import DomainConfig, EnvironmentEndpoint
+from mesocosm.client.transport import BenchApi, BenchApiError, segment
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join
-from mesocosm.environments.bench_api import BenchApi, BenchApiError, segment
-from mesocosm.environments.domain import DomainConfig, EnvironmentEndpoint
 from mesocosm.environments.manifest import load_manifest
 
 _CONFLICT = 409

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from mesocosm.client.documents.domain import EnvironmentEndpoint
 from mesocosm.core.failure import Problem
 from mesocosm.core.json_schema import spelled
 from mesocosm.core.reading import join, not_an_object, read_fields, shown
 from mesocosm.core.scoring import read_scoring
 from mesocosm.core.vow import read_vow
-from mesocosm.environments.domain import EnvironmentEndpoint
 from mesocosm.environments.manifest import manifest_problems
 
 PLATFORM_STEPS = 200

@@ -29,6 +29,9 @@ from mesocosm.platform.guard import Guard
 from mesocosm.platform.shelf import Shelf
 from mesocosm.store import SqlStore
 
+RECORD = (runs, results, actions, live, export, episodes, blobs, compare, comparisons, benchmarks, health)
+"""The resources of the record: what the web app reads."""
+PREFIX = "/v1"
 THREADS = 12
 """Routes that run at once: fewer than the connections of the store, which are fifteen."""
 
@@ -58,9 +61,9 @@ def create_app(
     app.state.store = store
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or Shelf()
-    pieces = (runs, results, actions, live, export, episodes, blobs)
-    routes = (*pieces, compare, comparisons, benchmarks, health, older, pages)
-    for resource in routes:
+    for resource in RECORD:
+        app.include_router(resource.router, prefix=PREFIX)
+    for resource in (older, pages):
         app.include_router(resource.router)
     add_handlers(app)
     app.add_middleware(Compress)

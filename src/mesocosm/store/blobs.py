@@ -78,7 +78,7 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
 
 def blob_row(blob: Blob) -> tuple[Any, ...]:
     """Return the values of a blob in the order of the table's columns."""
-    return (blob.digest, plain(blob.content_type), len(blob.data), compress([blob.data])[0])
+    return (blob.digest, plain(blob.content_type), len(blob.data), compress([blob.data])[0], False)
 
 
 def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -1,6 +1,6 @@
 """Which schema a database has; it costs nothing to import."""
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
 
 VERSION_TABLE = "mesocosm_schema"

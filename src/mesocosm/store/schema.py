@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -319,6 +320,7 @@ event_chunks = Table(
     Index("ix_event_chunks_place", "episode_id", "last_event", "last_step", "first_step"),
 )
 
+# `outside`: the data is empty and lies in an object store, under its digest.
 blobs = Table(
     "blobs",
     metadata,
@@ -326,6 +328,7 @@ blobs = Table(
     Column("content_type", Text, nullable=False),
     Column("raw_bytes", BigInteger, nullable=False),
     Column("data", LargeBinary, nullable=False),
+    Column("outside", Boolean, nullable=False, server_default=false()),
 )
 
 # Which runs need a blob: exports take these along, and the last run that is deleted takes the blob with it.

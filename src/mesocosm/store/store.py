@@ -9,7 +9,7 @@ from mesocosm.store.blobs import Blobs
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
 from mesocosm.store.conversation import Conversations
-from mesocosm.store.database import PATIENCE, open_database
+from mesocosm.store.database import PATIENCE, Database, open_database
 from mesocosm.store.deletion import Deletion
 from mesocosm.store.episodes import Episodes
 from mesocosm.store.holder import abandoned
@@ -33,6 +33,11 @@ class SqlStore(
     def place(self) -> str:
         """The file or the URL without its password, for messages."""
         return self._database.place
+
+    @property
+    def database(self) -> Database:
+        """The database, for what a platform keeps beside runs."""
+        return self._database
 
     def going(self, run: Run) -> bool:
         """Return whether a living process works on a run, as far as can be known from here."""

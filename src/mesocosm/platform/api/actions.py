@@ -17,7 +17,7 @@ from mesocosm.store import SqlStore, abandoned
 LONGEST_TAG = 100
 MOST_TAGS = 50
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/runs", tags=["runs"])
 
 
 @router.post("/{run_id}/stop", response_model=RunDetail)

@@ -25,7 +25,7 @@ from mesocosm.store.order import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks
 from mesocosm.store.standings import Content
 
-router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"])
+router = APIRouter(prefix="/benchmarks", tags=["benchmarks"])
 
 _ORDER = "benchmarks"
 _COLUMNS = (benchmarks.c.title, benchmarks.c.id)

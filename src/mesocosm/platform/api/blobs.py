@@ -16,7 +16,7 @@ POLICY = "sandbox; default-src 'none'"
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
-router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
+router = APIRouter(prefix="/blobs", tags=["blobs"])
 
 
 @router.get(

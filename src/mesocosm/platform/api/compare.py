@@ -17,7 +17,7 @@ from mesocosm.platform.place import Results
 from mesocosm.store import SqlStore
 from mesocosm.store.standings import Standings
 
-router = APIRouter(prefix="/v1/compare", tags=["compare"])
+router = APIRouter(prefix="/compare", tags=["compare"])
 
 _cache = Cache()
 

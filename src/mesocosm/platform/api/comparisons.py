@@ -7,7 +7,7 @@ from mesocosm.platform.contest import read_contest
 from mesocosm.platform.documents.contest import ContestDocument, contest_document
 from mesocosm.platform.place import Results
 
-router = APIRouter(prefix="/v1/comparisons", tags=["compare"])
+router = APIRouter(prefix="/comparisons", tags=["compare"])
 
 
 @router.get("/{comparison_id}", response_model=ContestDocument)

@@ -24,7 +24,7 @@ from mesocosm.platform.trace import event_page, read_call
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 
-router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
+router = APIRouter(prefix="/episodes", tags=["episodes"])
 
 
 @router.get("/{episode_id}", response_model=EpisodeDetail, responses=TAGGED)

@@ -21,7 +21,7 @@ from mesocosm.platform.table import episode_lines
 PIECE = 64 * 1024
 """Bytes that are sent at once: every piece costs a change of threads."""
 
-router = APIRouter(prefix="/v1", tags=["export"])
+router = APIRouter(tags=["export"])
 
 
 def _described(kind: str, words: str) -> dict[int | str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from mesocosm.platform.documents.health import Health
 from mesocosm.platform.place import Results
 from mesocosm.store.revision import HEAD
 
-router = APIRouter(prefix="/v1/health", tags=["health"])
+router = APIRouter(prefix="/health", tags=["health"])
 
 
 @router.get("", response_model=Health)

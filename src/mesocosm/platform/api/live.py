@@ -17,7 +17,7 @@ from mesocosm.platform.documents.run import RunChange
 from mesocosm.platform.live import Live, encoded
 from mesocosm.platform.place import Results
 
-router = APIRouter(prefix="/v1", tags=["live"])
+router = APIRouter(tags=["live"])
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {

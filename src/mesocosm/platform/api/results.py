@@ -16,7 +16,7 @@ from mesocosm.platform.figures import Book
 from mesocosm.platform.place import Results
 from mesocosm.store import SqlStore
 
-router = APIRouter(prefix="/v1/runs", tags=["results"])
+router = APIRouter(prefix="/runs", tags=["results"])
 
 _results = Book[RunResults]()
 _slices = Book[RunSlices]()

@@ -27,7 +27,7 @@ from mesocosm.platform.work import workplace
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/runs", tags=["runs"])
 
 ENDED = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.STOPPED})
 

@@ -1,0 +1,1 @@
+"""A client of the platform: what is exchanged with it, and how."""

@@ -1,0 +1,1 @@
+"""The JSON shapes that programs exchange with a platform, one file per resource. Unknown keys are ignored."""
