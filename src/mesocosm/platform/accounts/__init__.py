@@ -1,0 +1,1 @@
+"""Who there is: passwords, tokens, guests, and recognising who asks."""

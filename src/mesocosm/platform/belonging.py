@@ -1,0 +1,55 @@
+"""Whose things are, and who may see them: the rules of access that need the object."""
+
+from typing import Protocol
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.service import Service
+
+PUBLIC = "gallery_public"
+PRIVATE = "private"
+
+
+class Owned(Protocol):
+    """What belongs to somebody and maybe to a team. `actor` is as in `Principal.actor`."""
+
+    @property
+    def actor(self) -> str:
+        """Who it belongs to."""
+        ...
+
+    @property
+    def team_id(self) -> str | None:
+        """The team that it belongs to."""
+        ...
+
+
+class Seen(Owned, Protocol):
+    """What its owner may show to everybody."""
+
+    @property
+    def visibility(self) -> str:
+        """`private` or `gallery_public`."""
+        ...
+
+
+def inside(service: Service, who: Principal, thing: Owned) -> bool:
+    """Return whether a thing is theirs, or that of a team they are in; those who run the platform are always inside."""
+    if who.admin or (not who.anonymous and who.actor == thing.actor):
+        return True
+    return (
+        who.member
+        and who.user_id is not None
+        and thing.team_id is not None
+        and service.teams.role(thing.team_id, who.user_id) is not None
+    )
+
+
+def public(thing: Seen, run: Run) -> bool:
+    """Return whether a run is for everybody: its owner said so, and it has finished."""
+    return thing.visibility == PUBLIC and run.status is RunStatus.FINISHED
+
+
+def readable(service: Service, who: Principal, thing: Seen, run: Run) -> bool:
+    """Return whether somebody may read a run."""
+    return public(thing, run) or inside(service, who, thing)

@@ -1,0 +1,79 @@
+"""The application of a platform: its own resources, the record of runs as each may see it, and the web app."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from anyio import to_thread
+from fastapi import FastAPI
+
+from mesocosm import __version__
+from mesocosm.platform import pages
+from mesocosm.platform.app import THREADS
+from mesocosm.platform.bench import (
+    admin,
+    auth,
+    domains,
+    environments,
+    gallery,
+    jobs,
+    leaderboards,
+    login,
+    me,
+    models,
+    runs,
+    socket,
+    system,
+    teams,
+    techniques,
+    test,
+    tokens,
+    users,
+)
+from mesocosm.platform.bench.errors import RESPONSES, add_handlers
+from mesocosm.platform.compress import Compress
+from mesocosm.platform.service import Service
+
+RESOURCES = (
+    *(system, login, auth, me, tokens, teams, domains, environments, runs, test, jobs, models, techniques),
+    *(leaderboards, gallery, socket, users, admin),
+)
+"""The resources of a platform; the order decides where two of them could answer to one path."""
+
+ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
+
+Who may use a route stands in its `x-access`: public, reader (who may read the object), guest, member, insider (owner or
+team mate), owner, admin, worker. Errors are `{"error": kind, "detail": words}`; where the input is wrong, `detail` lists
+every problem with its place.
+"""
+
+
+def create_platform(service: Service | None = None, *, viewer: Path | None = None) -> FastAPI:
+    """Return the application of a platform; without a service it only describes itself."""
+    app = FastAPI(
+        title="mesocosm platform",
+        version=__version__,
+        description=ABOUT,
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: f"{(route.tags or ['page'])[0]}_{route.name}",
+        lifespan=_few_threads,
+        responses=RESPONSES,
+    )
+    app.state.service = service
+    app.state.store = service.store if service is not None else None
+    app.state.viewer = viewer or pages.built_viewer()
+    for resource in RESOURCES:
+        app.include_router(resource.router)
+    app.include_router(pages.router)
+    add_handlers(app)
+    app.add_middleware(Compress)
+    return app
+
+
+@asynccontextmanager
+async def _few_threads(_app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    yield

@@ -1,0 +1,67 @@
+"""Errors of a platform as documents, in the shape that its older clients read."""
+
+import json
+from typing import Any, cast
+
+from fastapi import FastAPI, Request, Response
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+
+from mesocosm.platform import errors
+from mesocosm.platform.documents.document import Document
+from mesocosm.platform.refusal import Refusal
+
+_WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 409: "conflict", 422: "invalid"}
+_WORDS |= {429: "too_many", 503: "infrastructure"}
+
+
+class RefusalDocument(Document):
+    """Why something was refused: a kind, and what happened, on which object, and what to do next."""
+
+    error: str
+    detail: str | dict[str, Any]
+
+
+class InvalidDocument(Document):
+    """What is wrong with the input: every problem with its place."""
+
+    error: str
+    detail: str | list[dict[str, Any]]
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    422: {"model": InvalidDocument, "description": "The input is wrong; the document says where."},
+    "4XX": {"model": RefusalDocument, "description": "The request is refused; the document says why."},
+    "5XX": {"model": RefusalDocument, "description": "Something the platform needs does not work."},
+}
+"""What every route may answer beside its document."""
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let `app` answer every error with a document."""
+    errors.add_handlers(app)
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+
+
+def error_document(status: int, detail: Any, headers: dict[str, str] | None = None) -> Response:
+    """Return an error that nobody keeps."""
+    document = {"error": _WORDS.get(status, "refused"), "detail": detail}
+    kept = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(json.dumps(document), status, kept, media_type="application/json")
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error_document(error.status, error.detail, error.headers)
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    found = cast("RequestValidationError", error).errors()
+    listed = [{**item, "ctx": {key: str(value) for key, value in item.get("ctx", {}).items()}} for item in found]
+    for item in listed:
+        if not item["ctx"]:
+            del item["ctx"]
+        # What was sent may hold a password, and lone surrogates that cannot be sent back.
+        item.pop("input", None)
+    return error_document(422, jsonable_encoder(listed))

@@ -1,0 +1,78 @@
+"""What the routes and workers of a platform work with: one object for a process, its parts made when first used."""
+
+import hmac
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mesocosm.platform.principal import NOBODY, Principal, Role
+from mesocosm.platform.principal import Kind as PrincipalKind
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.settings import Settings
+from mesocosm.store import SqlStore
+from mesocosm.store.attempts import Attempts
+from mesocosm.store.audit import Audit
+from mesocosm.store.domains import Domains
+from mesocosm.store.environments import Environments
+from mesocosm.store.jobs import Jobs
+from mesocosm.store.orders import Orders
+from mesocosm.store.teams import Teams
+from mesocosm.store.users import Users
+from mesocosm.store.workers import Workers
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from mesocosm.platform.accounts.accounts import Accounts
+    from mesocosm.platform.catalogue import Catalogue
+
+_OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.ADMIN, way="open")
+
+
+class Service:
+    """A platform in this process: its settings, its store, and what is kept beside runs."""
+
+    def __init__(self, settings: Settings, store: SqlStore) -> None:
+        self.settings = settings
+        self.store = store
+        database = store.database
+        self.users = Users(database)
+        self.teams = Teams(database)
+        self.domains = Domains(database)
+        self.environments = Environments(database)
+        self.orders = Orders(database)
+        self.jobs = Jobs(database)
+        self.workers = Workers(database)
+        self.attempts = Attempts(database)
+        self.audit = Audit(database)
+
+    @cached_property
+    def accounts(self) -> "Accounts":
+        """Sign-in and everything around it."""
+        from mesocosm.platform.accounts.accounts import Accounts
+
+        return Accounts(self.store.database, self.settings)
+
+    @cached_property
+    def catalogue(self) -> "Catalogue":
+        """The models that may be run."""
+        from mesocosm.platform.catalogue import Catalogue
+
+        return Catalogue(self.settings)
+
+    @property
+    def nobody(self) -> Principal:
+        """Who a request comes from that brings nothing to be recognised by."""
+        return _OPEN if self.settings.auth_disabled else NOBODY
+
+    def recognise(self, request: "Request") -> Principal:
+        """Return who asks; with accounts switched off everybody is the one local administrator."""
+        return _OPEN if self.settings.auth_disabled else self.accounts.recognise(request)
+
+    def check_worker(self, authorization: str) -> None:
+        """Refuse who does not bring the workers' secret: 503 where none is set, 401 where it is wrong."""
+        secret = self.settings.worker_secret.get_secret_value()
+        if not secret:
+            raise Refusal(503, "this platform has no worker secret; set MESOCOSM_WORKER_SECRET to use outside workers")
+        given = authorization.partition(" ")[2] if authorization.lower().startswith("bearer ") else ""
+        if not hmac.compare_digest(given.encode(), secret.encode()):
+            raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})

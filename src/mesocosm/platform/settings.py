@@ -1,0 +1,181 @@
+"""Settings of a platform: from flags, then variables (MESOCOSM_…), then a TOML file, then the defaults here."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+
+PREFIX = "MESOCOSM_"
+
+
+def _older(name: str, *older: str) -> Any:
+    """Return the names that a setting is read by: ours, then those of the older platform."""
+    return AliasChoices(f"{PREFIX}{name}".lower(), *(alias.lower() for alias in older))
+
+
+Words = Annotated[tuple[str, ...], NoDecode]
+"""A list; as a variable with commas."""
+
+
+class ModelEntry(BaseModel):
+    """A model that people may run.
+
+    `name` is what they ask for, `provider/name`, also with a `*` at its end. `served_as` is what is asked instead, with
+    `@url` for an endpoint of one's own. `key` is the variable with its key, which only workers need. `full_bench`:
+    among those of a full bench; `guests`: guests may use it too.
+    """
+
+    name: str
+    served_as: str = ""
+    key: str = ""
+    title: str = ""
+    guests: bool = False
+    full_bench: bool = False
+
+
+class Settings(BaseSettings):
+    """Everything that an operator can decide. Times are in the unit that their name ends with."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True)
+
+    # Where it listens, and what it calls itself.
+    host: str = "127.0.0.1"
+    port: int = Field(8010, ge=0, le=65_535)
+    login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; none: off")
+    public_url: str = Field("", validation_alias=_older("public_url", "ORCH_PUBLIC_BASE_URL"))
+    prefix: str = Field("", validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"))
+    names: Words = ()
+    cors_origins: Words = Field((), validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"))
+    trusted_proxies: Words = ()
+
+    # What is kept where.
+    data_dir: Path = Path("mesocosm-data")
+    database_url: str = ""
+    blob_url: str = ""
+
+    # Who works.
+    workers: int = Field(1, ge=0, le=64, description="worker processes that the server starts itself")
+    runs_at_once: int = Field(8, ge=1)
+    episodes_at_once: int = Field(64, ge=1, validation_alias=_older("episodes_at_once", "ORCH_MAX_PARALLEL_EPISODES"))
+    builds_at_once: int = Field(1, ge=1)
+    runs_at_once_per_actor: int = Field(4, ge=1)
+    lease_s: float = Field(30.0, ge=2)
+    environment_idle_s: float = Field(60.0, ge=0)
+
+    # Who gets in.
+    token_minutes: float = Field(60.0, gt=0, le=1440)
+    refresh_days: float = Field(30.0, gt=0)
+    guest_days: float = Field(7.0, gt=0)
+    guests: bool = True
+    sign_up: bool = False
+    login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
+    guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
+    joins_per_hour: int = Field(20, ge=1, description="wrong codes of one member")
+    auth_disabled: bool = Field(False, validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"))
+    worker_secret: SecretStr = Field(SecretStr(""), validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"))
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_name: str = "single sign-on"
+    team_size: int = Field(4, ge=1)
+
+    # What may be submitted, and how it is confined.
+    git_hosts: Words = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org")
+    local_git: bool = Field(False, description="allow file:// URLs and paths of this machine as sources")
+    sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = "auto"
+    unsafe_sandbox: bool = Field(False, description="allow `plain`: foreign code with all rights of the worker")
+    package_hosts: Words = ("pypi.org", "files.pythonhosted.org")
+    clone_s: float = Field(120.0, gt=0, validation_alias=_older("clone_s", "SANDBOX_GIT_CLONE_TIMEOUT_SECONDS"))
+    install_s: float = Field(600.0, gt=0)
+    start_s: float = Field(30.0, gt=0)
+    source_mb: int = Field(200, ge=1)
+    packages_mb: int = Field(2_000, ge=1)
+    environment_memory_mb: int = Field(2_048, ge=64)
+    environment_cpu_s: int = Field(3_600, ge=1)
+    environment_processes: int = Field(128, ge=8)
+    environment_scratch_mb: int = Field(256, ge=1)
+    environments_per_owner: int = Field(20, ge=1)
+    private_env_urls: bool = Field(False, description="allow environments at addresses inside this network")
+
+    # What may be run.
+    models: tuple[ModelEntry, ...] = ()
+    max_episodes_per_run: int = Field(
+        20, ge=1, validation_alias=_older("max_episodes_per_run", "ORCH_MAX_EPISODES_PER_RUN", "BENCH_MAX_EPISODES")
+    )
+    max_steps: int = Field(200, ge=1, validation_alias=_older("max_steps", "ORCH_MAX_STEPS_PER_EPISODE"))
+    episode_tokens: int = Field(100_000, ge=1, validation_alias=_older("episode_tokens", "ORCH_MAX_TOKENS_PER_EPISODE"))
+    episode_s: float = Field(1_800.0, gt=0)
+    run_s: float = Field(7_200.0, gt=0)
+    step_s: float = Field(60.0, gt=0)
+    model_s: float = Field(120.0, gt=0)
+    cooldown_s: float = Field(
+        120.0, ge=0, validation_alias=_older("cooldown_s", "ORCH_RUN_SUBMISSION_COOLDOWN_SECONDS")
+    )
+    guest_runs_per_day: int = Field(5, ge=0, validation_alias=_older("guest_runs_per_day", "ORCH_GUEST_RUNS_PER_DAY"))
+    member_runs_per_day: int = Field(200, ge=0)
+    queued_per_actor: int = Field(20, ge=1)
+    demo_domains: Words = Field((), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"))
+    user_budget_usd: float | None = Field(None, ge=0, description="of one member in 24 hours; none: no limit")
+    team_budget_usd: float | None = Field(None, ge=0)
+    guest_budget_usd: float | None = Field(0.5, ge=0)
+    run_budget_usd: float | None = Field(None, ge=0)
+    full_bench_episodes: int = Field(
+        5, ge=1, validation_alias=_older("full_bench_episodes", "ORCH_FULL_BENCH_EPISODES_PER_MODEL")
+    )
+    test_episode_s: float = Field(110.0, gt=0, description="how long a test episode is waited for")
+
+    log_format: Literal["text", "json"] = "text"
+
+    file: ClassVar[Path | None] = None
+
+    @field_validator(
+        *("names", "cors_origins", "trusted_proxies", "git_hosts", "package_hosts", "demo_domains"), mode="before"
+    )
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return flags, variables, the file: in this order."""
+        file = () if cls.file is None else (TomlConfigSettingsSource(settings_cls, cls.file),)
+        return (init_settings, env_settings, *file)
+
+
+def read_settings(place: Path | None = None, **given: Any) -> Settings:
+    """Return the settings; `place` is a TOML file with the names below, `given` are flags.
+
+    Raises UsageError for a file that cannot be read, InvalidInput that names every wrong value.
+    """
+    if place is not None and not place.is_file():
+        raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
+
+    class Chosen(Settings):
+        file: ClassVar[Path | None] = place
+
+    try:
+        return Chosen(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        problems = [
+            Problem(".".join(str(part) for part in item["loc"]), str(item["msg"]), "see docs/operate.md")
+            for item in error.errors()
+        ]
+        raise InvalidInput("the settings of the platform", problems) from error
+    except ValueError as error:
+        raise UsageError(f"the settings file {place} cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""Processes that build environments and play runs."""

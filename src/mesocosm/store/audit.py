@@ -1,0 +1,7 @@
+"""Who did what."""
+
+from mesocosm.store.part import Part
+
+
+class Audit(Part):
+    """Who did what."""

@@ -1,0 +1,7 @@
+"""Full benches."""
+
+from mesocosm.store.part import Part
+
+
+class Jobs(Part):
+    """Full benches."""

@@ -1,0 +1,7 @@
+"""People with an account."""
+
+from mesocosm.store.part import Part
+
+
+class Users(Part):
+    """People with an account."""
