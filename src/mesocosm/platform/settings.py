@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
     guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
     joins_per_hour: int = Field(20, ge=1, description="wrong codes of one member")
-    auth_disabled: bool = Field(False, validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"))
+    auth_disabled: bool = Field(default=False, validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"))
     worker_secret: SecretStr = Field(SecretStr(""), validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"))
     oidc_issuer: str = ""
     oidc_client_id: str = ""
@@ -90,9 +90,9 @@ class Settings(BaseSettings):
 
     # What may be submitted, and how it is confined.
     git_hosts: Words = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org")
-    local_git: bool = Field(False, description="allow file:// URLs and paths of this machine as sources")
+    local_git: bool = Field(default=False, description="allow file:// URLs and paths of this machine as sources")
     sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = "auto"
-    unsafe_sandbox: bool = Field(False, description="allow `plain`: foreign code with all rights of the worker")
+    unsafe_sandbox: bool = Field(default=False, description="allow `plain`: foreign code with all rights of the worker")
     package_hosts: Words = ("pypi.org", "files.pythonhosted.org")
     clone_s: float = Field(120.0, gt=0, validation_alias=_older("clone_s", "SANDBOX_GIT_CLONE_TIMEOUT_SECONDS"))
     install_s: float = Field(600.0, gt=0)
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     environment_processes: int = Field(128, ge=8)
     environment_scratch_mb: int = Field(256, ge=1)
     environments_per_owner: int = Field(20, ge=1)
-    private_env_urls: bool = Field(False, description="allow environments at addresses inside this network")
+    private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
     # What may be run.
     models: tuple[ModelEntry, ...] = ()

@@ -42,9 +42,9 @@ RESOURCES = (
 
 ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
 
-Who may use a route stands in its `x-access`: public, reader (who may read the object), guest, member, insider (owner or
-team mate), owner, admin, worker. Errors are `{"error": kind, "detail": words}`; where the input is wrong, `detail` lists
-every problem with its place.
+Who may use a route stands in its `x-access`: public, reader (who may read the object), guest, member, insider (owner
+or team mate), owner, admin, worker. Errors are `{"error": kind, "detail": words}`; where the input is wrong, `detail`
+lists every problem with its place.
 """
 
 
