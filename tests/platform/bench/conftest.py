@@ -16,7 +16,7 @@ from mesocosm.platform.settings import Settings, read_settings
 from mesocosm.store import open_store
 
 ADDRESS = "http://127.0.0.1:8010"
-PASSWORD = "correct horse battery staple"  # noqa: S105
+PASSWORD = "correct horse battery staple"
 
 
 class Person:
