@@ -1,7 +1,170 @@
 """Domains: what runs are started on."""
 
+import time
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
 from mesocosm.store.part import Part
+from mesocosm.store.rows import json_text, plain
+from mesocosm.store.tenancy import domains, environments, orders
+
+_objects = msgspec.json.Decoder(dict[str, Any])
+
+
+class DomainRow(msgspec.Struct, frozen=True):
+    """A domain. `document` is what clients see (client.documents.domain.Domain); times are UNIX seconds.
+
+    `team_id` is that of the environment that it was made from, read with it and not kept here.
+    """
+
+    id: str
+    owner_id: int | None
+    environment_id: str | None
+    status: str
+    name: str
+    document: dict[str, Any]
+    created_at: float
+    updated_at: float
+    team_id: str | None = None
+
+    @property
+    def actor(self) -> str:
+        """Who owns it, as principals are identified."""
+        return f"user:{self.owner_id}"
 
 
 class Domains(Part):
     """Domains: what runs are started on."""
+
+    def get(self, domain_id: str) -> DomainRow | None:
+        """Return a domain in whatever state; None where there is none of this id."""
+        wanted = _SELECTED.where(domains.c.id == plain(domain_id))
+        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        return None if found is None else _row_from(found)
+
+    def some(self, domain_ids: Collection[str]) -> dict[str, DomainRow]:
+        """Return those of some domains that there are, by id."""
+        wanted = _SELECTED.where(domains.c.id.in_([plain(one) for one in domain_ids]))
+        found = self._database.read(lambda connection: list(connection.execute(wanted).mappings()))
+        return {row["id"]: _row_from(row) for row in found}
+
+    def of_environment(self, environment_id: str) -> DomainRow | None:
+        """Return the domain that was made from an environment."""
+        wanted = _SELECTED.where(domains.c.environment_id == plain(environment_id))
+        wanted = wanted.order_by(domains.c.created_at.desc()).limit(1)
+        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        return None if found is None else _row_from(found)
+
+    def add(self, row: DomainRow) -> bool:
+        """Add a domain; return False and change nothing where its id is taken."""
+        values = _values(row)
+        known = select(domains.c.created_at).where(domains.c.id == values["id"])
+
+        def work(connection: Connection) -> bool:
+            at = connection.scalar(known)
+            if at is None:
+                connection.execute(domains.insert().values(values))
+            return at is None or at == values["created_at"]
+
+        try:
+            return self._database.write(work)
+        except IntegrityError:
+            if self.get(row.id) is None:
+                raise
+            return False
+
+    def replace(self, row: DomainRow, *, seen_at: float | None = None) -> bool:
+        """Write a domain anew; return whether there was one of its id.
+
+        With `seen_at` only if nobody changed it since: that is the `updated_at` of the row that the new one is made of.
+        """
+        changed = update(domains).where(domains.c.id == plain(row.id)).values(_values(row))
+        if seen_at is not None:
+            changed = changed.where(domains.c.updated_at.in_((seen_at, row.updated_at)))
+        return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
+
+    def set_status(self, domain_id: str, status: str) -> bool:
+        """Give a domain another status; return whether there is one of this id."""
+        changed = update(domains).where(domains.c.id == plain(domain_id)).values(status=status, updated_at=time.time())
+        return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
+
+    def archive(self, domain_id: str) -> bool:
+        """Archive a domain and make its public runs private, both or neither; return whether there is one."""
+        domain_id = plain(domain_id)
+        changed = update(domains).where(domains.c.id == domain_id).values(status="archived", updated_at=time.time())
+        hidden = update(orders).where(orders.c.domain_id == domain_id, orders.c.visibility != "private")
+
+        def work(connection: Connection) -> bool:
+            connection.execute(hidden.values(visibility="private"))
+            return connection.execute(changed).rowcount > 0
+
+        return self._database.write(work)
+
+    def list(
+        self,
+        *,
+        statuses: Collection[str] | None = None,
+        insider: tuple[int | None, Collection[str]] | None = None,
+        open_statuses: Collection[str] = (),
+        after: DomainRow | None = None,
+        limit: int = 100,
+    ) -> tuple[DomainRow, ...]:
+        """Return domains, the newest first, those after `after` in this order.
+
+        `statuses` leaves out all others. With `insider` (a member's id and the ids of their teams) those of
+        `open_statuses` are for everybody and the others only where they own them or share a team; without it all are.
+        """
+        wanted = _SELECTED.order_by(domains.c.created_at.desc(), domains.c.id.desc()).limit(limit)
+        if statuses is not None:
+            wanted = wanted.where(domains.c.status.in_(list(statuses)))
+        if insider is not None:
+            wanted = wanted.where(or_(domains.c.status.in_(list(open_statuses)), _theirs(*insider)))
+        if after is not None:
+            wanted = wanted.where(
+                or_(
+                    domains.c.created_at < after.created_at,
+                    and_(domains.c.created_at == after.created_at, domains.c.id < after.id),
+                )
+            )
+        return self._database.read(lambda connection: tuple(map(_row_from, connection.execute(wanted).mappings())))
+
+
+_SELECTED = select(domains, environments.c.team_id).outerjoin(
+    environments, environments.c.id == domains.c.environment_id
+)
+
+
+def _theirs(user_id: int | None, team_ids: Collection[str]) -> ColumnElement[bool]:
+    owned = false() if user_id is None else domains.c.owner_id == user_id
+    return or_(owned, environments.c.team_id.in_(list(team_ids)))
+
+
+def _values(row: DomainRow) -> dict[str, Any]:
+    return {
+        "id": plain(row.id),
+        "owner_id": row.owner_id,
+        "environment_id": row.environment_id,
+        "status": row.status,
+        "name": plain(row.name),
+        "document": json_text(row.document),
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+def _row_from(row: RowMapping) -> DomainRow:
+    return DomainRow(
+        id=row["id"],
+        owner_id=row["owner_id"],
+        environment_id=row["environment_id"],
+        status=row["status"],
+        name=row["name"],
+        document=_objects.decode(row["document"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        team_id=row["team_id"],
+    )
