@@ -1,7 +1,67 @@
 """Who did what."""
 
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import RowMapping, select
+
+from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
+from mesocosm.store.rows import json_text, plain
+from mesocosm.store.tenancy import audit_log
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that somebody did, at a UNIX time: `actor` as in `Principal.actor`, `action` as `noun.verb`.
+
+    `target` is what it was done to, such as `user:3` or `team:ID`; `detail` any JSON values beside that.
+    """
+
+    id: str
+    at: float
+    actor: str
+    action: str
+    target: str
+    detail: Mapping[str, Any]
+    address: str
 
 
 class Audit(Part):
-    """Who did what."""
+    """Who did what; entries are only ever added."""
+
+    def note(
+        self,
+        actor: str,
+        action: str,
+        object: str,  # noqa: A002
+        detail: Mapping[str, Any] = {},
+        address: str = "",
+    ) -> None:
+        """Add an entry. No secret belongs into `detail`."""
+        values = {
+            "id": new_id(),
+            "at": time.time(),
+            "actor": plain(actor),
+            "action": plain(action),
+            "object": plain(object),
+            "detail": plain(json_text(detail)),
+            "address": plain(address),
+        }
+        row = self._database.insert(audit_log).values(values).on_conflict_do_nothing()
+        self._database.write(lambda connection: connection.execute(row))
+
+    def list(self, cursor: str | None = None, limit: int = 100) -> tuple[Entry, ...]:
+        """Return entries, newest first; `cursor` is the id of the last one seen."""
+        wanted = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
+        if cursor is not None:
+            wanted = wanted.where(audit_log.c.id < plain(cursor))
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple(_entry(row) for row in rows)
+
+
+def _entry(row: RowMapping) -> Entry:
+    detail = json.loads(row["detail"])
+    return Entry(row["id"], row["at"], row["actor"], row["action"], row["object"], detail, row["address"])

@@ -1,7 +1,92 @@
 """Tokens that people make for scripts."""
 
+import time
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, delete, func, select, update
+
+from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.tenancy import personal_tokens
+from mesocosm.store.users import LARGEST_ID
+
+_FRESH = 60.0
+"""Seconds in which the use of a token is noted once."""
+
+
+class PersonalToken(msgspec.Struct, frozen=True):
+    """A token for scripts; times in UNIX seconds. `scope` is `read` or `write`; no `expires_at`: it does not end."""
+
+    id: str
+    user_id: int
+    name: str
+    scope: str
+    created_at: float
+    expires_at: float | None = None
+    last_used_at: float | None = None
 
 
 class PersonalTokens(Part):
-    """Tokens that people make for scripts."""
+    """Tokens that people make for scripts; only their digests are kept."""
+
+    def add(self, user_id: int, name: str, scope: str, digest: str, expires_at: float | None) -> PersonalToken:
+        """Add a token by its digest."""
+        token = PersonalToken(new_id(), user_id, plain(name), scope, time.time(), expires_at)
+        values = {**msgspec.structs.asdict(token), "digest": digest}
+        row = self._database.insert(personal_tokens).values(values).on_conflict_do_nothing()
+        self._database.write(lambda connection: connection.execute(row))
+        return token
+
+    def of(self, user_id: int) -> tuple[PersonalToken, ...]:
+        """Return somebody's tokens, newest first."""
+        if not 0 <= user_id <= LARGEST_ID:
+            return ()
+        wanted = (
+            select(personal_tokens).where(personal_tokens.c.user_id == user_id).order_by(personal_tokens.c.id.desc())
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple(_token(row) for row in rows)
+
+    def count(self, user_id: int) -> int:
+        """Return how many tokens somebody has."""
+        wanted = select(func.count()).where(personal_tokens.c.user_id == user_id)
+        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+
+    def find(self, digest: str) -> PersonalToken | None:
+        """Return the token with this digest, unless it has expired."""
+        row = self._database.read(
+            lambda connection: (
+                connection.execute(select(personal_tokens).where(personal_tokens.c.digest == digest)).mappings().first()
+            )
+        )
+        token = None if row is None else _token(row)
+        return token if token is not None and (token.expires_at is None or token.expires_at > time.time()) else None
+
+    def used(self, token: PersonalToken) -> None:
+        """Note that a token was used, at most once a minute."""
+        now = time.time()
+        if token.last_used_at is not None and now - token.last_used_at < _FRESH:
+            return
+        change = update(personal_tokens).where(personal_tokens.c.id == token.id).values(last_used_at=now)
+        self._database.write(lambda connection: connection.execute(change))
+
+    def remove(self, user_id: int, token_id: str) -> bool:
+        """Delete one of somebody's tokens; return whether there was such a one."""
+        gone = delete(personal_tokens).where(
+            personal_tokens.c.id == plain(token_id), personal_tokens.c.user_id == user_id
+        )
+        return self._database.write(lambda connection: connection.execute(gone).rowcount) > 0
+
+    def remove_all(self, user_id: int) -> None:
+        """Delete all tokens of somebody."""
+        gone = delete(personal_tokens).where(personal_tokens.c.user_id == user_id)
+
+        def work(connection: Connection) -> None:
+            connection.execute(gone)
+
+        self._database.write(work)
+
+
+def _token(row: RowMapping) -> PersonalToken:
+    return PersonalToken(**{name: row[name] for name in PersonalToken.__struct_fields__})

@@ -1,7 +1,124 @@
 """Sign-ins: refresh tokens and browsers."""
 
+import time
+from enum import StrEnum
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+
+from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.tenancy import sessions
+
+WEB, REFRESH = "web", "refresh"
+
+
+class Session(msgspec.Struct, frozen=True):
+    """A browser that is signed in (`web`), or a refresh token; times in UNIX seconds.
+
+    A refresh token is used once (`used_at`) and replaced by another of its `family`.
+    """
+
+    id: str
+    user_id: int
+    kind: str
+    family: str
+    label: str
+    created_at: float
+    expires_at: float
+    used_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it can still be used."""
+        return self.used_at is None and self.ended_at is None and self.expires_at > time.time()
+
+
+class Use(StrEnum):
+    """What came of bringing a refresh token."""
+
+    RENEWED = "renewed"
+    REUSED = "reused"
+    UNKNOWN = "unknown"
 
 
 class Sessions(Part):
-    """Sign-ins: refresh tokens and browsers."""
+    """Sign-ins: refresh tokens and browsers; only digests of their secrets are kept."""
+
+    def start(self, user_id: int, kind: str, digest: str, days: float, label: str = "") -> Session:
+        """Add a sign-in that lasts so many days."""
+        now, name = time.time(), new_id()
+        session = Session(name, user_id, kind, name, plain(label), now, now + days * 86_400)
+
+        def work(connection: Connection) -> None:
+            known = connection.scalar(select(sessions.c.id).where(sessions.c.id == session.id))
+            if known is None:
+                connection.execute(insert(sessions).values(_row(session, digest)))
+
+        self._database.write(work)
+        return session
+
+    def find(self, digest: str, kind: str) -> Session | None:
+        """Return the sign-in with this digest while it is open."""
+        wanted = select(sessions).where(sessions.c.digest == digest, sessions.c.kind == kind)
+        row = self._database.read(lambda connection: connection.execute(wanted).mappings().first())
+        session = None if row is None else _session(row)
+        return session if session is not None and session.open else None
+
+    def renew(self, digest: str, successor: str, days: float) -> tuple[Use, Session | None]:
+        """Exchange a refresh token for the one with digest `successor`.
+
+        Whoever brings a used one has stolen it, or it was stolen from them: all of its family end.
+        """
+        now, name = time.time(), new_id()
+
+        def work(connection: Connection) -> tuple[Use, Session | None]:
+            wanted = select(sessions).where(sessions.c.digest == digest, sessions.c.kind == REFRESH)
+            row = connection.execute(wanted.with_for_update()).mappings().first()
+            if row is None:
+                return Use.UNKNOWN, None
+            old = _session(row)
+            # A repeated transaction finds what its first try has added.
+            again = connection.execute(select(sessions).where(sessions.c.id == name)).mappings().first()
+            if again is not None:
+                return Use.RENEWED, _session(again)
+            if old.used_at is not None:
+                _end(connection, sessions.c.family == old.family)
+                return Use.REUSED, old
+            if not old.open:
+                return Use.UNKNOWN, old
+            new = Session(name, old.user_id, REFRESH, old.family, old.label, now, now + days * 86_400)
+            connection.execute(update(sessions).where(sessions.c.id == old.id).values(used_at=now))
+            connection.execute(insert(sessions).values(_row(new, successor)))
+            return Use.RENEWED, new
+
+        return self._database.write(work)
+
+    def end(self, session: Session) -> None:
+        """End a sign-in, and with a refresh token all of its family."""
+        self._database.write(lambda connection: _end(connection, sessions.c.family == session.family))
+
+    def end_all(self, user_id: int, *, but: str = "") -> None:
+        """End all sign-ins of somebody, except the session with the id `but`."""
+        condition = (sessions.c.user_id == user_id) & (sessions.c.id != but)
+        self._database.write(lambda connection: _end(connection, condition))
+
+    def remove_expired(self, before: float) -> int:
+        """Delete sign-ins that expired before a UNIX time; return how many."""
+        gone = delete(sessions).where(sessions.c.expires_at < before)
+        return self._database.write(lambda connection: connection.execute(gone).rowcount)
+
+
+def _end(connection: Connection, condition: object) -> None:
+    standing = sessions.c.ended_at.is_(None)
+    connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time()))  # type: ignore[arg-type]
+
+
+def _row(session: Session, digest: str) -> dict[str, object]:
+    return {**msgspec.structs.asdict(session), "digest": digest}
+
+
+def _session(row: RowMapping) -> Session:
+    return Session(**{name: row[name] for name in Session.__struct_fields__})

@@ -1,7 +1,140 @@
 """People with an account."""
 
+import time
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, func, select, update
+
+from mesocosm.core.failure import UsageError
 from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.tenancy import users
+
+LARGEST_ID = 2**31 - 1
+"""The largest number that a person can have."""
+
+
+class NameTaken(UsageError):
+    """A name, or an identity at a provider, that somebody has already."""
+
+
+class User(msgspec.Struct, frozen=True):
+    """Somebody with an account; times in UNIX seconds.
+
+    `password` is an Argon2id hash, empty for who comes by `subject` ("issuer subject" of OIDC). Tokens that carry
+    another `epoch` have ended. `budget_usd` is for 24 hours; None: that of the settings.
+    """
+
+    id: int
+    username: str
+    role: str
+    disabled: bool
+    epoch: int
+    created_at: float
+    budget_usd: float | None = None
+    last_login_at: float | None = None
+    subject: str | None = None
+    password: str = ""
+
+    @property
+    def actor(self) -> str:
+        """What identifies them in the store: `user:ID`."""
+        return f"user:{self.id}"
 
 
 class Users(Part):
     """People with an account."""
+
+    def add(self, username: str, *, password_hash: str = "", role: str = "member", subject: str | None = None) -> User:
+        """Add somebody and return them. Raises NameTaken."""
+        username, now = plain(username), time.time()
+        values = {
+            "username": username,
+            "name_key": username.casefold(),
+            "password": password_hash,
+            "subject": subject,
+            "role": role,
+            "disabled": False,
+            "epoch": 0,
+            "created_at": now,
+        }
+
+        def work(connection: Connection) -> User | None:
+            connection.execute(self._database.insert(users).values(values).on_conflict_do_nothing())
+            found = _first(connection, users.c.name_key == values["name_key"])
+            # A repeated transaction finds what its first try has added.
+            ours = found is not None and (found.created_at, found.password, found.subject) == (
+                now,
+                password_hash,
+                subject,
+            )
+            return found if ours else None
+
+        user = self._database.write(work)
+        if user is None:
+            raise NameTaken(f"the name {username!r} is taken; choose another")
+        return user
+
+    def get(self, user_id: int) -> User | None:
+        """Return somebody by number; None where there is nobody."""
+        if not 0 <= user_id <= LARGEST_ID:
+            return None
+        return self._database.read(lambda connection: _first(connection, users.c.id == user_id))
+
+    def named(self, username: str) -> User | None:
+        """Return somebody by name, whatever its case."""
+        key = plain(username).casefold()
+        return self._database.read(lambda connection: _first(connection, users.c.name_key == key))
+
+    def by_subject(self, subject: str) -> User | None:
+        """Return who comes by OIDC under this identity."""
+        return self._database.read(lambda connection: _first(connection, users.c.subject == plain(subject)))
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return self._database.read(lambda connection: connection.scalar(select(func.count()).select_from(users)) or 0)
+
+    def list(self, *, limit: int = 100, cursor: int | None = None) -> tuple[User, ...]:
+        """Return people, newest first; `cursor` is the number of the last one seen."""
+        wanted = select(users).order_by(users.c.id.desc()).limit(limit)
+        if cursor is not None:
+            wanted = wanted.where(users.c.id < min(max(cursor, 0), LARGEST_ID))
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple(_user(row) for row in rows)
+
+    def set_role(self, user_id: int, role: str) -> None:
+        """Make somebody an `admin` or a `member`."""
+        self._set(user_id, role=role)
+
+    def set_disabled(self, user_id: int, *, disabled: bool) -> None:
+        """Keep somebody out, or let them in again."""
+        self._set(user_id, disabled=disabled)
+
+    def set_password(self, user_id: int, password_hash: str) -> None:
+        """Store another password."""
+        self._set(user_id, password=password_hash)
+
+    def set_budget(self, user_id: int, budget_usd: float | None) -> None:
+        """Set what somebody may spend in 24 hours."""
+        self._set(user_id, budget_usd=budget_usd)
+
+    def signed_in(self, user_id: int) -> None:
+        """Note that somebody has just signed in."""
+        self._set(user_id, last_login_at=time.time())
+
+    def set_epoch(self, user_id: int, epoch: int) -> None:
+        """End every token of somebody that carries another epoch."""
+        self._set(user_id, epoch=epoch)
+
+    def _set(self, user_id: int, **values: object) -> None:
+        change = update(users).where(users.c.id == user_id).values(**values)
+        self._database.write(lambda connection: connection.execute(change))
+
+
+def _first(connection: Connection, condition: object) -> User | None:
+    row = connection.execute(select(users).where(condition)).mappings().first()  # type: ignore[arg-type]
+    return None if row is None else _user(row)
+
+
+def _user(row: RowMapping) -> User:
+    return User(**{name: row[name] for name in User.__struct_fields__})
