@@ -1,7 +1,332 @@
-"""Runs that somebody asked a platform for."""
+"""Runs that somebody asked a platform for: whose they are, who may see them, and who plays them."""
 
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.part import Part
+from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
+from mesocosm.store.schema import episodes, runs
+from mesocosm.store.tenancy import attempts, orders
+
+OPEN = ("queued", "claimed")
+"""States of orders that still have to be played."""
+
+_PUBLIC = "gallery_public"
+_BATCH = 500
+_DAY = 86_400.0
+_MICRO = 1_000_000
+_MOST_KEPT = 2_000_000_000
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that somebody asked for. Times are UNIX seconds.
+
+    `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
+    or cancelled; `config` what was asked for, as a client.documents.run.RunConfig.
+    """
+
+    run_id: str
+    actor: str
+    actor_name: str = ""
+    team_id: str | None = None
+    domain_id: str
+    environment_id: str | None = None
+    environment_version: int | None = None
+    vow_version: str
+    model: str
+    visibility: str = "private"
+    purpose: str = "run"
+    job_id: str | None = None
+    config: dict[str, Any] = {}
+    state: str = "queued"
+    created_at: float
+    ended_at: float | None = None
+    expires_at: float | None = None
+    claimed_by: str | None = None
+    lease_until: float | None = None
+    tries: int = 0
+    reason: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether it still has to be played."""
+        return self.state in OPEN
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What runs cost: USD of the calls with a known price; `unknown` says that others were among them."""
+
+    usd: float
+    unknown: bool
+
+
+class OrderFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which orders: all that fit every given condition. `public` means finished and shown to everybody.
+
+    `cursor` is the run id of the last order seen, `before` a UNIX time.
+    """
+
+    actor: str | None = None
+    team_id: str | None = None
+    domain_id: str | None = None
+    environment_id: str | None = None
+    job_id: str | None = None
+    purposes: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    public: bool = False
+    cursor: str | None = None
+    before: float | None = None
 
 
 class Orders(Part):
     """Runs that somebody asked a platform for."""
+
+    def add(self, order: Order) -> None:
+        """Insert the order of a run that is stored already; nothing happens where it has one."""
+        row = values_of(order)
+        statement = self._database.insert(orders).values(row).on_conflict_do_nothing()
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def get(self, run_id: str) -> Order | None:
+        """Return the order of a run, None where it has none."""
+        return self.of([run_id]).get(run_id)
+
+    def of(self, run_ids: Collection[str]) -> dict[str, Order]:
+        """Return the orders of these runs; runs without one are left out."""
+        listed = [plain(run_id) for run_id in run_ids]
+
+        def work(connection: Connection) -> dict[str, Order]:
+            found: dict[str, Order] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = select(orders).where(orders.c.run_id.in_(listed[start : start + _BATCH]))
+                found |= {row["run_id"]: order_from(row) for row in connection.execute(some).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def list(self, wanted: OrderFilter | None = None, *, limit: int = 100) -> tuple[Order, ...]:
+        """Return orders, newest first."""
+        query = _narrowed(select(orders), wanted or OrderFilter())
+        query = query.order_by(orders.c.run_id.desc()).limit(limit)
+        return self._database.read(
+            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+        )
+
+    def count(self, wanted: OrderFilter) -> int:
+        """Return how many orders fit."""
+        query = _narrowed(select(func.count()).select_from(orders), wanted)
+        return self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
+        """Return these runs, without their `info`; unknown ones are left out."""
+        listed = [plain(run_id) for run_id in run_ids]
+
+        def work(connection: Connection) -> dict[str, Run]:
+            found: dict[str, Run] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = select(*SUMMARY).where(runs.c.id.in_(listed[start : start + _BATCH]))
+                found |= {row["id"]: run_from(row) for row in connection.execute(some).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def mean_rewards(self, run_ids: Collection[str]) -> dict[str, float]:
+        """Return the mean total reward over the stored episodes of each run; runs without any are left out."""
+        query = select(episodes.c.run_id, func.avg(episodes.c.total_reward)).group_by(episodes.c.run_id)
+        query = query.where(episodes.c.run_id.in_([plain(run_id) for run_id in run_ids]))
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return {run_id: float(mean) for run_id, mean in rows if mean is not None}
+
+    def set_visibility(self, run_id: str, visibility: str) -> bool:
+        """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
+        return self._change(run_id, visibility=visibility)
+
+    def hide_domain(self, domain_id: str) -> int:
+        """Make all public runs of a domain private; return how many there were."""
+        public = (orders.c.domain_id == plain(domain_id)) & (orders.c.visibility == _PUBLIC)
+        statement = update(orders).where(public).values(visibility="private")
+        return self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+    def claim(self, worker_id: str, lease_s: float, per_actor: int) -> Order | None:
+        """Return an order that this worker plays from now on, None where there is nothing to do.
+
+        Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
+        longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
+        claimed can be claimed again once its lease is over.
+        """
+        taken: list[str] = []
+
+        def work(connection: Connection) -> Order | None:
+            now = time.time()
+            if self._database.postgres:
+                connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
+            if taken:
+                # The claim was committed, but the connection was lost before that was known.
+                known = connection.execute(select(orders).where(orders.c.run_id == taken[0])).mappings().one_or_none()
+                if known is not None and known["claimed_by"] == worker_id:
+                    return order_from(known)
+                taken.clear()
+            row = _next(connection, now, per_actor)
+            if row is None:
+                return None
+            taken.append(row["run_id"])
+            new = {"state": "claimed", "claimed_by": worker_id, "lease_until": now + lease_s, "tries": row["tries"] + 1}
+            connection.execute(update(orders).where(orders.c.run_id == row["run_id"]).values(new))
+            return order_from({**row, **new})
+
+        return self._database.write(work)
+
+    def renew(self, run_id: str, worker_id: str, lease_s: float) -> bool:
+        """Lengthen a lease; False where the order was cancelled, ended, deleted, or taken by another worker."""
+        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        statement = update(orders).where(mine).values(lease_until=time.time() + lease_s)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+    def give_back(self, run_id: str, worker_id: str) -> bool:
+        """Put a claimed order back into the queue, for a worker that ends; return whether it was this worker's."""
+        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
+        statement = update(orders).where(mine).values({**new, "tries": orders.c.tries - 1})
+        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+    def end(self, run_id: str, state: str = "ended", reason: str = "") -> bool:
+        """Say that an order is done (`ended`, `cancelled`); what is done already stays as it is."""
+        new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
+        return self._change(run_id, orders.c.state.in_(OPEN), **new)
+
+    def cancel(self, run_id: str, reason: str = "cancelled") -> Order | None:
+        """End an order as cancelled; return it as it was before, None where it was done already or is unknown."""
+        cancelled: list[Order] = []
+
+        def work(connection: Connection) -> Order | None:
+            query = select(orders).where(orders.c.run_id == run_id).with_for_update()
+            row = connection.execute(query).mappings().one_or_none()
+            if row is None or row["state"] not in OPEN:
+                return cancelled[0] if cancelled else None
+            new = {"state": "cancelled", "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
+            connection.execute(update(orders).where(orders.c.run_id == run_id).values(new))
+            cancelled.append(order_from(row))
+            return cancelled[0]
+
+        return self._database.write(work)
+
+    def reopen(self, run_id: str) -> bool:
+        """Queue an order that is done once more, for the episodes that are still owed; return whether it was done."""
+        new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
+        return self._change(run_id, orders.c.state.not_in(OPEN), **new, lease_until=None)
+
+    def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
+        """Return what the runs cost that an actor, or a team, asked for since a UNIX time; deleted runs count too."""
+        whose = orders.c.team_id == team_id if team_id is not None else orders.c.actor == actor
+        query = (
+            select(func.coalesce(func.sum(runs.c.cost_usd), 0.0), func.coalesce(func.sum(runs.c.cost_unknown), 0))
+            .join(orders, orders.c.run_id == runs.c.id)
+            .where(whose, orders.c.created_at >= since)
+        )
+        key = f"spent:team:{team_id}" if team_id is not None else f"spent:{actor}"
+        gone = select(func.coalesce(func.sum(attempts.c.count), 0))
+        gone = gone.where(attempts.c.key == key, attempts.c.stretch >= int(since // 3600))
+
+        def work(connection: Connection) -> Spent:
+            usd, unknown = connection.execute(query).one()
+            return Spent(float(usd) + (connection.scalar(gone) or 0) / _MICRO, bool(unknown))
+
+        return self._database.read(work)
+
+    def remember_cost(self, order: Order, usd: float) -> None:
+        """Keep what a run cost that is about to be deleted, so that deleting runs gives no budget back."""
+        micro = min(round(usd * _MICRO), _MOST_KEPT)
+        keys = [f"spent:{order.actor}", *([f"spent:team:{order.team_id}"] if order.team_id else [])]
+        row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
+
+        def work(connection: Connection) -> None:
+            gone = update(orders).where(orders.c.run_id == order.run_id, orders.c.reason != _REMEMBERED)
+            if not connection.execute(gone.values(reason=_REMEMBERED)).rowcount:
+                return
+            for key in keys:
+                new = self._database.insert(attempts).values(key=key, **row)
+                more = {"count": attempts.c.count + new.excluded.count}
+                connection.execute(new.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
+
+        self._database.write(work)
+
+    def expired(self, now: float, *, limit: int = 100) -> tuple[Order, ...]:
+        """Return orders of guests whose time is over, oldest first, for the cleaning up."""
+        query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= now)
+        query = query.order_by(orders.c.run_id).limit(limit)
+        return self._database.read(
+            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+        )
+
+    def remove(self, run_id: str) -> None:
+        """Forget an order; its run stays."""
+        self._database.write(lambda connection: connection.execute(delete(orders).where(orders.c.run_id == run_id)))
+
+    def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
+        statement = update(orders).where(orders.c.run_id == plain(run_id), *conditions).values(new)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+
+_CLAIMING = 0x6D65736F
+_REMEMBERED = "deleted"
+
+
+def _next(connection: Connection, now: float, per_actor: int) -> Mapping[str, Any] | None:
+    lapsed = (orders.c.state == "claimed") & (orders.c.lease_until < now)
+    ready = (orders.c.state == "queued") | lapsed
+    busy = select(orders.c.actor, func.count()).where(orders.c.state == "claimed", orders.c.lease_until >= now)
+    held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(orders.c.actor))}
+    waiting = select(orders.c.actor, func.min(orders.c.created_at)).where(ready).group_by(orders.c.actor)
+    fair = [
+        (held.get(actor, 0), since, actor)
+        for actor, since in connection.execute(waiting)
+        if held.get(actor, 0) < per_actor
+    ]
+    if not fair:
+        return None
+    mine = select(orders).where(ready, orders.c.actor == min(fair)[2])
+    first = mine.order_by((orders.c.purpose != "test"), orders.c.created_at, orders.c.run_id).limit(1)
+    row = connection.execute(first).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def _narrowed(query: Select[Any], wanted: OrderFilter) -> Select[Any]:
+    for name in ("actor", "team_id", "domain_id", "environment_id", "job_id"):
+        value = getattr(wanted, name)
+        if value is not None:
+            query = query.where(orders.c[name] == plain(value))
+    if wanted.purposes:
+        query = query.where(orders.c.purpose.in_(wanted.purposes))
+    if wanted.states:
+        query = query.where(orders.c.state.in_(wanted.states))
+    if wanted.public:
+        query = query.join(runs, runs.c.id == orders.c.run_id)
+        query = query.where(orders.c.visibility == _PUBLIC, runs.c.status == RunStatus.FINISHED.value)
+    if wanted.cursor is not None:
+        query = query.where(orders.c.run_id < plain(wanted.cursor))
+    if wanted.before is not None:
+        query = query.where(orders.c.created_at < wanted.before)
+    return query
+
+
+def insert_order(connection: Connection, order: Order) -> None:
+    """Insert an order in a transaction of the caller's."""
+    connection.execute(insert(orders).values(values_of(order)))
+
+
+def values_of(order: Order) -> dict[str, Any]:
+    """Return an order as column values."""
+    row = msgspec.structs.asdict(order)
+    texts: Sequence[str] = ("actor_name", "domain_id", "vow_version", "model", "reason")
+    return {**row, **{name: plain(row[name]) for name in texts}, "config": json_text(order.config)}
+
+
+def order_from(row: Mapping[Any, Any]) -> Order:
+    """Return the order of a row."""
+    config = row["config"]
+    return Order(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})

@@ -1,45 +1,93 @@
-"""Runs as programs exchange them with a platform."""
+"""Runs as programs exchange them with a platform. Unknown fields are ignored, so old and new programs meet."""
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Visibility = Literal["private", "gallery_public"]
+"""`private`: the owner and their team see a run; `gallery_public`: everybody, once it has completed."""
+
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**64)]
+
+_EXAMPLE: dict[str, Any] = {
+    "domain_id": "f0a1c2d3-0000-4000-8000-000000000001",
+    "binding_vow_version": "1.0.0",
+    "agent_config": {"model": "openai/gpt-4o-mini", "temperature": 0.0, "max_tokens": 1024},
+    "num_episodes": 10,
+    "max_parallel": 2,
+}
 
 
 class TechniqueConfig(BaseModel):
     """A technique that a run switches on, with its parameters."""
 
-    technique_id: str
-    params: dict[str, Any] = {}
+    technique_id: str = Field(description="name of a technique that the domain's vow declares")
+    params: dict[str, Any] = Field({}, description="parameters in place of those of the vow")
 
 
 class AgentConfig(BaseModel):
     """The agent of a run."""
 
-    model: str
-    system_prompt: str | None = None
-    techniques: list[TechniqueConfig] = []
-    temperature: float = 0.0
-    max_tokens: int = 4096
+    model: str = Field(description="a model of GET /v1/models, `provider/name`")
+    system_prompt: str | None = Field(None, description="what the agent is told beside the environment's own words")
+    techniques: list[TechniqueConfig] = Field([], description="techniques with parameters of one's own")
+    temperature: float = Field(0.0, description="temperature of sampling")
+    max_tokens: int = Field(4096, description="tokens of one answer at most")
+
+
+class AgentInput(AgentConfig):
+    """The agent of a run that is asked for."""
+
+    model: str = Field(min_length=1, max_length=300, description="a model of GET /v1/models, `provider/name`")
+    system_prompt: str | None = Field(None, max_length=50_000, description="what the agent is told in addition")
+    techniques: list[TechniqueConfig] = Field([], max_length=50, description="techniques with parameters of one's own")
+    temperature: float = Field(0.0, ge=0, le=2, allow_inf_nan=False, description="temperature of sampling")
+    max_tokens: int = Field(4096, ge=1, le=1_000_000, description="tokens of one answer at most")
 
 
 class RunConfig(BaseModel):
     """What a run is asked to do. With a `seed_set`, `num_episodes` is its length."""
 
-    domain_id: str
-    binding_vow_version: str
-    agent_config: AgentConfig
-    seed_set: list[int] | None = None
-    num_episodes: int = Field(default=1, ge=1)
-    max_parallel: int = Field(default=1, ge=1)
-    env_id: str | None = None
+    domain_id: str = Field(description="the domain to play")
+    binding_vow_version: str = Field(description="version of the domain's vow; it must be the present one")
+    agent_config: AgentConfig = Field(description="who plays")
+    seed_set: list[int] | None = Field(None, description="one seed for each episode; 0, 1, … by default")
+    num_episodes: int = Field(1, ge=1, description="how many episodes")
+    max_parallel: int = Field(1, ge=1, description="how many of them at once")
+    env_id: str | None = Field(None, description="the submitted environment, where the domain has several")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_many_as_seeds(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("seed_set"), list) and given.get("num_episodes") is None:
+            return {**given, "num_episodes": max(len(given["seed_set"]), 1)}
+        return given
 
     @model_validator(mode="after")
     def _one_seed_each(self) -> "RunConfig":
         if self.seed_set is not None and len(self.seed_set) != self.num_episodes:
             raise ValueError(f"seed_set has {len(self.seed_set)} seeds for {self.num_episodes} episodes")
         return self
+
+
+class RunInput(RunConfig):
+    """A run that is asked for."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    domain_id: str = Field(min_length=1, max_length=200, description="the domain to play")
+    binding_vow_version: str = Field(max_length=100, description="version of the domain's vow; the present one")
+    agent_config: AgentInput = Field(description="who plays")
+    seed_set: list[Seed] | None = Field(None, description="one seed for each episode; 0, 1, … by default")
+    max_parallel: int = Field(1, ge=1, le=1_000, description="how many of them at once")
+    env_id: str | None = Field(None, max_length=200, description="the environment, where the domain has several")
+    team_id: str | None = Field(None, max_length=200, description="the team that the run belongs to")
+    visibility: Visibility | None = Field(None, description="private by default; runs of guests are always public")
+    name: str = Field("", max_length=200, description="what the run is called in lists")
+    tags: list[str] = Field([], max_length=50, description="words to find it by")
+    trials: int = Field(1, ge=1, le=100, description="how often each seed is played")
 
 
 class RunStatus(StrEnum):
@@ -52,15 +100,103 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Metric(BaseModel):
+    """One number of a run with everything needed to trust it."""
+
+    name: str = Field(description="name of the metric")
+    value: float | None = Field(description="the number; null when nothing could be scored")
+    low: float | None = Field(None, description="lower end of the interval")
+    high: float | None = Field(None, description="upper end of the interval")
+    level: float = Field(0.95, description="confidence of the interval")
+    method: str = Field("", description="how the interval was computed")
+    aggregation: str = Field("mean", description="how values of episodes become the number")
+    n_planned: int = Field(description="episodes that the run was to have")
+    n_scored: int = Field(description="episodes with a value, failures of the agent's own doing among them")
+    n_worst: int = Field(0, description="of these, failures of the agent's own doing, counted as the worst value")
+    missing: dict[str, int] = Field({}, description="episodes without a value, by cause")
+    pessimistic: float | None = Field(None, description="the number if every missing episode were the worst")
+    higher_is_better: bool = Field(default=True, description="which direction is better")
+    primary: bool = Field(default=False, description="whether it ranks runs")
+
+
 class Run(BaseModel):
     """A run as a platform shows it; `scores` maps metric names to numbers."""
 
+    id: str = Field(description="id of the run")
+    config: RunConfig = Field(description="what was asked for")
+    requester_id: str | None = Field("", description="user id as text, or `guest:ID`; null for who may not know")
+    status: RunStatus = Field(RunStatus.PENDING, description="where it stands")
+    created_at: datetime | None = Field(None, description="when it was asked for")
+    completed_at: datetime | None = Field(None, description="when it ended")
+    scores: dict[str, float] = Field({}, description="metric names and their values")
+    team_id: str | None = Field(None, description="the team that it belongs to")
+    env_id: str | None = Field(None, description="the submitted environment that it is played in")
+    env_version: int | None = Field(None, description="which submission of the environment")
+    visibility: Visibility = Field("private", description="who may see it")
+    purpose: str = Field("run", description="run, test or full_bench")
+    name: str = Field("", description="what the run is called in lists")
+    tags: list[str] = Field([], description="words to find it by")
+    started_at: datetime | None = Field(None, description="when its first episode began")
+    expires_at: datetime | None = Field(None, description="when a guest's run is removed")
+    planned: int = Field(0, description="episodes that it is to have")
+    finished: int = Field(0, description="episodes that are finished")
+    cost_usd: float | None = Field(0.0, description="what it cost so far; null when a price is not known")
+    metrics: list[Metric] = Field([], description="the scores with intervals and denominators")
+    error: str = Field("", description="why it failed or stopped")
+    warnings: list[str] = Field([], description="what its owner should know")
+    redacted: bool = Field(default=False, description="whether parts are hidden from who asks")
+
+
+class RunListItem(Run):
+    """A run in a list."""
+
+    completed_count: int = Field(0, description="episodes that ended in the ordinary way")
+    failed_count: int = Field(0, description="episodes that failed, ran out of time or were cancelled")
+    avg_reward: float | None = Field(None, description="mean total reward over the stored episodes")
+    actor_type: str = Field("member", description="member, guest or system")
+    actor_id: str | None = Field(None, description="id of who asked for it")
+    actor_username: str | None = Field(None, description="name of who asked for it")
+    domain_name: str = Field("", description="title of the domain")
+
+
+class RunState(BaseModel):
+    """Where a run stands, in short."""
+
     id: str
-    config: RunConfig
-    requester_id: str = ""
-    status: RunStatus = RunStatus.PENDING
-    created_at: datetime | None = None
-    completed_at: datetime | None = None
+    status: RunStatus
     scores: dict[str, float] = {}
-    team_id: str | None = None
-    env_id: str | None = None
+    completed_at: datetime | None = None
+
+
+class RunStates(BaseModel):
+    """Where several runs stand; those that one may not read are left out."""
+
+    runs: dict[str, RunState] = Field(description="states by run id")
+
+
+class RunChange(BaseModel):
+    """What the owner of a run may change of it later."""
+
+    visibility: Visibility = Field(description="who may see it")
+
+
+class RunLogLine(BaseModel):
+    """A line for the owner of a run."""
+
+    kind: Literal["state", "warning", "error"] = Field(description="what it is")
+    at: datetime | None = Field(None, description="when, where that is known")
+    text: str = Field(description="the words")
+
+
+class RunLog(BaseModel):
+    """What the platform has to say about a run, oldest first."""
+
+    run_id: str
+    lines: list[RunLogLine]
+
+
+class Problem(BaseModel):
+    """What a platform answers when it refuses: what happened, on which object, what to do next."""
+
+    error: str = Field(description="kind of the error")
+    detail: str | list[dict[str, Any]] | dict[str, Any] = Field(description="words, or every problem with its place")
