@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +34,10 @@ class Client:
     At most `limit_per_host` connections to one server, each made within `connect_timeout` seconds and dropped after
     `idle_timeout` seconds without a request. A response of more than `max_response` bytes is an error. `tls` replaces
     the default TLS context.
+
+    With `socket`, the path of a unix socket, every request goes through it; one of type SOCK_SEQPACKET hands over a
+    connected socket for each connection (sandboxes.enclosure). With `public_only` a server is only reached at addresses
+    of the public internet, each checked after it was resolved and just that one connected to; proxies are not used.
     """
 
     def __init__(
@@ -43,7 +48,11 @@ class Client:
         idle_timeout: float = 30.0,
         max_response: int = 64 * 1024 * 1024,
         tls: ssl.SSLContext | None = None,
+        socket: Path | None = None,
+        public_only: bool = False,
     ) -> None:
+        self._socket = str(socket) if socket is not None else None
+        self._public_only = public_only
         self._limit = limit_per_host
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
@@ -154,6 +163,7 @@ class Client:
             self._bind(loop)
         if not timeout > 0:
             raise InvalidRequest(method, where.shown, f"a timeout of {timeout} s leaves no time")
+        unix_socket = unix_socket or self._socket
         pool = self._pools.get((where.origin, unix_socket)) or self._pool(method, where, unix_socket)
         head = _head(method, where, headers, body, pool.route)
         return pool, _Call(method, where, head, body or b"", timeout, loop.time() + min(timeout, _LONGEST))
@@ -166,7 +176,8 @@ class Client:
     def _pool(self, method: str, where: Target, unix_socket: str | None) -> Pool:
         """Return a new pool for a server not met before."""
         try:
-            proxy = self._proxies.proxy(where.origin) if unix_socket is None else None
+            direct = unix_socket is not None or self._public_only
+            proxy = None if direct else self._proxies.proxy(where.origin)
         except ValueError as error:
             raise ConnectFailed(method, where.shown, str(error)) from error
         tls = None
@@ -177,7 +188,7 @@ class Client:
                 self._tls.set_alpn_protocols(["http/1.1"])
             tls = self._tls
         self._pools[where.origin, unix_socket] = pool = Pool(
-            Route(where.origin, tls, unix_socket, proxy),
+            Route(where.origin, tls, unix_socket, proxy, self._public_only),
             limit=self._limit,
             idle_seconds=self._idle_timeout,
             max_response=self._max_response,

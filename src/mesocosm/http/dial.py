@@ -4,11 +4,12 @@ import asyncio
 import errno
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from mesocosm.http.connection import Connection
+from mesocosm.http.public import public
 from mesocosm.http.target import Origin, Target
 
 _RESOLVED_SECONDS = 30.0
@@ -19,12 +20,16 @@ _Protocol = TypeVar("_Protocol", bound=asyncio.BaseProtocol)
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to a server: through a Unix socket, through a proxy, or directly; `tls` for https."""
+    """The way to a server: through a Unix socket, through a proxy, or directly; `tls` for https.
+
+    A `public_only` one leads to addresses of the public internet and nowhere else.
+    """
 
     origin: Origin
     tls: ssl.SSLContext | None = None
     unix_socket: str | None = None
     proxy: Target | None = None
+    public_only: bool = False
 
 
 class Dialer:
@@ -66,6 +71,8 @@ class Dialer:
     async def _tcp(self, make: Callable[[], _Protocol], origin: Origin, tls: ssl.SSLContext | None) -> _Protocol:
         loop = asyncio.get_running_loop()
         addresses = await self._resolve(origin)
+        if self._route.public_only:
+            _refuse_private(origin, addresses)
         failures: list[str] = []
         for position, address in enumerate(addresses):
             # One address that swallows packets must not use up the time of those that answer.
@@ -121,6 +128,13 @@ class Dialer:
             raise OSError(f"the proxy {proxy.shown} answered {answer} when asked for {origin.authority}")
         connection.connection_made(transport)
         return connection
+
+
+def _refuse_private(origin: Origin, addresses: Sequence[str]) -> None:
+    """Refuse a host with any address that is not public: a name that leads to both is no accident."""
+    for address in addresses:
+        if not public(address):
+            raise OSError(f"{origin.host} is at {address}, which is not an address of the public internet")
 
 
 async def _look_up(origin: Origin) -> list[str]:
