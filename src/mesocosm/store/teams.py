@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, RowMapping, Select, delete, func, select, update
@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
-from mesocosm.store.tenancy import environments, memberships, teams, users
+from mesocosm.store.tenancy import memberships, teams, users
 
 CODE_LENGTH = 8
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -30,6 +30,9 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 class _Work(Protocol[Result_co]):
     def __call__(self, connection: Connection, code: str) -> Result_co: ...
+
+
+Role = Literal["owner", "member"]
 
 
 class Team(msgspec.Struct, frozen=True):
@@ -49,7 +52,7 @@ class Member(msgspec.Struct, frozen=True):
 
     user_id: int
     username: str
-    role: str
+    role: Role
     joined_at: float
 
 
@@ -57,7 +60,7 @@ class Membership(msgspec.Struct, frozen=True):
     """A team as somebody in it sees it: their role, and how many are in it."""
 
     team: Team
-    role: str
+    role: Role
     members: int
 
 
@@ -73,7 +76,7 @@ class Joining(StrEnum):
 class Teams(Part):
     """Teams and who is in them. Every team has exactly one owner."""
 
-    def role(self, team_id: str, user_id: int) -> str | None:
+    def role(self, team_id: str, user_id: int) -> Role | None:
         """Return `owner` or `member`; None for who is not in the team, and where there is no such team."""
         wanted = select(memberships.c.role).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id
@@ -214,15 +217,6 @@ class Teams(Part):
         """Delete a team with its memberships; its runs stay, of no team. Return whether it was there."""
         gone = delete(teams).where(teams.c.id == plain(team_id))
         return self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
-
-    def environments(self, team_id: str) -> tuple[str, ...]:
-        """Return the ids of the environments that belong to a team, those deleted left out, the newest first."""
-        wanted = (
-            select(environments.c.id)
-            .where(environments.c.team_id == plain(team_id), environments.c.deleted_at.is_(None))
-            .order_by(environments.c.created_at.desc(), environments.c.id.desc())
-        )
-        return self._database.read(lambda connection: tuple(connection.scalars(wanted)))
 
     def _one(self, wanted: Select[tuple[object, ...]]) -> Team | None:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
