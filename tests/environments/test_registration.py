@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mesocosm.client.documents.domain import DomainConfig
-from mesocosm.client.transport import LOCAL, PRODUCTION, BenchApi, BenchApiError
+from mesocosm.client.transport import BenchApi, BenchApiError
+from mesocosm.client.urls import LOCAL, PRODUCTION
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.vow import VowViolation
 from mesocosm.environments.registration import (
@@ -157,7 +158,7 @@ def test_a_redirect_is_not_followed_with_the_token(platform: Platform) -> None:
     ("raw", "words"),
     [
         ((500, b"broken pipe"), "HTTP 500 for POST .*: broken pipe"),
-        ((422, b'{"detail": [{"loc": ["body"]}]}'), r'HTTP 422 .*: \[\{"loc"'),
+        ((422, b'{"detail": [{"loc": ["body", "id"], "msg": "too long"}]}'), "HTTP 422 .*: id: too long"),
         ((200, b"<html>"), "the answer is no JSON"),
         ((200, b"[]"), "the answer is no object"),
         ((500, b""), "HTTP 500 .*: Internal Server Error"),
@@ -206,9 +207,13 @@ def test_url_and_token_come_from_the_caller_then_the_environment_then_the_saved_
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "5"])
-def test_a_saved_login_that_cannot_be_read_is_none(platform: Platform, tmp_path: Path, content: str) -> None:
+def test_a_saved_login_that_cannot_be_read_is_named_where_it_is_needed(
+    platform: Platform, tmp_path: Path, content: str
+) -> None:
     (tmp_path / "credentials.json").write_text(content)
-    assert BenchApi(platform.url).token == ""
+    assert BenchApi(platform.url, "mine").token == "mine"
+    with pytest.raises(UsageError, match=r"credentials\.json .*remove it and log in again"):
+        BenchApi(platform.url)
 
 
 def test_a_manifest_becomes_a_domain(tmp_path: Path) -> None:

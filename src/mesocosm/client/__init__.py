@@ -1,1 +1,28 @@
-"""A client of the platform: what is exchanged with it, and how."""
+"""A client of the platform: what is exchanged with it, and how.
+
+    from mesocosm.client import Client
+
+    client = Client()                      # URL and token from the environment or the saved login
+    run = client.runs.get("01J…")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+    from mesocosm.client.error import ApiError
+
+__all__ = ["ApiError", "Client"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name where it is used: programs that only log in need none of the documents."""
+    if name == "Client":
+        from mesocosm.client.client import Client
+
+        return Client
+    if name == "ApiError":
+        from mesocosm.client.error import ApiError
+
+        return ApiError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,98 +2,132 @@
 
 import http.client
 import json
-import os
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from collections.abc import Callable, Mapping
+from email.message import Message
+from typing import IO, Any, TypeVar
+from urllib.parse import quote, urlencode
 
-from mesocosm.core.failure import MesocosmError, UsageError
+from mesocosm.client.error import ApiError, hint_for
+from mesocosm.client.identity import Identity, identify
+from mesocosm.client.urls import is_local, shown
 
-PRODUCTION = "https://api.swecc.org/bench"
-LOCAL = "http://127.0.0.1:8010"
-URL_VARIABLES = ("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")
-TOKEN_VARIABLES = ("SWECC_BENCH_TOKEN", "SWECC_BENCH_GUEST_TOKEN")
-CREDENTIALS_VARIABLE = "SWECC_BENCH_CREDENTIALS"
+BenchApiError = ApiError
+"""The name that older programs import."""
+AUTH_HEADER = "X-Mesocosm-Auth"
+ERROR_BYTES = 65_536
+CHUNK = 1 << 18
 
-_TRUE = frozenset({"1", "true", "yes", "on"})
+T = TypeVar("T")
 
-
-class BenchApiError(MesocosmError):
-    """The platform said no, or could not be reached (`status` 0). `detail` holds its own words."""
-
-    def __init__(self, method: str, url: str, status: int, detail: str) -> None:
-        self.method = method
-        self.url = url
-        self.status = status
-        self.detail = detail
-        if status:
-            super().__init__(f"HTTP {status} for {method} {url}: {detail}")
-        else:
-            super().__init__(f"{method} {url} got no answer: {detail}; is the platform running, and the URL right?")
+Query = Mapping[str, str | int | float | bool | None]
 
 
 class BenchApi:
     """One platform and one identity. Calls block, take one connection each, and follow no redirects.
 
-    The URL is the given one, else MESOCOSM_BASE_URL, SWECC_BENCH_URL, BENCH_API_URL, the saved one, the local platform
-    with MESOCOSM_LOCAL, else production. The token is the given one, else SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN,
-    else the saved one.
+    URL and token are those given, else from the environment or the saved login (see `identity.identify`). A saved login
+    that has ended is renewed, and the request made again.
     """
 
-    def __init__(self, base_url: str | None = None, token: str | None = None, *, timeout: float = 120.0) -> None:
-        saved = _saved()
-        self.base_url = (base_url or _variable(URL_VARIABLES) or saved.get("bench_url") or _default_url()).rstrip("/")
-        self.token = token or _variable(TOKEN_VARIABLES) or saved.get("token", "")
+    def __init__(
+        self,
+        base_url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 120.0,
+        identity: Identity | None = None,
+    ) -> None:
+        self.identity = identity or identify(base_url, token)
+        self.base_url = self.identity.base_url
         self.timeout = timeout
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{self.base_url!r} is no URL of a platform; it looks like {LOCAL}")
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if parts.hostname in ("localhost", "127.0.0.1", "::1"):
+        if is_local(self.base_url):
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
-    def call(
-        self, method: str, path: str, body: object = None, query: Mapping[str, str | int | None] | None = None
-    ) -> Any:
-        """Return the JSON answer to one request, None where it has no body. Raises BenchApiError."""
-        given = {key: value for key, value in (query or {}).items() if value is not None}
-        url = self.base_url + path + (f"?{urlencode(given)}" if given else "")
-        headers = {"Accept": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+    @property
+    def token(self) -> str:
+        """The token as it is now; empty for nobody in particular."""
+        return self.identity.token
+
+    def call(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
+        """Return the JSON answer to one request, None where it has no body. Raises ApiError."""
+        url = self._url(path, query)
+        return self._asked(method, url, body, lambda answer: _decoded(method, url, answer.status, answer.read()))
+
+    def download(self, path: str, file: IO[bytes], query: Query | None = None) -> int:
+        """Write the answer to a GET into `file` as it comes, and return its size in bytes. Raises ApiError."""
+        url = self._url(path, query)
+
+        def kept(answer: http.client.HTTPResponse) -> int:
+            size = 0
+            while piece := answer.read(CHUNK):
+                file.write(piece)
+                size += len(piece)
+            if answer.length:
+                raise ApiError("GET", url, 0, f"the answer broke off {answer.length} bytes before its end")
+            return size
+
+        return self._asked("GET", url, None, kept)
+
+    def record(self, method: str, path: str, body: object = None, query: Query | None = None) -> dict[str, Any]:
+        """Return the JSON object that answers one request, empty where there is no body. Raises ApiError."""
+        answer = self.call(method, path, body, query)
+        if answer is not None and not isinstance(answer, dict):
+            raise ApiError(method, self.base_url + path, 200, f"the answer is no object: {answer!r:.200}")
+        return answer or {}
+
+    def records(self, path: str, query: Query | None = None) -> list[dict[str, Any]]:
+        """Return the list of JSON objects at `path`. Raises ApiError."""
+        answer = self.call("GET", path, query=query)
+        if not isinstance(answer, list):
+            raise ApiError("GET", self.base_url + path, 200, f"the answer is no list: {answer!r:.200}")
+        return answer
+
+    def _url(self, path: str, query: Query | None) -> str:
+        given = {key: _word(value) for key, value in (query or {}).items() if value is not None}
+        return self.base_url + path + (f"?{urlencode(given)}" if given else "")
+
+    def _asked(self, method: str, url: str, body: object, read: Callable[[http.client.HTTPResponse], T]) -> T:
+        """Return what `read` makes of the answer; who was not known any more asks again with a renewed login."""
+        for again in (True, False):
+            try:
+                with self._opener.open(self._request(method, url, body), timeout=self.timeout) as answer:
+                    if again and _unknown(answer.headers) and self.identity.renew():
+                        continue
+                    return read(answer)
+            except urllib.error.HTTPError as error:
+                with error:
+                    if again and _unknown(error.headers) and self.identity.renew():
+                        continue
+                    raise self._refused(method, url, error) from None
+            except urllib.error.URLError as error:
+                raise ApiError(method, shown(url), 0, str(error.reason)) from error
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                raise ApiError(method, shown(url), 0, str(error) or type(error).__name__) from error
+        raise AssertionError("the second time is the last")
+
+    def _request(self, method: str, url: str, body: object) -> urllib.request.Request:
+        headers = {"Accept": "application/json", **self.identity.header()}
         data = None
         if body is not None:
             data = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
-        try:
-            with self._opener.open(request, timeout=self.timeout) as answer:
-                return _decoded(method, url, answer.status, answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                raise BenchApiError(method, url, error.code, _detail(error.read(65536), error.reason)) from None
-        except urllib.error.URLError as error:
-            raise BenchApiError(method, url, 0, str(error.reason)) from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise BenchApiError(method, url, 0, str(error) or type(error).__name__) from error
+        return urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 - checked before
 
-    def record(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """Return the JSON object that answers one request, empty where there is no body. Raises BenchApiError."""
-        answer = self.call(method, path, body)
-        if answer is not None and not isinstance(answer, dict):
-            raise BenchApiError(method, self.base_url + path, 200, f"the answer is no object: {answer!r:.200}")
-        return answer or {}
-
-    def records(self, path: str, query: Mapping[str, str | int | None] | None = None) -> list[dict[str, Any]]:
-        """Return the list of JSON objects at `path`. Raises BenchApiError."""
-        answer = self.call("GET", path, query=query)
-        if not isinstance(answer, list):
-            raise BenchApiError("GET", self.base_url + path, 200, f"the answer is no list: {answer!r:.200}")
-        return answer
+    def _refused(self, method: str, url: str, error: urllib.error.HTTPError) -> ApiError:
+        wait = error.headers.get("Retry-After") or ""
+        auth = error.headers.get(AUTH_HEADER) or ""
+        return ApiError(
+            method,
+            shown(url),
+            error.code,
+            _detail(error.read(ERROR_BYTES), error.reason),
+            hint=hint_for(error.code, auth=auth, retry_after=wait, logged_in=bool(self.token)),
+            retry_after=float(wait) if wait.isdigit() else None,
+        )
 
 
 def segment(name: str) -> str:
@@ -108,13 +142,21 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def _unknown(headers: Message) -> bool:
+    return headers.get(AUTH_HEADER) == "expired"
+
+
+def _word(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _decoded(method: str, url: str, status: int, body: bytes) -> Any:
     if not body.strip():
         return None
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise BenchApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}") from error
+        raise ApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}") from error
 
 
 def _detail(body: bytes, reason: str) -> str:
@@ -123,24 +165,16 @@ def _detail(body: bytes, reason: str) -> str:
     except (ValueError, RecursionError):
         return body[:500].decode(errors="replace").strip() or reason
     detail = document.get("detail", document) if isinstance(document, dict) else document
+    if isinstance(detail, list):
+        return "; ".join(_problem(item) for item in detail) or reason
+    if isinstance(detail, dict) and isinstance(detail.get("message"), str):
+        return str(detail["message"])
     return detail if isinstance(detail, str) else json.dumps(detail)
 
 
-def _variable(names: tuple[str, ...]) -> str:
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")
-
-
-def _default_url() -> str:
-    return LOCAL if os.environ.get("MESOCOSM_LOCAL", "").lower() in _TRUE else PRODUCTION
-
-
-def _saved() -> dict[str, str]:
-    """Return the saved login; one that cannot be read is none, because programs pass URL and token themselves."""
-    place = os.environ.get(CREDENTIALS_VARIABLE) or "~/.config/swecc/bench_credentials.json"
-    try:
-        document = json.loads(Path(place).expanduser().read_bytes())
-    except (OSError, ValueError, RuntimeError):
-        return {}
-    if not isinstance(document, dict):
-        return {}
-    return {key: value for key, value in document.items() if isinstance(value, str)}
+def _problem(item: object) -> str:
+    """Return a problem of the input as words: where, and what."""
+    if not isinstance(item, dict) or "msg" not in item:
+        return json.dumps(item)
+    place = ".".join(str(part) for part in item.get("loc", ()) if part != "body")
+    return f"{place}: {item['msg']}" if place else str(item["msg"])

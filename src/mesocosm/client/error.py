@@ -1,0 +1,35 @@
+"""What a platform answers when it says no, in words and with what to do next."""
+
+from mesocosm.core.failure import MesocosmError
+
+
+class ApiError(MesocosmError):
+    """The platform said no, or could not be reached (`status` 0).
+
+    `detail` holds its own words, `hint` what may help, `retry_after` the seconds until another try makes sense.
+    """
+
+    def __init__(
+        self, method: str, url: str, status: int, detail: str, *, hint: str = "", retry_after: float | None = None
+    ) -> None:
+        self.method = method
+        self.url = url
+        self.status = status
+        self.detail = detail
+        self.hint = hint or ("" if status else "is the platform running, and the URL right?")
+        self.retry_after = retry_after
+        said = f"HTTP {status} for {method} {url}: {detail}" if status else f"{method} {url} got no answer: {detail}"
+        super().__init__(f"{said}; {self.hint}" if self.hint else said)
+
+
+def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False) -> str:
+    """Return what may help after an answer; `auth` is the platform's word about the login: expired or invalid."""
+    if auth == "expired":
+        return "the login has expired, log in again with: mesocosm auth login"
+    if auth == "invalid":
+        return "the platform does not know this login, log in again with: mesocosm auth login"
+    if status == 401:
+        return "" if logged_in else "log in with: mesocosm auth login"
+    if status == 429 and retry_after:
+        return f"try again in {retry_after} s"
+    return ""

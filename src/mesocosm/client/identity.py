@@ -1,0 +1,154 @@
+"""Who calls a platform: where the token comes from, and how a saved login is renewed before it ends."""
+
+import base64
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from typing import Any
+
+from mesocosm.client import credentials
+from mesocosm.client.credentials import Credentials
+from mesocosm.client.urls import is_local, platform_url, truthy, variable
+from mesocosm.core.failure import UsageError
+
+MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
+GUEST_VARIABLE = "SWECC_BENCH_GUEST_TOKEN"
+OPEN_VARIABLE = "BENCH_AUTH_DISABLED"
+TOKEN_VARIABLES = (MEMBER_VARIABLE, GUEST_VARIABLE)
+EARLY_S = 60.0
+"""A token that ends so soon is renewed before it is used."""
+TIMEOUT_S = 30.0
+
+
+@dataclass(slots=True)
+class Identity:
+    """One platform and one caller.
+
+    `mode` is member, guest, or empty for nobody; `way` says where the token comes from: given, variable, saved, open
+    (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team.
+    """
+
+    base_url: str
+    token: str = ""
+    mode: str = ""
+    way: str = ""
+    team_id: str = ""
+    renewable: bool = False
+
+    def header(self) -> dict[str, str]:
+        """Return the header that names the caller, after renewing a saved login that is about to end."""
+        if self.renewable and _ends_soon(self.token):
+            self.renew()
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def renew(self) -> bool:
+        """Get a new token for the saved login, and return whether there is one.
+
+        Of several commands at the same time one renews; the others take what it saved. A login that cannot be renewed
+        any more loses its refresh token and is left as it is.
+        """
+        if not self.renewable:
+            return False
+        with credentials.locked():
+            saved = credentials.read()
+            if not saved.token or not saved.refresh_token:
+                self.renewable = False
+            elif saved.token == self.token or _ends_soon(saved.token):
+                saved = _renewed(saved)
+        changed = bool(saved.token) and saved.token != self.token and saved.mode == "member"
+        if changed:
+            self.token = saved.token
+        self.renewable = changed and bool(saved.refresh_token)
+        return changed
+
+
+def identify(base_url: str | None = None, token: str | None = None) -> Identity:
+    """Return who calls which platform.
+
+    The token is the given one, else SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, the saved one; the URL is that of
+    `platform_url`. With BENCH_AUTH_DISABLED no token is needed or sent unless one is given. A saved login that cannot
+    be read raises UsageError only where something of it is needed.
+    """
+    saved = _saved(needed=not (base_url or variable("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")))
+    url = platform_url(base_url, saved=saved.bench_url, server=saved.server_url)
+    team = saved.active_team_id
+    if token:
+        return Identity(url, token, mode_of(token), "given", team)
+    if truthy(os.environ.get(OPEN_VARIABLE)):
+        return Identity(url, "", "member", "open", team)
+    if os.environ.get(MEMBER_VARIABLE):
+        return Identity(url, os.environ[MEMBER_VARIABLE], "member", "variable", team)
+    if os.environ.get(GUEST_VARIABLE):
+        return Identity(url, os.environ[GUEST_VARIABLE], "guest", "variable", team)
+    saved = _saved(needed=True)
+    if not saved.token:
+        return Identity(url, team_id=team)
+    renewable = saved.mode == "member" and bool(saved.refresh_token and saved.server_url)
+    return Identity(url, saved.token, saved.mode or "member", "saved", team, renewable)
+
+
+def claims(token: str) -> dict[str, Any]:
+    """Return what a token says of itself, unverified; empty for one that cannot be read."""
+    try:
+        payload = token.split(".")[1]
+        found = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (IndexError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def ends_at(token: str) -> float | None:
+    """Return when a token ends, in UNIX seconds; None where it does not say."""
+    end = claims(token).get("exp")
+    return float(end) if isinstance(end, int | float) else None
+
+
+def mode_of(token: str) -> str:
+    """Return whether a token is that of a guest or of a member."""
+    return "guest" if claims(token).get("type") == "bench_guest" else "member"
+
+
+def _ends_soon(token: str) -> bool:
+    end = ends_at(token)
+    return end is not None and end - time.time() < EARLY_S
+
+
+def _saved(*, needed: bool) -> Credentials:
+    try:
+        return credentials.read()
+    except UsageError:
+        if needed:
+            raise
+        return Credentials()
+
+
+def _renewed(saved: Credentials) -> Credentials:
+    """Return the login with a new token and save it; the same one where the server cannot be asked."""
+    url = f"{saved.server_url.rstrip('/')}/auth/refresh/"
+    body = json.dumps({"refresh_token": saved.refresh_token}).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310
+    proxies = [urllib.request.ProxyHandler({})] if is_local(url) else []
+    try:
+        with urllib.request.build_opener(*proxies).open(request, timeout=TIMEOUT_S) as answer:
+            fresh = _taken(saved, json.loads(answer.read()))
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code not in (400, 401, 403):
+            return saved
+        fresh = replace(saved, refresh_token="")
+    except (OSError, ValueError, HTTPException):
+        return saved
+    credentials.write(fresh)
+    return fresh
+
+
+def _taken(saved: Credentials, answer: Mapping[str, Any]) -> Credentials:
+    token, refresh = answer["token"], answer.get("refresh_token", saved.refresh_token)
+    if not isinstance(token, str) or not isinstance(refresh, str):
+        raise ValueError("the answer holds no token")  # noqa: TRY004 - as all that is wrong with an answer
+    return replace(saved, token=token, refresh_token=refresh)

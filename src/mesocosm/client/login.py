@@ -1,0 +1,160 @@
+"""How a member gets a token: the way that existing clients go, CSRF token, login, JWT, with cookies in between."""
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from http.client import HTTPException, HTTPMessage
+from http.cookiejar import CookieJar
+
+from mesocosm.client import credentials
+from mesocosm.client.credentials import Credentials
+from mesocosm.client.identity import claims
+from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, is_local, platform_of, variable
+from mesocosm.core.failure import MesocosmError, UsageError
+
+TIMEOUT_S = 30.0
+PROBE_S = 5.0
+
+_WRONG = (400, 401)
+_DENIED = 403
+
+
+class LoginFailed(MesocosmError):
+    """The server gave no token; the message says why."""
+
+
+def log_in(server: str, username: str, password: str, *, bench_url: str = "") -> Credentials:
+    """Log a member in, save the login and return it.
+
+    Its platform is `bench_url`, that of a variable, else the one that belongs to the server. The active team stays when
+    server and user are those of the login before. Raises LoginFailed; then the login before stays.
+    """
+    if not username or not password:
+        raise LoginFailed("user name and password must not be empty")
+    server = server.rstrip("/")
+    browser = browser_for(server)
+    headers = {"X-CSRFToken": fetch_csrf(server, browser), "Content-Type": "application/json"}
+    body = json.dumps({"username": username, "password": password}).encode()
+    _answer(browser, urllib.request.Request(f"{server}/auth/login/", body, headers))  # noqa: S310 - checked there
+    token, refresh = fetch_tokens(server, browser)
+    made = Credentials(
+        mode="member",
+        token=token,
+        server_url=server,
+        bench_url=checked(bench_url or variable(*URL_VARIABLES) or _platform_at(server)),
+        refresh_token=refresh,
+        username=_text(claims(token).get("username")),
+    )
+    with credentials.locked():
+        before = _before()
+        if before.server_url == server and _user(before) == _user(made) is not None:
+            made = replace(made, active_team_id=before.active_team_id)
+        elif before.active_team_id and not before.token and before.mode == "":
+            made = replace(made, active_team_id=before.active_team_id)  # chosen before the first login
+        credentials.write(made)
+    return made
+
+
+def save_guest(token: str, bench_url: str) -> Credentials:
+    """Save the session of a guest in place of the login before and return it."""
+    made = Credentials(mode="guest", token=token, bench_url=bench_url)
+    with credentials.locked():
+        credentials.write(made)
+    return made
+
+
+def fetch_csrf(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> str:
+    """Return the token that the server wants with a login; `browser` keeps the cookie beside it. Raises LoginFailed."""
+    headers, _ = _answer(browser or browser_for(server_url), f"{server_url.rstrip('/')}/auth/csrf/")
+    found = headers.get("X-CSRFToken")
+    if not found:
+        raise LoginFailed(f"{server_url} sends no X-CSRFToken; is that the server of the accounts?")
+    return str(found)
+
+
+def fetch_jwt(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> str:
+    """Return the access token of the user that `browser` is logged in as. Raises LoginFailed."""
+    return fetch_tokens(server_url, browser)[0]
+
+
+def fetch_tokens(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> tuple[str, str]:
+    """Return the access token of that user, and what renews it where the server gives that. Raises LoginFailed."""
+    _, body = _answer(browser or browser_for(server_url), f"{server_url.rstrip('/')}/auth/jwt/")
+    try:
+        document = json.loads(body)
+        return str(document["token"]), _text(document.get("refresh_token"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise LoginFailed(f"{server_url} answered without a token: {body[:200]!r}") from error
+
+
+def browser_for(server: str) -> urllib.request.OpenerDirector:
+    """Return a client with cookies. Raises LoginFailed for what is no URL of a server."""
+    try:
+        checked(server, "a server", LOCAL_SERVER)
+    except UsageError as error:
+        raise LoginFailed(str(error)) from error
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPCookieProcessor(CookieJar())]
+    if is_local(server):
+        handlers.append(urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener(*handlers)
+
+
+def _platform_at(server: str) -> str:
+    """Return the platform of a server: the usual place, unless the server is a platform itself."""
+    usual = platform_of(server)
+    if usual != f"{server}/bench":
+        return usual
+    return server if not _healthy(usual) and _healthy(server) else usual
+
+
+def _healthy(url: str) -> bool:
+    handlers = [urllib.request.ProxyHandler({})] if is_local(url) else []
+    try:
+        with urllib.request.build_opener(*handlers).open(f"{url}/health", timeout=PROBE_S) as answer:
+            document = json.loads(answer.read(65_536))
+    except (OSError, ValueError, HTTPException):
+        return False
+    return isinstance(document, dict) and document.get("status") == "ok"
+
+
+def _answer(browser: urllib.request.OpenerDirector, request: urllib.request.Request | str) -> tuple[HTTPMessage, bytes]:
+    """Return headers and body of a successful answer. Raises LoginFailed."""
+    try:
+        with browser.open(request, timeout=TIMEOUT_S) as answer:
+            return answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            detail = error.read(2000).decode(errors="replace").strip()
+        if error.code in _WRONG:
+            raise LoginFailed("user name or password is wrong") from None
+        lead = "access denied" if error.code == _DENIED else f"HTTP {error.code} from {error.url}"
+        raise LoginFailed(f"{lead}: {_words(detail) or error.reason}") from None
+    except (OSError, HTTPException) as error:
+        url = request if isinstance(request, str) else request.full_url
+        reason = getattr(error, "reason", None) or error
+        raise LoginFailed(f"{url} got no answer: {reason}; is the server running, and the URL right?") from error
+
+
+def _words(body: str) -> str:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return body
+    return str(document.get("detail", body)) if isinstance(document, dict) else body
+
+
+def _before() -> Credentials:
+    try:
+        return credentials.read()
+    except UsageError:
+        return Credentials()
+
+
+def _user(login: Credentials) -> object:
+    """Return the user that a login names, unverified: only to see whether it is the same one."""
+    return claims(login.token).get("user_id")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

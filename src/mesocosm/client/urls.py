@@ -1,0 +1,91 @@
+"""Where a platform and its login server are: the same rules for every command and program."""
+
+import os
+from urllib.parse import SplitResult, urlsplit
+
+from mesocosm.core.failure import UsageError
+
+PRODUCTION = "https://api.swecc.org/bench"
+SERVER = "https://api.swecc.org"
+LOCAL = "http://127.0.0.1:8010"
+LOCAL_SERVER = "http://127.0.0.1:8000"
+URL_VARIABLES = ("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")
+SERVER_VARIABLE = "SWECC_SERVER_URL"
+LOCAL_VARIABLE = "MESOCOSM_LOCAL"
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_LOCAL_NAMES = frozenset({"localhost", "ip6-localhost", "::1", "0.0.0.0"})  # noqa: S104 - a name that people write
+
+
+def truthy(value: str | None) -> bool:
+    """Return whether a variable means yes."""
+    return (value or "").strip().lower() in _TRUE
+
+
+def variable(*names: str) -> str:
+    """Return the first of these variables that holds something."""
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def is_local(url: str) -> bool:
+    """Return whether a URL leads to this machine."""
+    host = (_parts(url).hostname or "").rstrip(".")
+    return host in _LOCAL_NAMES or host.endswith(".localhost") or host.startswith("127.")
+
+
+def shown(url: str) -> str:
+    """Return a URL without the name and password that it may hold."""
+    parts = _parts(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
+    """Return a URL without slashes at its end. Raises UsageError for what cannot be the address of `what`."""
+    parts = _parts(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{url!r} is no URL of {what}; it looks like {like}")
+    return url.rstrip("/")
+
+
+def platform_of(server: str) -> str:
+    """Return the platform that belongs to a login server."""
+    parts = _parts(server)
+    if parts.hostname == _parts(SERVER).hostname:
+        return PRODUCTION
+    if is_local(server) and parts.port == _parts(LOCAL_SERVER).port:
+        return LOCAL
+    return f"{server.rstrip('/')}/bench"
+
+
+def platform_url(given: str | None = None, *, saved: str = "", server: str = "") -> str:
+    """Return the URL of the platform: the given one, a variable's, that of the saved login, the default.
+
+    `saved` and `server` are the platform and the login server of the saved login. A local platform that was left over
+    from before a login elsewhere does not count. Raises UsageError for what is no URL.
+    """
+    named = given or variable(*URL_VARIABLES)
+    if named:
+        return checked(named)
+    if server and (not saved or (is_local(saved) and not is_local(server))):
+        return checked(platform_of(server))
+    return checked(saved or default_url())
+
+
+def default_url() -> str:
+    """Return the platform when nobody named one: this machine's with MESOCOSM_LOCAL, else production."""
+    return LOCAL if truthy(os.environ.get(LOCAL_VARIABLE)) else PRODUCTION
+
+
+def login_server(given: str | None = None) -> str:
+    """Return the URL of the login server: the given one, SWECC_SERVER_URL, this machine's, production."""
+    local = LOCAL_SERVER if truthy(os.environ.get(LOCAL_VARIABLE)) else SERVER
+    return (given or variable(SERVER_VARIABLE) or local).rstrip("/")
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a port that is no number is found out here
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+    return parts
