@@ -1,7 +1,141 @@
-"""Processes that build and play."""
+"""Processes that build and play: who there is, and giving back what one had that is gone."""
 
+import time
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, delete, func, select, update
+
+from mesocosm.core.run import Holder
+from mesocosm.store.holder import alive
 from mesocosm.store.part import Part
+from mesocosm.store.rows import holder_from, json_text
+from mesocosm.store.tenancy import environment_versions, orders, workers
+
+BUILDING = ("cloning", "checking", "installing", "testing")
+"""States of a version that a worker builds at the moment."""
+KEPT_S = 7 * 86_400.0
+"""How long a worker that has ended is still listed."""
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """A process that builds and plays. `capacity` and `running` count runs; times are UNIX seconds.
+
+    `holder` is the process itself, which another one of its machine can look at.
+    """
+
+    id: str
+    holder: Holder
+    version: str
+    capacity: int
+    running: int
+    started_at: float
+    heartbeat_at: float
+    ended_at: float | None = None
+
+    def dead(self, silence_s: float, now: float) -> bool:
+        """Return whether it cannot come back: its process is gone, or could not be looked at and was silent so long."""
+        living = alive(self.holder)
+        return now - self.heartbeat_at > silence_s if living is None else not living
 
 
 class Workers(Part):
     """Processes that build and play."""
+
+    def add(self, worker: Worker) -> None:
+        """Enter a worker that begins."""
+        values = (
+            *(worker.id, json_text(worker.holder), worker.holder.pid, worker.version, worker.capacity),
+            *(worker.running, worker.started_at, worker.heartbeat_at, worker.ended_at),
+        )
+        self._database.write(lambda connection: self._database.add(connection, workers, [values], known="replace"))
+
+    def beat(self, worker_id: str, running: int) -> None:
+        """Note that a worker lives and how many runs it plays."""
+        living = update(workers).where(workers.c.id == worker_id)
+        self._database.write(
+            lambda connection: connection.execute(living.values(heartbeat_at=time.time(), running=running))
+        )
+
+    def get(self, worker_id: str) -> Worker | None:
+        """Return a worker, None where there is none of this id."""
+        wanted = select(workers).where(workers.c.id == worker_id)
+        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        return None if row is None else _worker(row)
+
+    def list(self, *, ended: bool = False) -> tuple[Worker, ...]:
+        """Return the workers, the newest first; with `ended` also those of the last days that are gone."""
+        wanted = select(workers).order_by(workers.c.started_at.desc(), workers.c.id.desc())
+        if not ended:
+            wanted = wanted.where(workers.c.ended_at.is_(None))
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple(_worker(row) for row in rows)
+
+    def end(self, worker_id: str) -> int:
+        """Note that a worker has ended; what it still had is free at once. Return how much that was."""
+        return self._database.write(lambda connection: _end(connection, worker_id))
+
+    def bury(self, silence_s: float) -> tuple[Worker, ...]:
+        """End the workers that are dead, so that others may take what they had; return them.
+
+        Those of this machine are looked at; others count as dead after `silence_s` seconds without a heartbeat.
+        """
+        now = time.time()
+        dead = tuple(worker for worker in self.list() if worker.dead(silence_s, now))
+        for worker in dead:
+            self.end(worker.id)
+        return dead
+
+    def forget(self, older_than_s: float = KEPT_S) -> int:
+        """Remove workers that ended long ago; return how many."""
+        old = delete(workers).where(workers.c.ended_at < time.time() - older_than_s)
+        return self._database.write(lambda connection: connection.execute(old).rowcount)
+
+    def queue(self) -> "Queue":
+        """Return what waits for a worker, and what workers have."""
+        return self._database.read(_queue)
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """What waits and what goes on: runs and builds; `oldest_at` is since when the oldest run waits."""
+
+    runs_queued: int
+    runs_claimed: int
+    builds_queued: int
+    builds_claimed: int
+    oldest_at: float | None
+
+
+def _queue(connection: Connection) -> Queue:
+    states: dict[str, int] = dict(
+        connection.execute(select(orders.c.state, func.count()).group_by(orders.c.state)).tuples().all()
+    )
+    oldest = connection.scalar(select(func.min(orders.c.created_at)).where(orders.c.state == "queued"))
+    builds = select(environment_versions.c.state, func.count()).group_by(environment_versions.c.state)
+    building: dict[str, int] = dict(connection.execute(builds).tuples().all())
+    return Queue(
+        runs_queued=states.get("queued", 0),
+        runs_claimed=states.get("claimed", 0),
+        builds_queued=building.get("queued", 0),
+        builds_claimed=sum(building.get(state, 0) for state in BUILDING),
+        oldest_at=oldest,
+    )
+
+
+def _end(connection: Connection, worker_id: str) -> int:
+    now = time.time()
+    over = {"lease_until": now - 1.0}
+    played = update(orders).where(orders.c.claimed_by == worker_id, orders.c.state == "claimed")
+    built = update(environment_versions).where(
+        environment_versions.c.claimed_by == worker_id, environment_versions.c.ended_at.is_(None)
+    )
+    left = connection.execute(played.values(over)).rowcount + connection.execute(built.values(over)).rowcount
+    gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
+    connection.execute(gone.values(ended_at=now, running=0))
+    return left
+
+
+def _worker(row: RowMapping) -> Worker:
+    holder = holder_from(row["host"])
+    assert holder is not None
+    names = ("version", "capacity", "running", "started_at", "heartbeat_at", "ended_at")
+    return Worker(id=row["id"], holder=holder, **{name: row[name] for name in names})
