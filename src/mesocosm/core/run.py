@@ -9,6 +9,9 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import NOTHING, Usage
 
+HOSTED = "hosted"
+"""The kind of benchmark that a platform's workers play."""
+
 
 class RunStatus(StrEnum):
     """Life of a run. `stopped` may be resumed; `failed` means that nothing could be scored or the run broke off."""

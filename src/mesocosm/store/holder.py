@@ -7,7 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
-from mesocosm.core.run import Holder, Run, RunStatus
+from mesocosm.core.run import HOSTED, Holder, Run, RunStatus
 
 UNHELD_S = 10.0
 """A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
@@ -37,8 +37,11 @@ def alive(holder: Holder) -> bool | None:
 
 
 def abandoned(run: Run) -> bool:
-    """Return whether a run should be going on, but the process that worked on it is gone."""
-    if run.status not in {RunStatus.PENDING, RunStatus.RUNNING}:
+    """Return whether a run should be going on, but the process that worked on it is gone.
+
+    Runs of a platform never are: they wait for its workers, which take them over from each other.
+    """
+    if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} or run.spec.benchmark.kind == HOSTED:
         return False
     if run.holder is not None:
         return alive(run.holder) is False

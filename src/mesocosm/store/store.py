@@ -39,6 +39,11 @@ class SqlStore(
         """The database, for what a platform keeps beside runs."""
         return self._database
 
+    @property
+    def view(self) -> str:
+        """What answers over all runs are kept under: the place, and whose eyes it is seen through."""
+        return self.place
+
     def going(self, run: Run) -> bool:
         """Return whether a living process works on a run, as far as can be known from here."""
         return run.status in {RunStatus.PENDING, RunStatus.RUNNING} and not abandoned(run)

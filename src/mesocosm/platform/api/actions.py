@@ -64,7 +64,7 @@ def set_tags(run_id: str, body: TagsInput, store: Results) -> Response:
     """Replace the tags of a run."""
     run = store.get_run(run_id)
     store.set_tags(run.id, checked_tags(body.tags))
-    FACETS.forget(store.place)
+    FACETS.forget(store.view)
     return answer(read_run(store, store.get_run(run.id)))
 
 
@@ -72,7 +72,7 @@ def set_tags(run_id: str, body: TagsInput, store: Results) -> Response:
 def delete_run(run_id: str, store: Results) -> None:
     """Delete a run with everything recorded of it, for good."""
     store.delete_run(store.get_run(run_id).id)
-    FACETS.forget(store.place)
+    FACETS.forget(store.view)
 
 
 def checked_tags(tags: list[str]) -> list[str]:

@@ -45,7 +45,7 @@ def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
 @router.get("/facets", response_model=RunFacets)
 def run_facets(store: Results) -> Response:
     """Return the values that runs can be filtered by."""
-    return answer(FACETS.get(store.place, lambda: facets(store)))
+    return answer(FACETS.get(store.view, lambda: facets(store)))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
