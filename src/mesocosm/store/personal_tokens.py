@@ -26,6 +26,11 @@ class PersonalToken(msgspec.Struct, frozen=True):
     expires_at: float | None = None
     last_used_at: float | None = None
 
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires_at is not None and self.expires_at <= time.time()
+
 
 class PersonalTokens(Part):
     """Tokens that people make for scripts; only their digests are kept."""
@@ -54,14 +59,10 @@ class PersonalTokens(Part):
         return self._database.read(lambda connection: connection.scalar(wanted) or 0)
 
     def find(self, digest: str) -> PersonalToken | None:
-        """Return the token with this digest, unless it has expired."""
-        row = self._database.read(
-            lambda connection: (
-                connection.execute(select(personal_tokens).where(personal_tokens.c.digest == digest)).mappings().first()
-            )
-        )
-        token = None if row is None else _token(row)
-        return token if token is not None and (token.expires_at is None or token.expires_at > time.time()) else None
+        """Return the token with this digest, expired or not."""
+        wanted = select(personal_tokens).where(personal_tokens.c.digest == digest)
+        row = self._database.read(lambda connection: connection.execute(wanted).mappings().first())
+        return None if row is None else _token(row)
 
     def used(self, token: PersonalToken) -> None:
         """Note that a token was used, at most once a minute."""

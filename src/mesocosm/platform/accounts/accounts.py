@@ -1,19 +1,213 @@
-"""Recognising who asks, and everything around signing in."""
+"""Accounts of a platform: adding people, checking passwords, guests, recognising who asks."""
 
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
 from fastapi import Request
 
-from mesocosm.platform.principal import NOBODY, Principal
+from mesocosm.core.failure import MesocosmError
+from mesocosm.platform.accounts.address import client_address, counted
+from mesocosm.platform.accounts.passwords import Passwords, check_choice
+from mesocosm.platform.accounts.recognition import Recognition
+from mesocosm.platform.accounts.signing import Signer
+from mesocosm.platform.accounts.signins import SignIns
+from mesocosm.platform.principal import NOBODY, Principal, Role
+from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
+from mesocosm.store.attempts import Attempts
+from mesocosm.store.audit import Audit
 from mesocosm.store.database import Database
+from mesocosm.store.guests import Guests
+from mesocosm.store.personal_tokens import PersonalTokens
+from mesocosm.store.sessions import Sessions
+from mesocosm.store.signing_keys import SigningKeys
+from mesocosm.store.users import NameTaken, User, Users
+
+GUEST_TYPE = "bench_guest"
+"""The claim `type` of guests' tokens; those of members have none."""
+
+MANY = 5
+"""How many times the tries of one name from one address are allowed to the name from anywhere, and to the address for
+any name: a room behind one address may sign in, and nobody can lock another out alone."""
+
+_STRETCH = 900.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_WRONG = "wrong user name or password"
+
+
+class GuestSession(msgspec.Struct, frozen=True):
+    """A new guest: the token to be recognised by, until a UNIX time."""
+
+    id: str
+    token: str
+    expires_at: float
 
 
 class Accounts:
-    """Accounts of a platform."""
+    """Accounts of a platform. `audit` and the stores may be read by its routes."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        self._database = database
-        self._settings = settings
+        self.settings = settings
+        self.users = Users(database)
+        self.guests = Guests(database)
+        self.attempts = Attempts(database)
+        self.audit = Audit(database)
+        self.personal_tokens = PersonalTokens(database)
+        self.passwords = Passwords()
+        self.signer = Signer(SigningKeys(database))
+        self.signins = SignIns(Sessions(database), self.users, settings)
+        self._recognition = Recognition(self.signer, self.signins, self.users, self.guests, self.personal_tokens)
+
+    def add_user(self, username: str, password: str, role: str = "member") -> User:
+        """Add somebody with a password and return them.
+
+        Raises Refusal: 422 for a name or a password that cannot be, 409 for a name that is taken.
+        """
+        username = checked_name(username)
+        check_choice(password, username)
+        if role not in set(Role):
+            raise Refusal(422, f"there is no role {role!r}; choose member or admin")
+        if self.users.named(username) is not None:
+            raise _taken(username)
+        try:
+            return self.users.add(username, password_hash=self.passwords.hash(password), role=role)
+        except NameTaken as error:
+            raise _taken(username) from error
+
+    def check_password(self, username: str, password: str, address: str) -> User:
+        """Return who signs in with a name and a password from `address`.
+
+        Takes the same time for names that nobody has. Raises Refusal: 401 when they do not fit, 403 for who is kept
+        out, 429 after too many wrong ones, 503 when too many sign in at this moment.
+        """
+        user = self.users.named(username)
+        with self._try(username, address):
+            if not self.passwords.right(password, user.password if user is not None else "") or user is None:
+                raise Refusal(401, _WRONG)
+        if user.disabled:
+            raise Refusal(403, "this account is disabled; ask those who run this platform")
+        self.users.signed_in(user.id)
+        return user
+
+    @contextmanager
+    def _try(self, username: str, address: str) -> Iterator[None]:
+        """Count a wrong password; one that is right does not count."""
+        name, place = username.casefold(), counted(address)
+        tries = self.settings.login_tries
+        limits = {
+            f"login:{place}:{name}": tries,
+            f"login:name:{name}": MANY * tries,
+            f"login:address:{place}": MANY * tries,
+        }
+        for key, most in limits.items():
+            self._allow(key, most, _STRETCH, "too many wrong passwords; wait, then try again")
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.status == 401:
+                raise
+            self._take_back(*limits)
+            raise
+        self._take_back(*limits)
+
+    def _take_back(self, *keys: str) -> None:
+        for key in keys:
+            self.attempts.take_back(key, _STRETCH)
+
+    def _allow(self, key: str, most: int, seconds: float, words: str) -> None:
+        wait = self.attempts.allow(key, most, seconds)
+        if wait:
+            raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
+
+    def access_token(self, user: User) -> str:
+        """Return a token that says for some minutes who somebody is."""
+        now = time.time()
+        claims = {
+            "user_id": user.id,
+            "username": user.username,
+            "groups": [user.role],
+            "epoch": user.epoch,
+            "iat": int(now),
+            "exp": int(now + self.token_seconds),
+        }
+        return self.signer.sign(claims)
+
+    @property
+    def token_seconds(self) -> float:
+        """How long an access token lasts."""
+        return self.settings.token_minutes * 60
+
+    def new_guest(self, address: str) -> GuestSession:
+        """Return a new guest. Raises Refusal: 403 where there are none, 429 when many came from this address."""
+        if not self.settings.guests:
+            raise Refusal(403, "this platform takes no guests; sign in with an account")
+        key = f"guest:{counted(address)}"
+        self._allow(key, self.settings.guests_per_hour, 3600.0, "too many new guests from this address; wait a while")
+        guest = self.guests.add(address, self.settings.guest_days)
+        claims = {
+            "type": GUEST_TYPE,
+            "guest_session_id": guest.id,
+            "iat": int(guest.created_at),
+            "exp": int(guest.expires_at),
+        }
+        return GuestSession(guest.id, self.signer.sign(claims), guest.expires_at)
+
+    def check_sign_ups(self, address: str) -> None:
+        """Count one new account from `address`. Raises Refusal 403 where people cannot sign up, 429 for too many."""
+        if not self.settings.sign_up:
+            raise Refusal(403, "accounts of this platform are made by those who run it; ask them for one")
+        key = f"sign-up:{counted(address)}"
+        self._allow(key, self.settings.guests_per_hour, 3600.0, "too many new accounts from this address; wait a while")
 
     def recognise(self, request: Request) -> Principal:
         """Return who asks. Never raises: who cannot be recognised is nobody."""
-        return NOBODY
+        try:
+            return self._recognition.of(request)
+        except MesocosmError:
+            return NOBODY
+
+    def address(self, request: Request) -> str:
+        """Return where a request comes from, also behind the proxies of the settings."""
+        return client_address(request, self.settings.trusted_proxies)
+
+    def change_password(self, user: User, password: str) -> User:
+        """Give somebody another password, which ends every sign-in of theirs; return them as they are now.
+
+        Raises Refusal 422 when the password is easy to guess.
+        """
+        check_choice(password, user.username)
+        self.users.set_password(user.id, self.passwords.hash(password))
+        return self.end_sessions(user)
+
+    def end_sessions(self, user: User) -> User:
+        """End every sign-in of somebody, and their access tokens; return them as they are now."""
+        self.users.set_epoch(user.id, user.epoch + 1)
+        self.signins.end_all(user.id)
+        return self.users.get(user.id) or user
+
+    def rotate_keys(self, *, at_once: bool = False) -> str:
+        """Sign with a new key and return its id.
+
+        What the older ones signed stays valid until it has expired by itself, or ends `at_once`.
+        """
+        lasting = max(self.token_seconds, self.settings.guest_days * 86_400)
+        return self.signer.rotate(0.0 if at_once else lasting).id
+
+
+def checked_name(username: str) -> str:
+    """Return a user name as it is kept. Raises Refusal 422."""
+    name = username.strip()
+    if _NAME.fullmatch(name) is None:
+        raise Refusal(
+            422,
+            f"{name[:80]!r} cannot be a user name; take 1 to 64 letters, digits and . _ @ + -, "
+            "beginning with a letter or digit",
+        )
+    return name
+
+
+def _taken(username: str) -> Refusal:
+    return Refusal(409, f"the name {username!r} is taken; choose another")

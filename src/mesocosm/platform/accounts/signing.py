@@ -1,0 +1,74 @@
+"""Signed tokens: JSON Web Tokens (RFC 7519) with HS256 and nothing else, under keys that can be rotated."""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jwt
+
+from mesocosm.store.signing_keys import SigningKey, SigningKeys
+
+ALGORITHM = "HS256"
+LONGEST = 4_096
+"""Characters of a token that are looked at."""
+
+_FRESH = 5.0
+"""Seconds for which the keys are not read anew: so long another server may take a retired key for valid."""
+
+
+class BadToken(Exception):
+    """A token that nobody can be recognised by; `expired` when that is because its time is over."""
+
+    def __init__(self, *, expired: bool = False) -> None:
+        super().__init__("expired" if expired else "invalid")
+        self.expired = expired
+
+
+class Signer:
+    """Signs claims with the newest key, and reads what any key signed that is not retired."""
+
+    def __init__(self, keys: SigningKeys) -> None:
+        self._keys = keys
+        self._known: tuple[SigningKey, ...] = ()
+        self._read_at = float("-inf")
+        self._lock = threading.Lock()
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return a token; `claims` must have `exp`."""
+        key = self._valid()[0]
+        return jwt.encode(dict(claims), key.secret, ALGORITHM, headers={"kid": key.id})
+
+    def read(self, token: str) -> dict[str, Any]:
+        """Return the claims of a token. Raises BadToken."""
+        if len(token) > LONGEST:
+            raise BadToken
+        try:
+            key = self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            options: Any = {"require": ["exp", "iat"]}
+            return jwt.decode(token, key.secret, algorithms=[ALGORITHM], options=options, leeway=5)
+        except jwt.ExpiredSignatureError as error:
+            raise BadToken(expired=True) from error
+        except (jwt.PyJWTError, ValueError) as error:
+            raise BadToken from error
+
+    def rotate(self, retire_after: float) -> SigningKey:
+        """Sign with a new key from now on; what older ones signed stays valid for so many seconds."""
+        key = self._keys.rotate(retire_after)
+        self._read_at = float("-inf")
+        return key
+
+    def _key(self, name: str) -> SigningKey:
+        for fresh in (False, True):
+            for key in self._valid(fresh=fresh):
+                if key.id == name and (key.retired_at is None or key.retired_at > time.time()):
+                    return key
+        raise BadToken
+
+    def _valid(self, *, fresh: bool = False) -> tuple[SigningKey, ...]:
+        """Return the valid keys, the newest first; with `fresh` also those that others made within a second."""
+        with self._lock:
+            if time.monotonic() - self._read_at > (1.0 if fresh else _FRESH):
+                self._known = self._keys.valid()
+                self._read_at = time.monotonic()
+            return self._known

@@ -1,0 +1,86 @@
+"""Sign-ins that last: browsers, and refresh tokens of programs."""
+
+import hashlib
+import secrets
+
+import msgspec
+
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.settings import Settings
+from mesocosm.store.sessions import REFRESH, WEB, Session, Sessions, Use
+from mesocosm.store.users import User, Users
+
+REFRESH_PREFIX = "mcr_"
+
+
+class SignIn(msgspec.Struct, frozen=True):
+    """A sign-in of a browser, and who signed in."""
+
+    session: Session
+    user: User
+
+
+class SignIns:
+    """Sign-ins of members. Their secrets are random (256 bits); the store has only digests."""
+
+    def __init__(self, sessions: Sessions, users: Users, settings: Settings) -> None:
+        self._sessions = sessions
+        self._users = users
+        self._days = settings.refresh_days
+
+    def start_web(self, user: User, label: str = "") -> str:
+        """Sign a browser in and return the value of its cookie."""
+        secret = secrets.token_urlsafe(32)
+        self._sessions.start(user.id, WEB, fingerprint(secret), self._days, label[:200])
+        return secret
+
+    def web(self, secret: str) -> SignIn | None:
+        """Return the sign-in of a browser by its cookie; None when it has ended or its member is kept out."""
+        session = self._sessions.find(fingerprint(secret), WEB)
+        user = None if session is None else self._users.get(session.user_id)
+        return None if session is None or user is None or user.disabled else SignIn(session, user)
+
+    def end_web(self, secret: str) -> None:
+        """Sign a browser out."""
+        session = self._sessions.find(fingerprint(secret), WEB)
+        if session is not None:
+            self._sessions.end(session)
+
+    def start_refresh(self, user: User, label: str = "") -> str:
+        """Return a refresh token, which can be exchanged once."""
+        secret = REFRESH_PREFIX + secrets.token_urlsafe(32)
+        self._sessions.start(user.id, REFRESH, fingerprint(secret), self._days, label[:200])
+        return secret
+
+    def refresh(self, secret: str) -> tuple[User, str]:
+        """Exchange a refresh token: return who it belongs to, and the next one.
+
+        Raises Refusal: 401 when it is not valid, or was used before, which ends all that came of the same sign-in;
+        403 for who is kept out.
+        """
+        successor = REFRESH_PREFIX + secrets.token_urlsafe(32)
+        use, session = self._sessions.renew(fingerprint(secret), fingerprint(successor), self._days)
+        if use is Use.REUSED:
+            raise Refusal(401, "this refresh token was used before, so all of its sign-in have ended; sign in again")
+        if use is not Use.RENEWED or session is None:
+            raise Refusal(401, "this refresh token is not valid any more; sign in again")
+        user = self._users.get(session.user_id)
+        if user is None or user.disabled:
+            self._sessions.end(session)
+            raise Refusal(403, "this account is disabled; ask those who run this platform")
+        return user, successor
+
+    def end_refresh(self, secret: str) -> None:
+        """End a refresh token and all of its family."""
+        session = self._sessions.find(fingerprint(secret), REFRESH)
+        if session is not None:
+            self._sessions.end(session)
+
+    def end_all(self, user_id: int) -> None:
+        """End all sign-ins of somebody."""
+        self._sessions.end_all(user_id)
+
+
+def fingerprint(secret: str) -> str:
+    """Return the digest under which a random secret is kept."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
