@@ -33,8 +33,8 @@ class DomainRow(msgspec.Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """Who owns it, as principals are identified."""
-        return f"user:{self.owner_id}"
+        """Whose it is: `user:ID`, or `team:ID` where its environment is a team's, so that who left it is outside."""
+        return f"user:{self.owner_id}" if self.team_id is None else f"team:{self.team_id}"
 
 
 class Domains(Part):
@@ -104,6 +104,15 @@ class Domains(Part):
 
         return self._database.write(work)
 
+    def played(self, domain_id: str, vow_version: str) -> bool:
+        """Return whether somebody asked for runs by this version of a domain's vow, those that only test left out."""
+        wanted = select(orders.c.run_id).where(
+            orders.c.domain_id == plain(domain_id),
+            orders.c.vow_version == plain(vow_version),
+            orders.c.purpose != "test",
+        )
+        return self._database.read(lambda connection: connection.scalar(wanted.limit(1)) is not None)
+
     def list(
         self,
         *,
@@ -139,7 +148,8 @@ _SELECTED = select(domains, environments.c.team_id).outerjoin(
 
 
 def _theirs(user_id: int | None, team_ids: Collection[str]) -> ColumnElement[bool]:
-    owned = false() if user_id is None else domains.c.owner_id == user_id
+    alone = environments.c.team_id.is_(None)
+    owned = false() if user_id is None else and_(domains.c.owner_id == user_id, alone)
     return or_(owned, environments.c.team_id.in_(list(team_ids)))
 
 

@@ -3,39 +3,65 @@
 A domain is what a manifest becomes there. Unknown keys are ignored, so that older programs read newer answers.
 """
 
+from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
+
+_EXAMPLE: dict[str, Any] = {
+    "id": "guess-the-number",
+    "name": "Guess the number",
+    "binding_vow": {
+        "version": "1.0.0",
+        "tier": "tier1",
+        "observation_space": {"type": "json"},
+        "action_space": {"type": "text"},
+        "reward": {"type": "binary", "range": {"low": 0, "high": 1}},
+        "episode": {"max_steps": 10},
+    },
+    "endpoint": {"mode": "remote", "url": "https://environments.example.org/guess"},
+    "scoring": {
+        "primary_metric": "success_rate",
+        "metrics": [{"name": "success_rate", "type": "episode_reward", "aggregation": "pass_rate"}],
+    },
+    "tags": ["numbers"],
+}
+
+DomainName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+_Url = Annotated[str, StringConstraints(max_length=2_000)]
+_Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 
 
 class ResourceSpec(BaseModel):
     """Resources that an environment asks for, in the words of Kubernetes."""
 
-    cpu: str = "2"
-    memory: str = "4Gi"
-    gpu: str | None = None
-    timeout_seconds: int = 3600
+    cpu: str = Field(default="2", max_length=50, description="processors")
+    memory: str = Field(default="4Gi", max_length=50, description="memory")
+    gpu: str | None = Field(default=None, max_length=200, description="graphics processors")
+    timeout_seconds: int = Field(default=3600, ge=1, lt=2**31, description="how long an episode may take")
 
 
 class EnvironmentEndpoint(BaseModel):
     """How an environment is reached: at its own `url`, or started in a sandbox."""
 
-    mode: Literal["remote", "sandbox"] = "remote"
-    url: str | None = None
-    image: str | None = None
-    resources: ResourceSpec | None = None
+    mode: Literal["remote", "sandbox"] = Field(
+        default="remote", description="remote: at its url; sandbox: by the platform"
+    )
+    url: str | None = Field(default=None, max_length=2_000, description="an http(s) URL of the public internet")
+    image: str | None = Field(default=None, max_length=2_000, description="kept for older programs; nothing reads it")
+    resources: ResourceSpec | None = Field(default=None, description="kept for older programs; nothing reads it")
 
 
 class VersionEntry(BaseModel):
     """One entry of a domain's history; `date` is YYYY-MM-DD."""
 
-    version: str
-    date: str = ""
-    changes: str = ""
+    version: str = Field(max_length=100, description="a version of the binding vow")
+    date: str = Field(default="", max_length=40, description="since when, YYYY-MM-DD")
+    changes: str = Field(default="", max_length=10_000, description="what is new in it")
 
 
 class DomainStatus(StrEnum):
@@ -50,22 +76,73 @@ class DomainStatus(StrEnum):
 class DomainConfig(BaseModel):
     """A domain as its author registers it."""
 
-    id: str
-    name: str
-    owner_id: str = ""
-    binding_vow: BindingVow
-    endpoint: EnvironmentEndpoint
-    scoring: ScoringConfig
-    tags: list[str] = []
-    detail: str = ""
-    pricing: str = "free"
-    version_history: list[VersionEntry] = []
-    image_url: str | None = None
-    profile_picture_url: str | None = None
-    has_gold_benchmark: bool = False
+    id: str = Field(description="what it is addressed by")
+    name: str = Field(description="its title")
+    owner_id: str = Field(
+        default="", description="the user id of its owner as text; taken from the token when registering"
+    )
+    binding_vow: BindingVow = Field(description="what the environment promises")
+    endpoint: EnvironmentEndpoint = Field(description="how it is reached")
+    scoring: ScoringConfig = Field(description="what is measured")
+    tags: list[str] = Field(default=[], description="words to find it by")
+    detail: str = Field(default="", description="what it is about")
+    pricing: str = Field(default="free", description="a word about its price")
+    version_history: list[VersionEntry] = Field(default=[], description="versions of the vow, the oldest first")
+    image_url: str | None = Field(default=None, description="a picture of it")
+    profile_picture_url: str | None = Field(default=None, description="a small picture of it")
+    has_gold_benchmark: bool = Field(default=False, description="whether there are reference results")
 
 
 class Domain(DomainConfig):
     """A domain as a platform keeps it."""
 
-    status: DomainStatus = DomainStatus.DRAFT
+    status: DomainStatus = Field(default=DomainStatus.DRAFT, description="draft, published or archived")
+    environment_id: str | None = Field(default=None, description="the submitted environment that it was made from")
+    team_id: str | None = Field(default=None, description="the team that this environment belongs to")
+    created_at: datetime | None = Field(default=None, description="when it was registered")
+    updated_at: datetime | None = Field(default=None, description="when it was changed the last time")
+    published_at: datetime | None = Field(default=None, description="when it was published the first time; null: never")
+
+
+class DomainInput(DomainConfig):
+    """A domain to be registered. Its owner is who asks."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    id: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="what it is to be addressed by: letters, digits, dots, underscores and hyphens",
+    )
+    name: DomainName = Field(description="its title")
+    owner_id: str = Field(default="", description="ignored: the owner is who asks")
+    tags: list[_Tag] = Field(default=[], max_length=50, description="words to find it by")
+    detail: str = Field(default="", max_length=100_000, description="what it is about")
+    pricing: str = Field(default="free", max_length=200, description="a word about its price")
+    version_history: list[VersionEntry] = Field(
+        default=[], max_length=1_000, description="versions of the vow, oldest first"
+    )
+    image_url: str | None = Field(default=None, max_length=2_000, description="a picture of it")
+    profile_picture_url: str | None = Field(default=None, max_length=2_000, description="a small picture of it")
+
+
+class DomainChange(BaseModel):
+    """What is to be changed about a domain; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Guess a number", "tags": ["numbers"]}]})
+
+    id: str | None = Field(default=None, max_length=200, description="its id, as in the address; it cannot change")
+    name: DomainName | None = Field(default=None, description="its title")
+    binding_vow: BindingVow | None = Field(default=None, description="what the environment promises")
+    endpoint: EnvironmentEndpoint | None = Field(default=None, description="how it is reached")
+    scoring: ScoringConfig | None = Field(default=None, description="what is measured")
+    tags: list[_Tag] | None = Field(default=None, max_length=50, description="words to find it by")
+    detail: str | None = Field(default=None, max_length=100_000, description="what it is about")
+    pricing: str | None = Field(default=None, max_length=200, description="a word about its price")
+    version_history: list[VersionEntry] | None = Field(
+        default=None, max_length=1_000, description="words for versions of the vow; versions already known stay listed"
+    )
+    image_url: _Url | None = Field(default=None, description="a picture of it; null: none")
+    profile_picture_url: _Url | None = Field(default=None, description="a small picture of it; null: none")
+    has_gold_benchmark: bool | None = Field(default=None, description="whether there are reference results")
