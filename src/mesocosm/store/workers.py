@@ -3,7 +3,7 @@
 import time
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, delete, func, select, update
+from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, select, update
 
 from mesocosm.core.run import Holder
 from mesocosm.store.holder import alive
@@ -84,6 +84,15 @@ class Workers(Part):
         for worker in dead:
             self.end(worker.id)
         return dead
+
+    def waiting(self) -> bool:
+        """Return whether a run or a build could be taken; a look that changes nothing."""
+        now = time.time()
+        free = or_(orders.c.state == "queued", and_(orders.c.state == "claimed", orders.c.lease_until < now))
+        lapsed = or_(environment_versions.c.claimed_by.is_(None), environment_versions.c.lease_until < now)
+        build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
+        wanted = select(or_(exists(select(orders.c.run_id).where(free)), exists(build)))
+        return bool(self._database.read(lambda connection: connection.scalar(wanted)))
 
     def forget(self, older_than_s: float = KEPT_S) -> int:
         """Remove workers that ended long ago; return how many."""
