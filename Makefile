@@ -43,7 +43,7 @@ viewer/node_modules/typescript/package.json: viewer/package-lock.json
 
 lock:
 	$(BIN)/pip install --quiet uv
-	for extra in base test; do \
+	for extra in base server test; do \
 	  $(BIN)/uv pip compile pyproject.toml $$( [ $$extra = base ] || echo --extra $$extra ) --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$extra.txt; \
 	done
