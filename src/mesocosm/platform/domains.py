@@ -153,14 +153,22 @@ def publish_domain(service: "Service", row: DomainRow) -> DomainRow:
     if row.status == PUBLISHED:
         return row
     document = {**row.document, "published_at": row.document.get("published_at") or _now()}
-    return _replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
+    return replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
 
 
 def unpublish_domain(service: "Service", row: DomainRow) -> DomainRow:
     """Make a domain a draft again. Raises Refusal (409) for one that is not published."""
     if row.status != PUBLISHED:
         raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
-    return _replaced(service, msgspec.structs.replace(row, status=DRAFT))
+    return replaced(service, msgspec.structs.replace(row, status=DRAFT))
+
+
+def replaced(service: "Service", row: DomainRow) -> DomainRow:
+    """Return a changed domain, written now. Raises Refusal (409) where somebody else changed it since it was read."""
+    new = msgspec.structs.replace(row, updated_at=time.time())
+    if not service.domains.replace(new, seen_at=row.updated_at):
+        raise Refusal(409, f"somebody else has just changed the domain {row.id!r}; look at it and try again")
+    return new
 
 
 def _row(
@@ -200,13 +208,6 @@ def _row(
         updated_at=now,
         team_id=environment.team_id,
     )
-
-
-def _replaced(service: "Service", row: DomainRow) -> DomainRow:
-    new = msgspec.structs.replace(row, updated_at=time.time())
-    if not service.domains.replace(new, seen_at=row.updated_at):
-        raise Refusal(409, f"somebody else has just changed the domain {row.id!r}; look at it and try again")
-    return new
 
 
 def _rules(vow: BindingVow, scoring: ScoringConfig) -> dict[str, Any]:

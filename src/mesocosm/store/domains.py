@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.store.part import Part
@@ -104,6 +104,11 @@ class Domains(Part):
 
         return self._database.write(work)
 
+    def owned_by(self, user_id: int) -> int:
+        """Return how many domains somebody registered that were made from no environment."""
+        wanted = select(func.count()).where(domains.c.owner_id == user_id, domains.c.environment_id.is_(None))
+        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+
     def played(self, domain_id: str, vow_version: str) -> bool:
         """Return whether somebody asked for runs by this version of a domain's vow, those that only test left out."""
         wanted = select(orders.c.run_id).where(
@@ -118,20 +123,19 @@ class Domains(Part):
         *,
         statuses: Collection[str] | None = None,
         insider: tuple[int | None, Collection[str]] | None = None,
-        open_statuses: Collection[str] = (),
         after: DomainRow | None = None,
         limit: int = 100,
     ) -> tuple[DomainRow, ...]:
         """Return domains, the newest first, those after `after` in this order.
 
-        `statuses` leaves out all others. With `insider` (a member's id and the ids of their teams) those of
-        `open_statuses` are for everybody and the others only where they own them or share a team; without it all are.
+        `statuses` leaves out all others. With `insider` (a member's id and the ids of their teams) those that are not
+        published for everybody, and were not before they were archived, are listed only where they are theirs.
         """
         wanted = _SELECTED.order_by(domains.c.created_at.desc(), domains.c.id.desc()).limit(limit)
         if statuses is not None:
             wanted = wanted.where(domains.c.status.in_(list(statuses)))
         if insider is not None:
-            wanted = wanted.where(or_(domains.c.status.in_(list(open_statuses)), _theirs(*insider)))
+            wanted = wanted.where(or_(_SHOWN, _theirs(*insider)))
         if after is not None:
             wanted = wanted.where(
                 or_(
@@ -144,6 +148,12 @@ class Domains(Part):
 
 _SELECTED = select(domains, environments.c.team_id).outerjoin(
     environments, environments.c.id == domains.c.environment_id
+)
+
+_SHOWN = or_(
+    domains.c.status == "published",
+    # Inside a text quotes are escaped; an author's own key of this name can only hide the domain from lists.
+    and_(domains.c.status == "archived", domains.c.document.not_like('%"published_at":null%')),
 )
 
 

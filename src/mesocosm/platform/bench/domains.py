@@ -1,5 +1,110 @@
 """`/v1/domains`: Domains."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
+from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.domain_changes import change_domain, register_domain
+from mesocosm.platform.domains import (
+    ARCHIVED,
+    DRAFT,
+    PUBLISHED,
+    document_of,
+    own_domain,
+    publish_domain,
+    readable_domain,
+    unpublish_domain,
+)
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
 
 router = APIRouter(prefix="/v1/domains", tags=["domains"])
+
+MOST = 1_000
+"""Domains of a list for programs that do not page."""
+
+DomainId = Annotated[str, Path(max_length=200, description="the id of a domain")]
+Limit = Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to {MOST} where it is left out")]
+Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
+
+
+@router.post("", status_code=201, response_model=Domain, **access(Access.MEMBER))
+def create_domain(body: DomainInput, caller: Caller, service: Served) -> Domain:
+    """Register a domain that runs at an address of its own, and publish it.
+
+    Its owner is the caller. Vow and scoring are checked by all their rules, and the address has to be one of the public
+    internet. 409 where the id is taken: change it with PATCH.
+    """
+    return document_of(register_domain(service, caller, body))
+
+
+@router.get("", response_model=list[Domain], **access(Access.PUBLIC))
+def list_domains(
+    caller: Caller,
+    service: Served,
+    published: Annotated[bool | None, Query(description="only those that are published, or that are not")] = None,
+    include_archived: Annotated[bool, Query(description="those that are archived too")] = False,
+    limit: Limit = None,
+    cursor: Cursor = None,
+) -> list[Domain]:
+    """List domains, the newest first. Drafts are listed only for those whose they are."""
+    statuses = {DRAFT, "testing", PUBLISHED, *([ARCHIVED] if include_archived else [])}
+    if published is not None:
+        statuses &= {PUBLISHED} if published else {DRAFT, "testing", ARCHIVED}
+    after = None if cursor is None else service.domains.get(cursor)
+    if cursor is not None and after is None:
+        raise Refusal(422, f"there is no domain {cursor!r} to list from; give the id of the last one that you have")
+    rows = service.domains.list(
+        statuses=statuses, insider=_insider(service, caller), after=after, limit=MOST if limit is None else limit
+    )
+    return [document_of(row) for row in rows]
+
+
+@router.get("/{domain_id}", response_model=Domain, **access(Access.READER))
+def get_domain(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
+    """Return a domain: a published one to everybody, as one that was archived after that; a draft to whose it is."""
+    return document_of(readable_domain(service, caller, domain_id))
+
+
+@router.patch("/{domain_id}", response_model=Domain, **access(Access.INSIDER))
+def update_domain(domain_id: DomainId, body: DomainChange, caller: Caller, service: Served) -> Domain:
+    """Change a domain; what is left out stays, and the same again changes nothing.
+
+    Once runs were made by a version of the vow, its rules and the scoring are fixed: give a changed vow a new version.
+    409 for that, for archived domains, and for what the manifest of a submitted environment says.
+    """
+    return document_of(change_domain(service, caller, own_domain(service, caller, domain_id), body))
+
+
+@router.post("/{domain_id}/publish", response_model=Domain, **access(Access.INSIDER))
+def publish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
+    """Show a domain to everybody, an archived one again; nothing happens to one that is published."""
+    return document_of(publish_domain(service, own_domain(service, caller, domain_id)))
+
+
+@router.post("/{domain_id}/unpublish", response_model=Domain, **access(Access.INSIDER))
+def unpublish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
+    """Make a published domain a draft again, which only those see whose it is. 409 for one that is not published."""
+    return document_of(unpublish_domain(service, own_domain(service, caller, domain_id)))
+
+
+@router.post("/{domain_id}/archive", response_model=Domain, **access(Access.INSIDER))
+def archive(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
+    """Take a domain out of lists and boards; all its public runs become private. Nothing happens the second time."""
+    row = own_domain(service, caller, domain_id)
+    if row.status != ARCHIVED:
+        service.domains.archive(row.id)
+        service.audit.note(caller.actor, "domain.archive", f"domain:{row.id}")
+    return document_of(service.domains.get(row.id) or row)
+
+
+def _insider(service: Service, caller: Principal) -> tuple[int | None, tuple[str, ...]] | None:
+    """Return whose drafts somebody may see: None for everybody's."""
+    if caller.admin:
+        return None
+    if not caller.member or caller.user_id is None:
+        return None, ()
+    return caller.user_id, tuple(team.id for team in service.teams.teams_of(caller.user_id))
