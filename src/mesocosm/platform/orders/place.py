@@ -1,0 +1,147 @@
+"""Accepting a run: everything is checked first, then run, order, quota and cooldown are written in one transaction."""
+
+import math
+import time
+
+import msgspec
+
+from mesocosm.client.documents.run import RunConfig, RunInput
+from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.run import Run, RunSpec
+from mesocosm.platform.api.actions import checked_tags
+from mesocosm.platform.belonging import PRIVATE, PUBLIC
+from mesocosm.platform.catalogue import ServedModel
+from mesocosm.platform.orders import checks
+from mesocosm.platform.orders.budget import left_for, run_limit
+from mesocosm.platform.orders.spec import Place, planned_run, run_spec
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.orders import Order
+
+DAY = 86_400.0
+
+
+def place_order(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    *,
+    purpose: str = "run",
+    job_id: str | None = None,
+    env_url: str | None = None,
+    cooldown: bool = True,
+) -> Order:
+    """Accept a run: return its order, queued. Raises Refusal, with nothing spent and nothing stored.
+
+    `purpose` is run, test or full_bench. `env_url` plays at another address than the domain's; whoever calls has
+    checked that the caller may do so. Without `cooldown` the run may follow another at once.
+    """
+    if caller.anonymous:
+        raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
+    checks.check_size(service, wanted)
+    checks.check_guest(service, caller, wanted)
+    team_id = checks.check_team(service, caller, wanted.team_id)
+    domain = checks.find_domain(service, caller, wanted.domain_id)
+    model = service.catalogue.resolve(wanted.agent_config.model, caller)
+    checks.check_vow(domain, wanted)
+    place = checks.find_place(service, caller, domain, wanted, env_url)
+    run = _planned(service, caller, wanted, place, model)
+    order = _order(service, caller, wanted, domain, place, model, run)
+    order = _with(order, team_id=team_id, purpose=purpose, job_id=job_id)
+    _admit(service, caller, order, run, cooldown=cooldown)
+    return order
+
+
+def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> Terms:
+    """Return what somebody has to keep to."""
+    settings = service.settings
+    return Terms(
+        cooldown_s=settings.cooldown_s if cooldown else 0.0,
+        per_day=settings.guest_runs_per_day if caller.guest else settings.member_runs_per_day,
+        waiting=settings.queued_per_actor,
+    )
+
+
+def _planned(service: Service, caller: Principal, wanted: RunInput, place: Place, model: ServedModel) -> Run:
+    warnings: list[str] = []
+    limit = None
+    if not model.priced:
+        warnings.append(f"no price is known for {model.asked}: what this run costs is not counted against budgets")
+    elif not model.free:
+        left = left_for(service, caller.actor, wanted.team_id or None)
+        if left.used_up:
+            raise Refusal(429, f"{left.whose} of the last 24 hours is used up; wait, or run a model that costs nothing")
+        limit = run_limit(service, left)
+    try:
+        tagged = wanted.model_copy(update={"tags": checked_tags(wanted.tags), "name": wanted.name.strip()})
+        run = planned_run(_spec(service, tagged, place, model, limit))
+    except InvalidInput:
+        raise
+    except UsageError as error:
+        raise Refusal(422, f"this run cannot work: {error}") from error
+    run.model = model.asked
+    run.warnings = tuple(warnings)
+    return run
+
+
+def _spec(service: Service, wanted: RunInput, place: Place, model: ServedModel, limit: float | None) -> RunSpec:
+    return run_spec(wanted, place, model, service.settings, run_usd=limit)
+
+
+def _order(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    domain: DomainRow,
+    place: Place,
+    model: ServedModel,
+    run: Run,
+) -> Order:
+    asked = RunConfig.model_validate(wanted.model_dump(exclude={"team_id", "visibility", "name", "tags", "trials"}))
+    config = asked.model_dump(mode="json")
+    config["agent_config"]["model"] = model.asked
+    config["env_id"] = place.environment_id
+    days = service.settings.guest_days
+    return Order(
+        run_id=run.id,
+        actor=caller.actor,
+        actor_name=caller.username or ("guest" if caller.guest else ""),
+        domain_id=domain.id,
+        environment_id=place.environment_id,
+        environment_version=place.version,
+        vow_version=wanted.binding_vow_version,
+        model=model.asked,
+        # What guests run is for everybody: that is what they are let in for.
+        visibility=PUBLIC if caller.guest else wanted.visibility or PRIVATE,
+        config=config,
+        created_at=run.created_at,
+        expires_at=run.created_at + days * DAY if caller.guest else None,
+    )
+
+
+def _with(order: Order, *, team_id: str | None, purpose: str, job_id: str | None) -> Order:
+    visibility = PRIVATE if purpose == "test" else order.visibility
+    return msgspec.structs.replace(order, team_id=team_id, purpose=purpose, job_id=job_id, visibility=visibility)
+
+
+def _admit(service: Service, caller: Principal, order: Order, run: Run, *, cooldown: bool) -> None:
+    terms = terms_of(service, caller, cooldown=cooldown)
+    denial = Admission(service.store.database).admit(order, run, terms)
+    if denial is not None:
+        raise _refused(denial, terms)
+
+
+def _refused(denial: Denial, terms: Terms) -> Refusal:
+    seconds = max(math.ceil(denial.seconds), 1)
+    after = {"Retry-After": str(seconds)}
+    if denial.bound is Bound.COOLDOWN:
+        words = f"you started a run just now; start the next one in {seconds} s"
+        return Refusal(429, words, headers=after)
+    if denial.bound is Bound.QUOTA:
+        words = f"you started {terms.per_day} runs today, the most there may be; go on at {midnight(time.time())}"
+        return Refusal(429, words, headers=after)
+    words = f"{terms.waiting} of your runs wait or are played already; cancel one, or wait until one is done"
+    return Refusal(429, words, headers={"Retry-After": "30"})

@@ -1,0 +1,84 @@
+"""What was asked for as the spec of a run, and the run that it becomes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesocosm.client.documents.run import RunInput
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.ports import Parts
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
+from mesocosm.engine.offline import Unasked
+from mesocosm.engine.session import new_run
+from mesocosm.models.catalogue import IN_PROCESS
+from mesocosm.platform.catalogue import ServedModel
+from mesocosm.platform.settings import Settings
+
+KIND = "hosted"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where episodes are played: a version of a submitted environment, or an address with the domain's document."""
+
+    environment_id: str | None = None
+    version: int | None = None
+    url: str = ""
+    document: Mapping[str, Any] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the benchmark kind `hosted`."""
+        if self.environment_id is not None:
+            return {"environment": self.environment_id, "version": self.version}
+        return {"env_url": self.url, "domain": dict(self.document or {})}
+
+
+def run_spec(
+    wanted: RunInput, place: Place, model: ServedModel, settings: Settings, *, run_usd: float | None = None
+) -> RunSpec:
+    """Return the spec of a run; `run_usd` is what it may cost, None: what it likes."""
+    agent = wanted.agent_config
+    options: dict[str, Any] = {}
+    if agent.system_prompt:
+        options["system_prompt"] = agent.system_prompt
+    if agent.techniques:
+        options["techniques"] = {item.technique_id: item.params for item in agent.techniques}
+    seeds = None if wanted.seed_set is None else tuple(wanted.seed_set)
+    return RunSpec(
+        benchmark=BenchmarkRef(KIND, wanted.domain_id, place.options()),
+        model=ModelSettings(
+            model.name, temperature=agent.temperature, max_tokens=agent.max_tokens, timeout_s=settings.model_s
+        ),
+        agent=AgentSettings(options=options),
+        selection=Selection(
+            seeds=seeds, count=None if seeds is not None else wanted.num_episodes, trials=wanted.trials
+        ),
+        limits=limits(settings, run_usd),
+        parallel=min(wanted.max_parallel, settings.episodes_at_once),
+        name=wanted.name,
+        tags=tuple(wanted.tags),
+    )
+
+
+def limits(settings: Settings, run_usd: float | None) -> Limits:
+    """Return the budgets of a run of this platform."""
+    return Limits(
+        episode_steps=settings.max_steps,
+        episode_seconds=settings.episode_s,
+        episode_tokens=settings.episode_tokens,
+        run_seconds=settings.run_s,
+        run_usd=run_usd,
+    )
+
+
+def planned_run(spec: RunSpec) -> Run:
+    """Return the record of a run that has not started. Raises UsageError and InvalidInput for what cannot work."""
+    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    agent = AGENTS.get(spec.agent.name)(spec.agent.options)
+    name = ModelName.parse(spec.model.name)
+    # Only workers have the keys of models; what answers inside the process needs none and may have content of its own.
+    model = MODELS.get("*")(spec.model) if name.provider in IN_PROCESS else Unasked(name)
+    run = new_run(spec, Parts(benchmark, model, agent))
+    run.provenance = {key: value for key, value in run.provenance.items() if key not in {"command", "system"}}
+    return run

@@ -1,0 +1,114 @@
+"""Accepting a run: cooldown, quota and queue are looked at and spent in the one transaction that stores the run."""
+
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import msgspec
+from sqlalchemy import Connection, func, select
+
+from mesocosm.core.ids import digest
+from mesocosm.core.run import Run
+from mesocosm.store.orders import OPEN, Order, insert_order
+from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.runs import insert_run
+from mesocosm.store.schema import runs
+from mesocosm.store.tenancy import attempts, cooldowns, orders
+
+_DAY = 86_400
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What an actor has to keep to: seconds between two runs, runs in a UTC day, runs that wait or are played.
+
+    None is no limit. Nothing of it holds for a run that is resumed.
+    """
+
+    cooldown_s: float = 0.0
+    per_day: int | None = None
+    waiting: int | None = None
+
+
+class Bound(StrEnum):
+    """What keeps a run out."""
+
+    COOLDOWN = "cooldown"
+    QUOTA = "quota"
+    QUEUE = "queue"
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """Why a run was not accepted, and in how many seconds it would be (0: that depends on other runs)."""
+
+    bound: Bound
+    seconds: float = 0.0
+
+
+class Admission(Part):
+    """Accepts runs."""
+
+    def check(self, actor: str, terms: Terms) -> Denial | None:
+        """Return what would keep a run of an actor out now; nothing is spent."""
+        return self._database.read(lambda connection: _denial(connection, actor, terms, time.time()))
+
+    def admit(self, order: Order, run: Run, terms: Terms) -> Denial | None:
+        """Store a run with its order and spend quota and cooldown of its actor, or do nothing and say why."""
+
+        def work(connection: Connection) -> Denial | None:
+            if self._database.postgres:
+                # Two requests at once must not both see the last free place.
+                for key in (f"orders:{order.actor}", run.signature):
+                    connection.execute(select(func.pg_advisory_xact_lock(int(digest(key)[:15], 16))))
+            if connection.scalar(select(orders.c.run_id).where(orders.c.run_id == order.run_id)) is not None:
+                return None
+            now = time.time()
+            denial = _denial(connection, order.actor, terms, now)
+            if denial is not None:
+                return denial
+            self._spend(connection, order.actor, terms, now)
+            last = connection.scalar(select(func.max(runs.c.attempt)).where(runs.c.signature == run.signature))
+            run.attempt = (last or 0) + 1
+            insert_run(self._database, connection, run)
+            insert_order(connection, order)
+            return None
+
+        return self._database.write(work)
+
+    def _spend(self, connection: Connection, actor: str, terms: Terms, now: float) -> None:
+        if terms.cooldown_s:
+            until = self._database.insert(cooldowns).values(actor=actor, until=now + terms.cooldown_s)
+            new = {"until": until.excluded.until}
+            connection.execute(until.on_conflict_do_update(index_elements=["actor"], set_=new))
+        if terms.per_day is not None:
+            day = int(now // _DAY)
+            one = {"key": _key(actor), "stretch": day, "count": 1, "until": float((day + 2) * _DAY)}
+            counted = self._database.insert(attempts).values(one)
+            more = {"count": attempts.c.count + 1}
+            connection.execute(counted.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
+
+
+def _denial(connection: Connection, actor: str, terms: Terms, now: float) -> Denial | None:
+    if terms.per_day is not None:
+        day = int(now // _DAY)
+        today = select(attempts.c.count).where(attempts.c.key == _key(actor), attempts.c.stretch == day)
+        if (connection.scalar(today) or 0) >= terms.per_day:
+            return Denial(Bound.QUOTA, (day + 1) * _DAY - now)
+    if terms.waiting is not None:
+        mine = select(func.count()).select_from(orders).where(orders.c.actor == actor, orders.c.state.in_(OPEN))
+        if (connection.scalar(mine) or 0) >= terms.waiting:
+            return Denial(Bound.QUEUE)
+    if terms.cooldown_s:
+        until = connection.scalar(select(cooldowns.c.until).where(cooldowns.c.actor == actor))
+        if until is not None and until > now:
+            return Denial(Bound.COOLDOWN, until - now)
+    return None
+
+
+def _key(actor: str) -> str:
+    return f"runs:{plain(actor)}"
+
+
+def midnight(now: float) -> str:
+    """Return the beginning of the next UTC day as people read it."""
+    return datetime.fromtimestamp((now // _DAY + 1) * _DAY, UTC).isoformat(timespec="minutes")
