@@ -30,6 +30,8 @@ TREE: dict[str, tuple[str, str]] = {
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),
+    "auth": ("mesocosm.cli.auth:auth", "Log in to a platform, and see who you are there."),
+    "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"

@@ -35,9 +35,10 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
     server = server.rstrip("/")
     browser = browser_for(server)
     headers = {"X-CSRFToken": fetch_csrf(server, browser), "Content-Type": "application/json"}
-    body = json.dumps({"username": username, "password": password}).encode()
-    _answer(browser, urllib.request.Request(f"{server}/auth/login/", body, headers))  # noqa: S310 - checked there
-    token, refresh = fetch_tokens(server, browser)
+    body = json.dumps({"username": username, "password": password, "refresh": True}).encode()
+    request = urllib.request.Request(f"{server}/auth/login/", body, headers)  # noqa: S310 - checked there
+    token, refresh = _tokens(_answer(browser, request)[1])
+    token = token or fetch_jwt(server, browser)
     made = Credentials(
         mode="member",
         token=token,
@@ -75,17 +76,31 @@ def fetch_csrf(server_url: str, browser: urllib.request.OpenerDirector | None = 
 
 def fetch_jwt(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> str:
     """Return the access token of the user that `browser` is logged in as. Raises LoginFailed."""
-    return fetch_tokens(server_url, browser)[0]
-
-
-def fetch_tokens(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> tuple[str, str]:
-    """Return the access token of that user, and what renews it where the server gives that. Raises LoginFailed."""
     _, body = _answer(browser or browser_for(server_url), f"{server_url.rstrip('/')}/auth/jwt/")
+    token, _ = _tokens(body)
+    if not token:
+        raise LoginFailed(f"{server_url} answered without a token: {body[:200]!r}")
+    return token
+
+
+def log_out(saved: Credentials) -> None:
+    """End a saved login at its server. Raises LoginFailed; what is forgotten here ends there by itself some day."""
+    if not saved.refresh_token or not saved.server_url:
+        return
+    browser = browser_for(saved.server_url)
+    headers = {"X-CSRFToken": fetch_csrf(saved.server_url, browser), "Content-Type": "application/json"}
+    body = json.dumps({"refresh_token": saved.refresh_token}).encode()
+    _answer(browser, urllib.request.Request(f"{saved.server_url}/auth/logout/", body, headers))  # noqa: S310
+
+
+def _tokens(body: bytes) -> tuple[str, str]:
+    """Return the access token and the refresh token of an answer; empty where it has none."""
     try:
         document = json.loads(body)
-        return str(document["token"]), _text(document.get("refresh_token"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise LoginFailed(f"{server_url} answered without a token: {body[:200]!r}") from error
+    except ValueError:
+        return "", ""
+    known = document if isinstance(document, dict) else {}
+    return _text(known.get("token")), _text(known.get("refresh_token"))
 
 
 def browser_for(server: str) -> urllib.request.OpenerDirector:

@@ -1,0 +1,177 @@
+"""`mesocosm auth …`: who you are at the platform."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import LOGIN, NotLoggedIn, RemoteGroup, somebody
+from mesocosm.core.failure import UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.client.identity import Identity
+
+TREE = {"token": ("mesocosm.cli.auth_token:token", "Print the saved token, or manage personal ones for programs.")}
+
+
+@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def auth(context: click.Context) -> None:
+    """Log in and out, and see who you are.
+
+    The token is SWECC_BENCH_TOKEN, else SWECC_BENCH_GUEST_TOKEN, else the saved login, which is renewed by itself.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@auth.command()
+@click.option("--server-url", metavar="URL", help="Server of the accounts  [SWECC_SERVER_URL].")
+@click.option("--username", metavar="NAME", help="Who you are; asked for without it.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input to its end.")
+def login(server_url: str | None, username: str | None, password_stdin: bool) -> None:
+    """Log in as a member; asks for name and password.
+
+    Where nobody can be asked, the lines of standard input are the name (unless --username says it) and the password.
+    """
+    from mesocosm.cli.render import emit
+    from mesocosm.client.login import log_in
+    from mesocosm.client.urls import login_server
+
+    server = login_server(server_url)
+    name, password = _who(username, whole=password_stdin)
+    made = log_in(server, name, password, bench_url=options().base_url or "")
+    if options().json:
+        known = {"mode": made.mode, "username": made.username or name, "server_url": server}
+        emit({**known, "bench_url": made.bench_url, "active_team_id": made.active_team_id or None})
+        return
+    click.echo("Logged in. Member JWT saved.")
+    click.echo(f"{made.username or name} at {made.bench_url}", err=True)
+
+
+def _who(username: str | None, *, whole: bool) -> tuple[str, str]:
+    """Return name and password: given, asked for, or from standard input. Raises NotLoggedIn for an empty one."""
+    import getpass
+
+    asked = sys.stdin.isatty() and not whole
+    if whole and not username:
+        raise UsageError("--password-stdin reads nothing but the password; say who you are with --username NAME")
+    if asked:
+        name = username or click.prompt("Username", default=_user_here() or None, err=True)
+        password = getpass.getpass("Password: ")
+    else:
+        name = username if username is not None else sys.stdin.readline().strip() or _user_here()
+        password = (sys.stdin.read() if whole else sys.stdin.readline()).rstrip("\r\n")
+    if not name.strip():
+        raise NotLoggedIn("Username cannot be empty.")
+    if not password:
+        raise NotLoggedIn("Password cannot be empty.")
+    return name.strip(), password
+
+
+def _user_here() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+@auth.command()
+def guest() -> None:
+    """Become a guest: no account, few rights, for some days."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.client import credentials
+    from mesocosm.client.client import Client
+    from mesocosm.client.identity import Identity, identify
+    from mesocosm.client.login import save_guest
+
+    url = identify(options().base_url).base_url
+    made = Client(timeout=30.0, identity=Identity(url)).auth.guest()
+    before = credentials.read()
+    save_guest(made.guest_token, url)
+    expires = made.expires_at.isoformat()
+    if options().json:
+        show({"mode": "guest", "bench_url": url, "expires_at": expires})
+        return
+    click.echo(f"Guest session created (expires {expires}).")
+    if before.mode == "member":
+        click.echo(f"note: it takes the place of the saved login{_of(before.username)}", err=True)
+
+
+def _of(username: str) -> str:
+    return f" of {username}" if username else ""
+
+
+@auth.command()
+def whoami() -> None:
+    """Print who the platform takes you for, as JSON."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.client.error import ApiError
+
+    client = somebody()
+    try:
+        me = client.me.get()
+    except ApiError as error:
+        if error.status:
+            raise
+        raise _unreachable(error, client.caller) from error
+    if me.type == "anonymous" and client.caller.token:
+        raise NotLoggedIn(_stranger(client.caller))
+    show(me)
+
+
+def _unreachable(error: Exception, caller: "Identity") -> Exception:
+    """Return the failure with what may help: it depends on who calls, and where the URL came from."""
+    from mesocosm.client import credentials
+    from mesocosm.client.error import ApiError
+    from mesocosm.client.urls import LOCAL, PRODUCTION, is_local
+
+    assert isinstance(error, ApiError)
+    saved = credentials.read()
+    again = "mesocosm auth guest" if caller.mode == "guest" else "mesocosm auth login"
+    hints = [f"could not connect to the platform at {caller.base_url}"]
+    if saved.bench_url == caller.base_url:
+        hints.append(f"the saved login names that address; {again} again with another one replaces it")
+    if is_local(caller.base_url):
+        hints.append(f"is it running here? mesocosm serve; the public one: --bench-url {PRODUCTION}")
+    else:
+        hints.append(f"check the network and the URL; a platform on this machine: --bench-url {LOCAL}")
+    return ApiError(error.method, error.url, 0, error.detail, hint="\n  ".join(hints))
+
+
+def _stranger(caller: "Identity") -> str:
+    """Return why somebody who brings a token is nobody at the platform."""
+    import time
+
+    from mesocosm.client.identity import ends_at
+
+    end = ends_at(caller.token)
+    if caller.mode == "guest":
+        why = "has ended" if end is not None and end < time.time() else "was not recognized at this platform"
+        return f"The guest session {why} ({caller.base_url}). Run: mesocosm auth guest"
+    if caller.way == "variable":
+        return f"{caller.base_url} does not accept the token of SWECC_BENCH_TOKEN; set another one"
+    if end is not None and end < time.time():
+        return f"The login at {caller.base_url} has expired. Run: mesocosm auth login"
+    return f"{caller.base_url} does not know the saved login. {LOGIN}"
+
+
+@auth.command()
+def logout() -> None:
+    """Forget the saved login, and end it at the server."""
+    from mesocosm.cli.render import emit
+    from mesocosm.client import credentials
+    from mesocosm.client.login import LoginFailed, log_out
+
+    try:
+        log_out(credentials.read())
+    except (LoginFailed, UsageError) as error:
+        click.echo(f"note: forgotten here, but not ended at the server: {error}", err=True)
+    credentials.forget()
+    if options().json:
+        emit({"logged_in": False})
+    else:
+        click.echo("Credentials cleared.")

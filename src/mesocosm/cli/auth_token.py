@@ -1,0 +1,85 @@
+"""`mesocosm auth token …`: the saved token, and personal ones for programs."""
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import NotLoggedIn, RemoteGroup, anyone, member
+
+
+@click.group(cls=RemoteGroup, invoke_without_command=True)
+@click.pass_context
+def token(context: click.Context) -> None:
+    """Print the member's token, for curl and scripts; it ends within the hour.
+
+    The commands below make tokens that last: give one to a program as SWECC_BENCH_TOKEN.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    caller = anyone().caller
+    caller.header()  # one that is about to end is renewed first
+    if caller.mode != "member" or not caller.token:
+        raise NotLoggedIn("No member session. Run: mesocosm auth login")
+    if options().json:
+        from mesocosm.cli.render import emit
+
+        emit({"token": caller.token})
+    else:
+        click.echo(caller.token)
+
+
+@token.command()
+@click.argument("name")
+@click.option(
+    "--scope", type=click.Choice(["read", "write"]), default="write", show_default=True, help="read changes nothing."
+)
+@click.option("--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="0: until it is revoked.")
+def create(name: str, scope: str, days: int) -> None:
+    """Make a personal token and print it; it is shown this once."""
+    from mesocosm.cli.platform.output import show
+
+    made = member().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)
+    if options().json:
+        show(made)
+        return
+    click.echo(made.token)
+    until = f"until {made.expires_at:%Y-%m-%d}" if made.expires_at else "until it is revoked"
+    click.echo(f"token {made.id} ({made.scope}) lasts {until}; it is not shown again", err=True)
+
+
+@token.command("list")
+def list_() -> None:
+    """List your personal tokens."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
+
+    found = member().tokens.list()
+    if options().json:
+        show(found)
+        return
+    if not found:
+        click.echo("no personal tokens; `mesocosm auth token create NAME` makes one")
+        return
+    rows = [
+        [
+            one.id,
+            one.name,
+            one.scope,
+            f"{one.expires_at:%Y-%m-%d}" if one.expires_at else "never",
+            f"{one.last_used_at:%Y-%m-%d}" if one.last_used_at else "never",
+        ]
+        for one in found
+    ]
+    table(["id", "name", "scope", "ends", "last used"], rows, options(), whole=(0,))
+
+
+@token.command()
+@click.argument("token_id")
+def revoke(token_id: str) -> None:
+    """End a personal token at once."""
+    from mesocosm.cli.render import emit
+
+    member().tokens.revoke(token_id)
+    if options().json:
+        emit({"revoked": token_id})
+    else:
+        click.echo(f"Token {token_id} revoked.")

@@ -1,0 +1,222 @@
+"""`mesocosm team …`: the teams of a platform, and the one that is worked for."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import RemoteGroup, member
+from mesocosm.core.failure import UnknownName
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+
+
+@click.group(cls=RemoteGroup, invoke_without_command=True)
+@click.pass_context
+def team(context: click.Context) -> None:
+    """Work in a team: its members see and manage each other's environments and runs."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@team.command()
+@click.option("--name", required=True, help="What people call it.")
+@click.option("--use", is_flag=True, help="Work for it from now on.")
+def create(name: str, use: bool) -> None:
+    """Create a team and own it; its code lets others in."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.client import credentials
+
+    made = member().teams.create(name)
+    if use:
+        credentials.choose_team(made.team_id)
+    if options().json:
+        show(made)
+        return
+    click.echo(f"team_id={made.team_id}")
+    click.echo(f"join_code={made.join_code}  ({made.member_count}/{made.max_members} members)")
+
+
+@team.command()
+@click.argument("code")
+def join(code: str) -> None:
+    """Join the team of an invite code."""
+    from mesocosm.cli.platform.output import show
+
+    joined = member().teams.join(code)
+    if options().json:
+        show(joined)
+    else:
+        click.echo(f"Joined {joined.name} ({joined.member_count}/{joined.max_members}) team_id={joined.team_id}")
+
+
+@team.command("list")
+def list_() -> None:
+    """List your teams."""
+    from mesocosm.cli.platform.output import show
+
+    found = member().teams.list()
+    if options().json:
+        show(found)
+        return
+    for one in found:
+        code = f"  code={one.join_code}" if one.join_code else ""
+        click.echo(f"{one.team_id}  {one.name}  ({one.member_count}/{one.max_members})  {one.role}{code}")
+
+
+@team.command()
+@click.argument("team_id")
+def show(team_id: str) -> None:
+    """Print a team as JSON."""
+    from mesocosm.cli.platform import output
+
+    output.show(member().teams.get(team_id))
+
+
+@team.command()
+@click.argument("team_id")
+def use(team_id: str) -> None:
+    """Work for a team from now on: what you submit and run belongs to it."""
+    from mesocosm.client import credentials
+
+    credentials.choose_team(team_id)
+    _said(f"Active team set to {team_id}", active_team_id=team_id)
+
+
+@team.command()
+def clear() -> None:
+    """Work for yourself again."""
+    from mesocosm.client import credentials
+
+    credentials.choose_team("")
+    _said("Active team cleared (solo default).", active_team_id=None)
+
+
+@team.command()
+@click.argument("team_id")
+def runs(team_id: str) -> None:
+    """Print the newest runs of a team as JSON."""
+    from mesocosm.cli.platform.output import show
+
+    show(member().teams.runs(team_id))
+
+
+@team.command()
+@click.argument("team_id")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+def transfer(team_id: str, who: str) -> None:
+    """Give a team to another of its members."""
+    client = member()
+    client.teams.transfer(team_id, _user_id(client, team_id, who))
+    _said("Ownership transferred.", team_id=team_id, owner=who)
+
+
+@team.command()
+@click.argument("team_id")
+def leave(team_id: str) -> None:
+    """Leave a team that somebody else owns."""
+    from mesocosm.client import credentials
+
+    client = member()
+    client.teams.leave(team_id)
+    if client.caller.team_id == team_id:
+        credentials.choose_team("")
+    _said("Left team.", team_id=team_id)
+
+
+@team.command()
+@click.argument("team_id")
+def delete(team_id: str) -> None:
+    """Delete a team with its environments; its runs stay with those who started them."""
+    from mesocosm.client import credentials
+
+    client = member()
+    client.teams.delete(team_id)
+    if client.caller.team_id == team_id:
+        credentials.choose_team("")
+    _said("Team deleted.", team_id=team_id)
+
+
+@team.group("code", cls=RemoteGroup, invoke_without_command=True)
+@click.pass_context
+def code_(context: click.Context) -> None:
+    """See or replace the code that lets people in."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@code_.command("show")
+@click.argument("team_id")
+def show_code(team_id: str) -> None:
+    """Print a team as JSON; its owner sees the code."""
+    from mesocosm.cli.platform.output import show
+
+    show(member().teams.get(team_id))
+
+
+@code_.command()
+@click.argument("team_id")
+def regenerate(team_id: str) -> None:
+    """Replace the code; the old one ends at once."""
+    from mesocosm.cli.platform.output import show
+
+    made = member().teams.new_code(team_id)
+    if options().json:
+        show(made)
+    else:
+        click.echo(f"join_code={made.join_code}")
+
+
+@team.group(cls=RemoteGroup, invoke_without_command=True)
+@click.pass_context
+def members(context: click.Context) -> None:
+    """See who is in a team, and remove somebody."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@members.command("list")
+@click.argument("team_id")
+def list_members(team_id: str) -> None:
+    """List who is in a team, its owner first."""
+    from mesocosm.cli.platform.output import show
+
+    found = member().teams.members(team_id)
+    if options().json:
+        show(found)
+        return
+    for one in found:
+        click.echo(f"{one.user_id}  {one.username}  {one.role}")
+
+
+@members.command()
+@click.argument("team_id")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+def remove(team_id: str, who: str) -> None:
+    """Remove somebody from a team that you own."""
+    client = member()
+    client.teams.remove(team_id, _user_id(client, team_id, who))
+    _said("Member removed.", team_id=team_id, removed=who)
+
+
+def _user_id(client: "Client", team_id: str, who: str) -> int:
+    """Return the id of somebody in a team, who may be named by it or by their name."""
+    if who.isdecimal():
+        return int(who)
+    found = client.teams.members(team_id)
+    for one in found:
+        if one.username.casefold() == who.casefold():
+            return one.user_id
+    names = ", ".join(one.username for one in found)
+    raise UnknownName(f"nobody in this team is called {who!r}; in it are: {names}")
+
+
+def _said(words: str, **document: str | None) -> None:
+    """Tell what was done: as a line, or as a document."""
+    if options().json:
+        from mesocosm.cli.render import emit
+
+        emit(document)
+    else:
+        click.echo(words)

@@ -1,0 +1,114 @@
+"""The client of a platform: its resources, typed, over one connection at a time."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mesocosm.client.identity import Identity
+from mesocosm.client.transport import BenchApi
+
+if TYPE_CHECKING:
+    from mesocosm.client.catalogue import Benches, Models
+    from mesocosm.client.domains import Domains
+    from mesocosm.client.environments import Environments
+    from mesocosm.client.people import Auth, Me, Tokens
+    from mesocosm.client.runs import Runs, TestEpisodes
+    from mesocosm.client.teams import Teams
+
+
+class Client:
+    """One platform as one caller sees it.
+
+    URL and token are those given, else from the environment or the saved login (see `identity.identify`); a saved login
+    is renewed before it ends. Every method makes one request, blocks until it is answered, at most `timeout` seconds,
+    and raises ApiError when the platform refuses or does not answer.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 120.0,
+        identity: Identity | None = None,
+    ) -> None:
+        self.api = BenchApi(base_url, token, timeout=timeout, identity=identity)
+
+    @property
+    def base_url(self) -> str:
+        """Where the platform is."""
+        return self.api.base_url
+
+    @property
+    def caller(self) -> Identity:
+        """Who calls."""
+        return self.api.identity
+
+    @cached_property
+    def auth(self) -> "Auth":
+        """Guests, and ending a login."""
+        from mesocosm.client.people import Auth
+
+        return Auth(self.api)
+
+    @cached_property
+    def me(self) -> "Me":
+        """Who the platform takes the caller for."""
+        from mesocosm.client.people import Me
+
+        return Me(self.api)
+
+    @cached_property
+    def tokens(self) -> "Tokens":
+        """Personal tokens, for programs."""
+        from mesocosm.client.people import Tokens
+
+        return Tokens(self.api)
+
+    @cached_property
+    def teams(self) -> "Teams":
+        """Teams."""
+        from mesocosm.client.teams import Teams
+
+        return Teams(self.api)
+
+    @cached_property
+    def domains(self) -> "Domains":
+        """Domains: what runs are started on."""
+        from mesocosm.client.domains import Domains
+
+        return Domains(self.api)
+
+    @cached_property
+    def environments(self) -> "Environments":
+        """Submitted environments."""
+        from mesocosm.client.environments import Environments
+
+        return Environments(self.api)
+
+    @cached_property
+    def runs(self) -> "Runs":
+        """Runs, their episodes and traces."""
+        from mesocosm.client.runs import Runs
+
+        return Runs(self.api)
+
+    @cached_property
+    def test(self) -> "TestEpisodes":
+        """Single episodes to try a domain with."""
+        from mesocosm.client.runs import TestEpisodes
+
+        return TestEpisodes(self.api)
+
+    @cached_property
+    def models(self) -> "Models":
+        """Models that may be run."""
+        from mesocosm.client.catalogue import Models
+
+        return Models(self.api)
+
+    @cached_property
+    def jobs(self) -> "Benches":
+        """Benches of submitted environments."""
+        from mesocosm.client.catalogue import Benches
+
+        return Benches(self.api)

@@ -1,0 +1,68 @@
+"""Domains of a platform: what runs are started on."""
+
+from mesocosm.client.documents.domain import Domain
+from mesocosm.client.documents.environment import Environment
+from mesocosm.client.documents.run import RunListItem
+from mesocosm.client.error import ApiError
+from mesocosm.client.resource import Body, Resource, plain
+from mesocosm.client.transport import segment
+
+CONFLICT = 409
+
+
+class Domains(Resource):
+    """Domains that everybody may see, and those that the caller owns."""
+
+    def list(self, *, published: bool | None = None, archived: bool | None = None) -> tuple[Domain, ...]:
+        """Return domains: published ones, unpublished ones, or both (None); archived ones only where asked for."""
+        return self._many(Domain, "/v1/domains", {"published": published, "include_archived": archived})
+
+    def get(self, domain_id: str) -> Domain:
+        """Return one domain."""
+        return self._one(Domain, "GET", _path(domain_id))
+
+    def create(self, domain: Body) -> Domain:
+        """Create a domain; its id must be new."""
+        return self._one(Domain, "POST", "/v1/domains", domain)
+
+    def change(self, domain_id: str, domain: Body) -> Domain:
+        """Change a domain."""
+        return self._one(Domain, "PATCH", _path(domain_id), domain)
+
+    def put(self, domain: Body) -> tuple[Domain, bool]:
+        """Create a domain, or change the one that has its id; return it, and whether it is new."""
+        body = plain(domain)
+        try:
+            return self.create(body), True
+        except ApiError as error:
+            if error.status != CONFLICT:
+                raise
+        return self.change(str(body.get("id")), body), False
+
+    def publish(self, domain_id: str) -> Domain:
+        """Show a domain to everybody."""
+        return self._one(Domain, "POST", f"{_path(domain_id)}/publish")
+
+    def unpublish(self, domain_id: str) -> Domain:
+        """Make it a draft again."""
+        return self._one(Domain, "POST", f"{_path(domain_id)}/unpublish")
+
+    def archive(self, domain_id: str) -> Domain:
+        """Put it away; its public runs become private."""
+        return self._one(Domain, "POST", f"{_path(domain_id)}/archive")
+
+    def my_runs(self, domain_id: str) -> tuple[RunListItem, ...]:
+        """Return the caller's runs on it."""
+        return self._many(RunListItem, f"{_path(domain_id)}/runs/mine")
+
+    def public_runs(self, domain_id: str) -> tuple[RunListItem, ...]:
+        """Return the runs on it that everybody may see."""
+        return self._many(RunListItem, f"{_path(domain_id)}/runs/gallery")
+
+    def environments(self, domain_id: str) -> tuple[Environment, ...]:
+        """Return the submitted environments of it that the caller may use."""
+        return self._many(Environment, f"{_path(domain_id)}/environments")
+
+
+def _path(domain_id: str) -> str:
+    return f"/v1/domains/{segment(domain_id)}"

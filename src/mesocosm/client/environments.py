@@ -1,0 +1,75 @@
+"""Environments that people submitted to a platform."""
+
+from mesocosm.client.documents.environment import (
+    DomainUsage,
+    Environment,
+    EnvironmentDetail,
+    EnvironmentInput,
+    EnvironmentLogs,
+    EnvironmentPoll,
+    EnvironmentVersion,
+    EnvironmentVersionDetail,
+    Usage,
+)
+from mesocosm.client.documents.run import RunListItem
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+
+
+class Environments(Resource):
+    """The caller's environments, and those of their teams."""
+
+    def submit(self, environment: EnvironmentInput) -> Environment:
+        """Submit an environment; the same source and folder again are its next version."""
+        return self._one(Environment, "POST", "/v1/developer/environments", environment)
+
+    def list(
+        self, *, scope: str | None = None, team_id: str | None = None, domain_id: str | None = None
+    ) -> tuple[Environment, ...]:
+        """Return environments: the caller's own, those of a team, or all that they may use on a domain."""
+        query = {"scope": scope, "team_id": team_id, "domain_id": domain_id}
+        return self._many(Environment, "/v1/developer/environments", query)
+
+    def get(self, env_id: str) -> EnvironmentDetail:
+        """Return one environment and how much it was used."""
+        return self._one(EnvironmentDetail, "GET", _path(env_id))
+
+    def poll(self, env_id: str) -> EnvironmentPoll:
+        """Return how far it is."""
+        return self._one(EnvironmentPoll, "GET", f"{_path(env_id)}/poll")
+
+    def logs(self, env_id: str, version: int | None = None) -> EnvironmentLogs:
+        """Return what was written while a version was built, by default the newest."""
+        return self._one(EnvironmentLogs, "GET", f"{_path(env_id)}/logs", query={"version": version})
+
+    def versions(self, env_id: str) -> tuple[EnvironmentVersion, ...]:
+        """Return its submissions, newest first."""
+        return self._many(EnvironmentVersion, f"{_path(env_id)}/versions")
+
+    def version(self, env_id: str, version: int) -> EnvironmentVersionDetail:
+        """Return one submission with its manifest."""
+        return self._one(EnvironmentVersionDetail, "GET", f"{_path(env_id)}/versions/{version}")
+
+    def runs(self, env_id: str, limit: int | None = None) -> tuple[RunListItem, ...]:
+        """Return the newest runs in it."""
+        return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit})
+
+    def usage(self, env_id: str) -> Usage:
+        """Return how much it was used."""
+        return self._one(Usage, "GET", f"{_path(env_id)}/usage")
+
+    def domain_usage(self, domain_id: str) -> DomainUsage:
+        """Return how much a domain was used."""
+        return self._one(DomainUsage, "GET", f"/v1/developer/domains/{segment(domain_id)}/usage")
+
+    def retry(self, env_id: str) -> Environment:
+        """Build a failed version again."""
+        return self._one(Environment, "POST", f"{_path(env_id)}/retry")
+
+    def delete(self, env_id: str) -> None:
+        """Delete it and archive its domain; runs stay."""
+        self._done("DELETE", _path(env_id))
+
+
+def _path(env_id: str) -> str:
+    return f"/v1/developer/environments/{segment(env_id)}"

@@ -1,0 +1,59 @@
+"""Who calls a platform: guests, what is known of the caller, personal tokens for programs."""
+
+from mesocosm.client.documents.account import (
+    Context,
+    GuestToken,
+    PersonalToken,
+    PersonalTokenCreated,
+    Scope,
+    TokenInput,
+    Ways,
+)
+from mesocosm.client.documents.account import Me as MeDocument
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+
+
+class Auth(Resource):
+    """Ways in. How a member logs in is in `mesocosm.client.login`, for that is another server."""
+
+    def ways(self) -> Ways:
+        """Return how people get in here."""
+        return self._one(Ways, "GET", "/v1/auth/ways")
+
+    def guest(self) -> GuestToken:
+        """Begin a guest's stay and return its token."""
+        return self._one(GuestToken, "POST", "/v1/auth/guest")
+
+    def end_guest(self) -> None:
+        """End the stay of the guest who calls."""
+        self._done("POST", "/v1/auth/guest/logout")
+
+
+class Me(Resource):
+    """The caller."""
+
+    def get(self, *, context: bool = False) -> MeDocument:
+        """Return who the platform takes the caller for, with `context` also what is theirs."""
+        return self._one(MeDocument, "GET", "/v1/me", query={"include": "context" if context else None})
+
+    def context(self) -> Context:
+        """Return what is the member's own, and what their teams have."""
+        return self._one(Context, "GET", "/v1/me/context")
+
+
+class Tokens(Resource):
+    """The caller's personal tokens."""
+
+    def create(self, name: str, *, scope: Scope = "write", days: int | None = 90) -> PersonalTokenCreated:
+        """Make a token; the answer shows it this once. `read` may change nothing; `days` None never ends."""
+        body = TokenInput(name=name, scope=scope, days=days)
+        return self._one(PersonalTokenCreated, "POST", "/v1/tokens", body.model_dump(mode="json"))
+
+    def list(self) -> tuple[PersonalToken, ...]:
+        """Return the tokens, without themselves, newest first."""
+        return self._many(PersonalToken, "/v1/tokens")
+
+    def revoke(self, token_id: str) -> None:
+        """End a token at once."""
+        self._done("DELETE", f"/v1/tokens/{segment(token_id)}")

@@ -1,0 +1,65 @@
+"""Teams of a platform."""
+
+from typing import Any
+
+from mesocosm.client.documents.run import Run
+from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+
+
+class Teams(Resource):
+    """The teams that the caller is in. Guests may not use any of this."""
+
+    def create(self, name: str, slug: str | None = None) -> Team:
+        """Make a team and own it."""
+        return self._one(Team, "POST", "/v1/teams", TeamInput(name=name, slug=slug))
+
+    def join(self, code: str) -> JoinedTeam:
+        """Come into a team by its code, in any case."""
+        return self._one(JoinedTeam, "POST", "/v1/teams/join", {"code": code.upper()})
+
+    def list(self) -> tuple[Team, ...]:
+        """Return the caller's teams."""
+        return self._many(Team, "/v1/teams")
+
+    def get(self, team_id: str) -> Team:
+        """Return one team."""
+        return self._one(Team, "GET", _path(team_id))
+
+    def change(self, team_id: str, **changes: Any) -> Team:
+        """Change its name, or as an administrator its budget (`budget_usd`, None: the platform's)."""
+        body = TeamChange(**changes).model_dump(mode="json", exclude_unset=True)
+        return self._one(Team, "PATCH", _path(team_id), body)
+
+    def delete(self, team_id: str) -> None:
+        """Delete a team; its runs stay. Only for its owner."""
+        self._done("DELETE", _path(team_id))
+
+    def new_code(self, team_id: str) -> JoinCode:
+        """Give the team a new code; the old one ends. Only for its owner."""
+        return self._one(JoinCode, "POST", f"{_path(team_id)}/join-code/regenerate")
+
+    def members(self, team_id: str) -> tuple[TeamMember, ...]:
+        """Return who is in it."""
+        return self._many(TeamMember, f"{_path(team_id)}/members")
+
+    def remove(self, team_id: str, user_id: int) -> None:
+        """Remove somebody. Only for its owner."""
+        self._done("DELETE", f"{_path(team_id)}/members/{user_id}")
+
+    def leave(self, team_id: str) -> None:
+        """Leave a team that somebody else owns."""
+        self._done("DELETE", f"{_path(team_id)}/members/me")
+
+    def transfer(self, team_id: str, user_id: int) -> None:
+        """Give a team to another member. Only for its owner."""
+        self._done("POST", f"{_path(team_id)}/transfer", {"new_owner_user_id": user_id})
+
+    def runs(self, team_id: str) -> tuple[Run, ...]:
+        """Return the newest runs of a team."""
+        return self._many(Run, f"{_path(team_id)}/runs")
+
+
+def _path(team_id: str) -> str:
+    return f"/v1/teams/{segment(team_id)}"
