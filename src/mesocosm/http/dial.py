@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from mesocosm.http.connection import Connection
+from mesocosm.http.handed import handed_over
 from mesocosm.http.public import public
 from mesocosm.http.target import Origin, Target
 
@@ -39,6 +40,7 @@ class Dialer:
         self._route = route
         self._addresses: list[str] = []
         self._resolved_until = 0.0
+        self._handed = False
         self._lookup: asyncio.Task[list[str]] | None = None
 
     async def open(self, make: Callable[[], Connection]) -> Connection:
@@ -62,10 +64,17 @@ class Dialer:
         loop, tls = asyncio.get_running_loop(), self._route.tls
         name = self._route.origin.host if tls else None
         try:
+            if self._handed:
+                connection = await handed_over(path)
+                return (await loop.create_connection(make, sock=connection, ssl=tls, server_hostname=name))[1]
             return (await loop.create_unix_connection(make, path, ssl=tls, server_hostname=name))[1]
         except ssl.SSLError:
             raise
         except OSError as error:
+            if error.errno == errno.EPROTOTYPE and not self._handed:
+                # It is of the type where connections are handed over, and stays it.
+                self._handed = True
+                return await self._unix(make, path)
             raise OSError(f"cannot connect to the Unix socket {path} ({_reason(error)})") from error
 
     async def _tcp(self, make: Callable[[], _Protocol], origin: Origin, tls: ssl.SSLContext | None) -> _Protocol:

@@ -48,13 +48,15 @@ class View:
     """What a confined program sees beside the system: `readable` and `writable` files and folders, at their own paths.
 
     It starts in `cwd`, by default a private folder of its own. A `writable` folder should hold nothing else: as root
-    we give all of it to the program's account. Folders that are `hidden` look empty wherever they would be seen.
+    we give all of it to the program's account. Folders that are `hidden` look empty wherever they would be seen. The
+    keys of `placed` are shown with the content of the files that they lead to.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     cwd: Path | None = None
     hidden: tuple[Path, ...] = ()
+    placed: Mapping[Path, Path] = field(default_factory=dict)
 
 
 def python_folders() -> tuple[Path, ...]:
@@ -120,8 +122,12 @@ def _mounts(view: View, allowance: Allowance) -> Iterator[str]:
             yield from ("--symlink", str(system.readlink()), str(system))
         elif system.is_dir():
             yield from ("--ro-bind", str(system), str(system))
+    # Left to itself, bubblewrap lets nobody but us pass a folder that it makes for a file.
+    yield from ("--perms", "0755", "--dir", "/etc")
     for setting in _SETTINGS:
         yield from ("--ro-bind-try", setting, setting)
+    for place, file in view.placed.items():
+        yield from ("--ro-bind", str(file), str(place))
     yield from ("--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm", *scratch, "/tmp")  # noqa: S108
     readable = {path.absolute() for path in view.readable if not _inside(path.absolute(), map(Path, _SYSTEM))}
     writable = {path.absolute() for path in view.writable}

@@ -1,6 +1,34 @@
 """The way out for a program without a network: a proxy of ours that knows a few hosts."""
 
+import asyncio
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mesocosm.http.public import public
+from mesocosm.http.target import target
+
+PORTS = frozenset({80, 443})
+_CHUNK = 64 * 1024
+_HEAD_S = 30.0
+_CONNECT_S = 10.0
+_IDLE_S = 120.0
+_REMEMBERED = 20
+_HOP = re.compile(rb"^(proxy-[^:]*|connection|keep-alive|host)\s*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Where a request wants to go; `first` is what is to be sent there at once."""
+
+    host: str
+    port: int
+    first: bytes
+    tunnel: bool
+
+    @property
+    def place(self) -> str:
+        return f"{self.host}:{self.port}"
 
 
 class Egress:
@@ -8,7 +36,7 @@ class Egress:
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached as well, each `host:port`. `most_bytes` is how much may be carried
-    in both directions together. `refused` lists what was asked for in vain, `carried` counts bytes.
+    in both directions together. `refused` lists what was asked for in vain and why, `carried` counts bytes.
     """
 
     def __init__(self, hosts: Sequence[str], *, loopback: Sequence[str] = (), most_bytes: int | None = None) -> None:
@@ -17,3 +45,105 @@ class Egress:
         self.most_bytes = most_bytes
         self.refused: list[str] = []
         self.carried = 0
+
+    def variables(self, port: int) -> dict[str, str]:
+        """Return the variables that tell programs of this proxy at `port` of their own loopback."""
+        url = f"http://127.0.0.1:{port}"
+        names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+        return {**dict.fromkeys(names, url), "no_proxy": "", "NO_PROXY": ""}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection of the program to its end. Raises OSError when it breaks."""
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                asked = _asked(await reader.readuntil(b"\r\n\r\n"))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            await _answer(writer, 400, "this proxy takes CONNECT host:port and requests for http:// URLs")
+            return
+        try:
+            there, here = await self._connected(asked)
+        except OSError as error:
+            words = f"{asked.place}: {error}"
+            if words not in self.refused and len(self.refused) < _REMEMBERED:
+                self.refused.append(words)
+            await _answer(writer, 403, words)
+            return
+        try:
+            if asked.tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            here.write(asked.first)
+            await asyncio.gather(self._pour(reader, here), self._pour(there, writer))
+        finally:
+            here.close()
+
+    async def _connected(self, asked: _Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return a connection to a checked address. Raises OSError that says why there is none."""
+        local = asked.place in self.loopback
+        if not local and asked.host not in self.hosts:
+            raise OSError(f"this host is not allowed; there are: {', '.join(sorted(self.hosts)) or 'none'}")
+        if not local and asked.port not in PORTS:
+            raise OSError("only the ports 80 and 443 are allowed")
+        if self.most_bytes is not None and self.carried >= self.most_bytes:
+            raise OSError(f"more than {self.most_bytes:,} bytes were carried already")
+        addresses = await _addresses(asked)
+        for address in addresses:
+            if not local and not public(address):
+                raise OSError(f"it is at {address}, which is not an address of the public internet")
+        failure: OSError = OSError("it has no address")
+        for address in addresses:
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    return await asyncio.open_connection(address, asked.port)
+            except OSError as error:
+                failure = OSError(f"no connection to {address}: {error.strerror or 'no answer'}")
+        raise failure
+
+    async def _pour(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await _piece(reader):
+            self.carried += len(data)
+            if self.most_bytes is not None and self.carried > self.most_bytes:
+                self.refused.append(f"more than {self.most_bytes:,} bytes were to be carried")
+                raise ConnectionAbortedError(self.refused[-1])
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _piece(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(_IDLE_S):
+        return await reader.read(_CHUNK)
+
+
+def _asked(head: bytes) -> _Asked:
+    """Read the head of a request. Raises ValueError for what is no request to a proxy."""
+    start, *fields = head[:-4].split(b"\r\n")
+    method, url, version = start.decode("ascii").split(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError(version)
+    if method == "CONNECT":
+        host, _, port = url.rpartition(":")
+        return _Asked(host.strip("[]").lower().rstrip("."), int(port), b"", tunnel=True)
+    where = target(url)
+    if where.origin.scheme != "http":
+        raise ValueError("https is asked for with CONNECT")
+    # One request to a connection: the next might be for another host.
+    kept = [field for field in fields if not _HOP.match(field)]
+    ours = [f"{method} {where.path} {version}", f"Host: {where.origin.authority}", "Connection: close"]
+    first = b"\r\n".join([*(line.encode("ascii") for line in ours), *kept, b"", b""])
+    return _Asked(where.origin.host.rstrip("."), where.origin.port, first, tunnel=False)
+
+
+async def _addresses(asked: _Asked) -> list[str]:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(asked.host, asked.port, type=1)
+    except (OSError, UnicodeError) as error:
+        raise OSError("the host name cannot be resolved") from error
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def _answer(writer: asyncio.StreamWriter, status: int, words: str) -> None:
+    body = f"{words}\n".encode()
+    head = f"HTTP/1.1 {status} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)
+    await writer.drain()

@@ -6,7 +6,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +19,18 @@ MOST_CONNECTIONS = 256
 """Connections that one program may hold at once; more are closed at once."""
 
 
-class Relay:
-    """Carries connections to `ports` of a confined program's own loopback on to the same ports of ours."""
+Taker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+"""Serves one connection to its end. An OSError of it ends the connection."""
 
-    def __init__(self, ports: Sequence[int]) -> None:
+
+class Relay:
+    """Carries connections to `ports` of a confined program's own loopback on to the same ports of ours.
+
+    A port with a taker has no port of ours behind it: the taker serves what is connected there.
+    """
+
+    def __init__(self, ports: Sequence[int], *, takers: Mapping[int, Taker] | None = None) -> None:
+        self._takers = dict(takers or {})
         self._ports = tuple(dict.fromkeys(ports))
         self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-"))
         self.socket = self._folder / "gate"
@@ -75,21 +83,26 @@ class Relay:
         if len(self._carrying) >= MOST_CONNECTIONS:
             writer.close()
             return
-        task = asyncio.ensure_future(_carry(port, reader, writer))
+        taker = self._takers.get(port, partial(_carry, port))
+        task = asyncio.ensure_future(_served(taker, reader, writer))
         self._carrying.add(task)
         task.add_done_callback(self._carrying.discard)
 
 
+async def _served(taker: Taker, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        await taker(reader, writer)
+    writer.close()
+
+
 async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Carry one connection, both ways, until both sides have ended it."""
-    with contextlib.suppress(OSError):
-        async with asyncio.timeout(_SECONDS):
-            there, here = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            await asyncio.gather(_pour(reader, here), _pour(there, writer))
-        finally:
-            here.close()
-    writer.close()
+    async with asyncio.timeout(_SECONDS):
+        there, here = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        await asyncio.gather(_pour(reader, here), _pour(there, writer))
+    finally:
+        here.close()
 
 
 async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,50 +1,18 @@
 """A program in an enclosure: the one that serves, and what is left of one that ran to its end."""
 
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
+
+from mesocosm.sandboxes.enclosure.door import Door
+from mesocosm.sandboxes.enclosure.guard import Watch, guard
+from mesocosm.sandboxes.process import ForeignProcess
 
 How = Literal["ok", "failed", "timeout", "limit"]
-
-
-class Enclosed(Protocol):
-    """A server in an enclosure."""
-
-    @property
-    def socket(self) -> Path:
-        """The unix socket through which `mesocosm.http.client.Client(socket=…)` reaches its HTTP port."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why we ended it, in words for its author; "" while it lives and when it ended by itself."""
-        ...
-
-    @property
-    def pid(self) -> int:
-        """Process id of the leader."""
-        ...
-
-    @property
-    def returncode(self) -> int | None:
-        """Exit code once it ended, negative for a signal."""
-        ...
-
-    def stdout_tail(self, lines: int = 20) -> str:
-        """Return the last lines that it wrote to stdout."""
-        ...
-
-    def stderr_tail(self, lines: int = 20) -> str:
-        """Return the last lines that it wrote to stderr."""
-        ...
-
-    async def wait(self) -> int:
-        """Wait for its end and return its exit code."""
-        ...
-
-    async def stop(self, grace: float = 5.0) -> None:
-        """End it with everything that it started, and remove its socket."""
-        ...
+_LAST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +28,70 @@ class Finished:
     output_tail: str
     how: How
     reason: str = ""
+
+
+class Enclosed:
+    """A server in an enclosure.
+
+    `process` is its tree; to stop that is to stop everything. `socket` is where `mesocosm.http.client.Client(socket=…)`
+    reaches its HTTP port. `reason` says in words for its author why we ended it, "" while it lives and when it ended
+    by itself; it is there before the process is gone.
+    """
+
+    def __init__(
+        self, process: ForeignProcess, door: Door, watches: Sequence[Watch], cleared: Callable[[], None] = lambda: None
+    ) -> None:
+        self.process = process
+        self.socket: Path = door.socket
+        self.reason = ""
+        self._door = door
+        self._cleared = cleared
+        self._guarding = asyncio.create_task(self._guard([*watches, self._left_alone()]))
+
+    @property
+    def pid(self) -> int:
+        """Process id of the leader."""
+        return self.process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code once it ended, negative for a signal, 128 + number where the wall reports it."""
+        return self.process.returncode
+
+    def stdout_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stdout."""
+        return self.process.stdout_tail(lines)
+
+    def stderr_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stderr."""
+        return self.process.stderr_tail(lines)
+
+    async def wait(self) -> int:
+        """Wait for its end and return its exit code."""
+        return await self.process.wait()
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Ask it to end, kill after `grace` seconds what is left, and remove its socket."""
+        self._door.close()
+        await self.process.stop(grace)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(self._guarding)
+
+    async def _guard(self, watches: Sequence[Watch]) -> None:
+        try:
+            await guard(self.process, watches, self._tell)
+        finally:
+            self._door.close()
+            self._cleared()
+
+    def _tell(self, reason: str) -> None:
+        self.reason = reason
+        # The porter does not hear SIGTERM; without this a plain program would have to wait for its grace.
+        self._door.close()
+
+    async def _left_alone(self) -> str:
+        """Return when the porter is gone while the program lives on."""
+        await self._door.attend()
+        # Where everything ends together, the porter may be the first to be seen gone.
+        await asyncio.sleep(_LAST_S)
+        return "ended the process that hands connections over to it"

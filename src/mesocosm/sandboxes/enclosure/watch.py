@@ -1,0 +1,74 @@
+"""Looks at what a program uses, and says when it is too much."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.enclosure.disk import used
+from mesocosm.sandboxes.enclosure.tree import below, shared_out, use
+
+LOOK_S = 0.1
+DISK_S = 0.5
+_OURS = 4
+"""Processes in an enclosure that are ours: those of bubblewrap, and the porter."""
+
+
+async def memory_and_processes(root: int, most_memory: int, allowance: Allowance) -> str:
+    """Look ten times a second at everything below process `root`; return in words what was too much."""
+    most_processes = allowance.processes
+    while True:
+        pids = below(root)
+        now = use(pids)
+        if now.memory > most_memory and (memory := shared_out(pids)) > most_memory:
+            return f"used {_mb(memory)} MB of memory, limit {_mb(most_memory)} MB"
+        if most_processes is not None and now.processes - _OURS > most_processes:
+            return f"{now.processes - _OURS} processes and threads at once, limit {most_processes}"
+        if allowance.cpu_seconds is not None and now.cpu_seconds > allowance.cpu_seconds:
+            return f"used more than {allowance.cpu_seconds} s of CPU time"
+        await asyncio.sleep(LOOK_S)
+
+
+async def disk(folders: Sequence[Path], most_bytes: int, most_files: int) -> str:
+    """Look twice a second at what lies in the folders; return in words what was too much."""
+    while True:
+        found = await asyncio.to_thread(used, folders, most_bytes, most_files)
+        if found.bytes > most_bytes:
+            return f"wrote more than {_mb(most_bytes)} MB to disk"
+        if found.files > most_files:
+            return f"made more than {most_files:,} files"
+        await asyncio.sleep(DISK_S)
+
+
+class Flood:
+    """Notices a program that writes more than anybody will read: `burst` bytes, and then `rate` bytes a second."""
+
+    def __init__(self, burst: int = 64 * MIB, rate: int = MIB) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._burst = burst
+        self._rate = rate
+        self._left = float(burst)
+        self._at = self._loop.time()
+        self._over = self._loop.create_future()
+
+    def hear(self, data: bytes) -> None:
+        """Count what was written."""
+        now = self._loop.time()
+        self._left = min(self._left + (now - self._at) * self._rate, self._burst) - len(data)
+        self._at = now
+        if self._left < 0 and not self._over.done():
+            self._over.set_result(f"wrote more than {_mb(self._burst)} MB of output at once")
+
+    async def over(self) -> str:
+        """Return in words what was too much."""
+        return await asyncio.shield(self._over)
+
+
+async def too_long(seconds: float) -> str:
+    """Return in words that the time is over."""
+    await asyncio.sleep(seconds)
+    return f"did not end within {seconds:g} s"
+
+
+def _mb(size: int) -> str:
+    return f"{size / MIB:,.0f}"
