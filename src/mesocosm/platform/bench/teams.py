@@ -18,6 +18,7 @@ from mesocosm.client.documents.team import (
     TransferInput,
 )
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.teams import (
     Standing,
@@ -55,8 +56,8 @@ def join(body: JoinInput, caller: Caller, service: Served, request: Request) -> 
 
     404 for a wrong code, 409 for a full team, 429 with Retry-After for somebody who tries too many codes.
     """
-    address = request.client.host if request.client is not None else ""
-    return _joined(service, join_team(service, user_id_of(caller), body.code, address))
+    address = client_address(request, service.settings.trusted_proxies)
+    return _joined(service, join_team(service, user_id_of(caller), body.code, counted(address)))
 
 
 @router.get("/{team_id}", response_model=Team, **access(Access.INSIDER))
