@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages beside this file, and viewer/openapi.json: `python docs/generate.py`.
+"""Writes the generated parts of the pages beside this file, and viewer/openapi*.json: `python docs/generate.py`.
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. With `--check` nothing is written, and the exit
 code is 1 when a part is not what it would be now.
@@ -27,6 +27,8 @@ from mesocosm.models.prices import Price
 PAGES = Path(__file__).parent
 OPENAPI = PAGES.parent / "viewer" / "openapi.json"
 """The description of the API, which the web app's types are made from."""
+PLATFORM_OPENAPI = PAGES.parent / "viewer" / "openapi-platform.json"
+"""The same of a platform."""
 WIDTH = 100
 """Columns of a help text."""
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -249,12 +251,20 @@ def openapi() -> str:
     return json.dumps(create_app().openapi(), indent=1) + "\n"
 
 
+def platform_openapi() -> str:
+    """Return the description of a platform's API as JSON."""
+    from mesocosm.platform.bench.app import create_platform
+
+    return json.dumps(create_platform().openapi(), indent=1) + "\n"
+
+
 def outputs() -> Iterator[tuple[Path, str, str]]:
     """Yield every file with generated content: its path, its text, and what that would be now."""
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         yield page, text, renewed(text)
-    yield OPENAPI, OPENAPI.read_text(encoding="utf-8") if OPENAPI.exists() else "", openapi()
+    for place, made in ((OPENAPI, openapi), (PLATFORM_OPENAPI, platform_openapi)):
+        yield place, place.read_text(encoding="utf-8") if place.exists() else "", made()
 
 
 def main(arguments: list[str]) -> int:

@@ -1,8 +1,8 @@
-/** Where the app lives: in front of a server, or in a directory of files that any web server can hand out. */
+/** Where the app lives: in front of a server, of a platform, or in a directory of files that any web server can hand out. */
 
 /** What the page's own `place` block says. */
 export interface Place {
-  mode: 'server' | 'site'
+  mode: 'server' | 'site' | 'platform'
   title?: string
 }
 
@@ -11,9 +11,9 @@ function readPlace(page: Document = document): Place {
   const text = page.getElementById('place')?.textContent ?? '{}'
   try {
     const found: unknown = JSON.parse(text)
-    if (typeof found === 'object' && found !== null && 'mode' in found && found.mode === 'site') {
+    if (typeof found === 'object' && found !== null && 'mode' in found) {
       const title = 'title' in found && typeof found.title === 'string' ? found.title : undefined
-      return { mode: 'site', title }
+      if (found.mode === 'site' || found.mode === 'platform') return { mode: found.mode, title }
     }
   } catch {
     // Falls through: the server is the place that can say more.

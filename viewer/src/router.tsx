@@ -1,9 +1,10 @@
 /**
- * The pages by address; each is loaded when it is first opened (or its link is pointed at), together with the document
+ * The pages of the record by address; each is loaded when it is first opened (or its link is pointed at), together with the document
  * that it shows: the page's own query, asked for once on the way in and not waited for.
  */
 import type { QueryClient } from '@tanstack/react-query'
 import {
+  type AnyRouter,
   createBrowserHistory,
   createHashHistory,
   createRootRouteWithContext,
@@ -32,9 +33,9 @@ interface Context {
   cache: QueryClient
 }
 
-const root = createRootRouteWithContext<Context>()({ component: Layout, notFoundComponent: NotFound })
+export const root = createRootRouteWithContext<Context>()({ component: Layout, notFoundComponent: NotFound })
 
-const runs = createRoute({
+export const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   validateSearch: readRunsSearch,
@@ -102,29 +103,28 @@ const benchmark = createRoute({
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarkPage'), 'BenchmarkPage'),
 })
 
-const routeTree = root.addChildren([runs, run, episode, compare, compareEpisodes, benchmarks, benchmark])
+/** The pages of the record, which are the same wherever the app lives. */
+export const recordPages = [home, run, episode, compare, compareEpisodes, benchmarks, benchmark] as const
 
-/** Open the router: addresses are paths in front of a server, fragments in a static site. */
-export function openRouter(cache: QueryClient) {
-  return createRouter({
-    routeTree,
+/** What every router of the app is made with: addresses are paths in front of a server, fragments in a static site. */
+export function routerOptions(cache: QueryClient) {
+  return {
     context: { cache },
     history: place.mode === 'site' ? createHashHistory() : createBrowserHistory(),
     basepath: place.mode === 'site' ? '/' : new URL(document.baseURI).pathname,
     parseSearch: readSearch,
     stringifySearch: writeSearch,
-    defaultPreload: 'intent',
+    defaultPreload: 'intent' as const,
     // Loaders only begin what the page goes on with: there is no need to begin again when the address changes.
     defaultStaleTime: Number.POSITIVE_INFINITY,
     defaultPendingComponent: PageSkeleton,
     defaultPendingMs: 150,
     defaultErrorComponent: PageFailure,
     scrollRestoration: true,
-  })
+  }
 }
 
-declare module '@tanstack/react-router' {
-  interface Register {
-    router: ReturnType<typeof openRouter>
-  }
+/** Open the router of a server or a site. */
+export function openRouter(cache: QueryClient): AnyRouter {
+  return createRouter({ routeTree: root.addChildren(recordPages), ...routerOptions(cache) })
 }

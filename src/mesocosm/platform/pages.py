@@ -1,14 +1,21 @@
 """The web app's files: one page for all its addresses, and assets whose names change with their content."""
 
+import html
 import mimetypes
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
 from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.answer import FOREVER, SETTLED, known
 from mesocosm.platform.errors import error_response
+
+if TYPE_CHECKING:
+    from mesocosm.platform.service import Service
 
 FRAME_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -71,14 +78,25 @@ def page(path: str, request: Request) -> Response:
     """Return a file of the build, or the one page for every address of the app."""
     root: Path = request.app.state.viewer
     found = _file(root, path)
-    if found is not None:
+    if found is not None and path != "index.html":
         return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
-    if path.startswith("assets/") or "." in path.rpartition("/")[2]:
+    if path.startswith("assets/") or ("." in path.rpartition("/")[2] and path != "index.html"):
         return error_response(404, "unknown", f"there is no file {path[:200]!r}")
     index = _file(root, "index.html")
     if index is None:
         return Response(MISSING, headers={"Cache-Control": "no-store"}, media_type="text/html")
-    return _sent(index, request, SETTLED)
+    service: Service | None = getattr(request.app.state, "service", None)
+    if service is None:
+        return _sent(index, request, SETTLED)
+    return _whole(platform_page(index.read_bytes(), service.settings.prefix), request, SETTLED, index)
+
+
+def platform_page(page: bytes, prefix: str = "") -> bytes:
+    """Return the built page as a platform shows it: it says where it is, and what comes before its addresses."""
+    told = page.replace(b'id="place">{"mode":"server"}<', b'id="place">{"mode":"platform"}<', 1)
+    before = prefix.strip("/")
+    base = html.escape(f"/{before}/" if before else "/").encode()
+    return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
 
 
 def _file(root: Path, path: str) -> Path | None:
@@ -94,15 +112,21 @@ def _file(root: Path, path: str) -> Path | None:
 
 
 def _sent(found: Path, request: Request, keeping: str) -> Response:
-    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
-    headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding"}
+    """Return a file, packed as the build left it where the client takes that."""
     accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
     for name, suffix in _ENCODINGS:
         packed = found.with_name(found.name + suffix)
         if name in accepted and packed.is_file():
-            headers["Content-Encoding"], found = name, packed
-            break
-    data = found.read_bytes()
+            return _whole(packed.read_bytes(), request, keeping, found, {"Content-Encoding": name})
+    return _whole(found.read_bytes(), request, keeping, found)
+
+
+def _whole(
+    data: bytes, request: Request, keeping: str, found: Path, more: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    """Return what is in a file, or is made of it: 304 when the client has just this."""
+    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding", **more}
     headers["ETag"] = f'W/"{digest_bytes(data)}"'
     same = known(request, headers["ETag"])
     if same is not None:

@@ -42,7 +42,7 @@ it('sends JSON', async () => {
 it.each([
   ['{"error": "not_found", "detail": "There is no run r1."}', 404, 'not_found', 'There is no run r1.'],
   ['<html>proxy</html>', 502, 'unknown', 'The server answered 502'],
-  ['{"detail": [{"msg": "bad"}]}', 422, 'unknown', '[{"msg":"bad"}]'],
+  ['{"detail": [{"msg": "bad"}]}', 422, 'unknown', 'input: bad'],
   ['{', 200, 'unreadable', 'The answer is not JSON.'],
 ])('turns the answer %s into an error', async (body, status, kind, message) => {
   answer(body, status)

@@ -8,6 +8,8 @@ export class ApiError extends Error {
     readonly status: number,
     readonly kind: string,
     message: string,
+    /** What is wrong with single fields of what was sent, by the path of the field: `config.num_episodes`. */
+    readonly fields: Readonly<Record<string, string>> = {},
   ) {
     super(message)
   }
@@ -26,13 +28,38 @@ export async function errorOf(response: Response): Promise<ApiError> {
     if (typeof document !== 'object' || document === null) return new ApiError(response.status, 'unknown', fallback)
     const kind = 'error' in document && typeof document.error === 'string' ? document.error : 'unknown'
     const detail = 'detail' in document ? told(document.detail) : undefined
-    return new ApiError(response.status, kind, detail ?? fallback)
+    return new ApiError(response.status, kind, detail ?? fallback, fieldsOf(document))
   } catch {
     return new ApiError(response.status, 'unknown', fallback)
   }
 }
 
+/** Read what is wrong with single fields: entries `{loc, msg}` of `detail`, or `{path, message}` of `problems`. */
+function fieldsOf(document: object): Record<string, string> {
+  const found: Record<string, string> = {}
+  const listed = 'detail' in document && Array.isArray(document.detail) ? document.detail : []
+  const named = 'problems' in document && Array.isArray(document.problems) ? document.problems : []
+  for (const problem of [...listed, ...named] as Problem[]) {
+    const place = problem.loc?.slice(1).join('.') ?? problem.path?.replace(/^\$?\.?/, '')
+    const words = problem.msg ?? problem.message
+    if (place && words) found[place] ??= words.replace(/^Value error, /, '')
+  }
+  return found
+}
+
+interface Problem {
+  loc?: (string | number)[]
+  msg?: string
+  path?: string
+  message?: string
+}
+
 function told(detail: unknown): string | undefined {
   if (typeof detail === 'string' && detail !== '') return detail
+  if (Array.isArray(detail) && detail.length > 0) {
+    const words = (detail as Problem[]).map(({ loc, msg }) => msg && `${loc?.slice(1).join('.') || 'input'}: ${msg}`)
+    if (words.every(Boolean)) return words.join('; ')
+  }
+  if (typeof detail === 'object' && detail !== null && 'message' in detail) return told(detail.message)
   return detail === undefined || detail === null ? undefined : JSON.stringify(detail)
 }

@@ -1,5 +1,6 @@
 /** Server-sent events with reconnection. */
 import { useEffect, useRef, useState } from 'react'
+import { recordPath } from './address'
 import { noteReachable, noteStream } from './connection'
 
 /** One event: its name (`message` when it has none), the JSON it carried, its id. */
@@ -22,7 +23,7 @@ const FIRST_WAIT = 500
 const LONGEST_WAIT = 15_000
 
 /**
- * Listen to the stream at `path` (below the page's base) for the named events until the returned function is called.
+ * Listen to the record's stream at `path` for the named events until the returned function is called.
  * After a loss it tries again after 0.5 s, 1 s, 2 s … 15 s; when the page becomes visible or online, at once.
  */
 export function subscribe(path: string, names: readonly string[], listener: LiveListener): () => void {
@@ -51,7 +52,7 @@ export function subscribe(path: string, names: readonly string[], listener: Live
   }
   const connect = () => {
     clearTimeout(timer)
-    const target = new URL(`.${path}`, document.baseURI)
+    const target = new URL(`.${recordPath(path)}`, document.baseURI)
     if (lastId) target.searchParams.set('last_event_id', lastId)
     stream = new EventSource(target)
     stream.onopen = () => {

@@ -1,59 +1,23 @@
-/** Types of requests and answers, taken from the API's own document. */
+/** Types of requests to the record and of its answers. */
 import type { components, paths } from './schema'
+import type { AnswerOf, ArgumentsOf, Method, ParamsOf, PathsOf, QueryOf } from './shapes'
 
-/** Documents of the API by name: `Schema<'RunSummary'>`. */
+export type { Method } from './shapes'
+
+/** Documents of the record by name: `Schema<'RunSummary'>`. */
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
-/** A method that the app uses. */
-export type Method = 'get' | 'post' | 'put' | 'delete'
-
-/** Paths of the API that answer to a method. */
-export type PathsWith<M extends Method> = {
-  [P in keyof paths]: paths[P][M] extends { responses: unknown } ? P : never
-}[keyof paths]
-
-type Parameters<P extends keyof paths, M extends Method> = paths[P][M] extends { parameters: infer Found }
-  ? Found
-  : never
+/** Paths that answer to a method. */
+export type PathsWith<M extends Method> = PathsOf<paths, M>
 
 /** The parts of a path that are written in braces, or nothing when it has none. */
-export type Params<P extends keyof paths, M extends Method> =
-  Parameters<P, M> extends { path: infer Found } ? Found : undefined
+export type Params<P extends keyof paths, M extends Method> = ParamsOf<paths, P, M>
 
 /** The query of a request, every part optional that has a default. */
-export type Query<P extends keyof paths, M extends Method> =
-  Parameters<P, M> extends { query?: infer Found } ? Exclude<Found, undefined> : undefined
-
-/** The JSON that is sent along. */
-export type Body<P extends keyof paths, M extends Method> = paths[P][M] extends {
-  requestBody: { content: { 'application/json': infer Found } }
-}
-  ? Found
-  : undefined
-
-type Content<Answer> = Answer extends { content: { 'application/json': infer Found } } ? Found : undefined
+export type Query<P extends keyof paths, M extends Method> = QueryOf<paths, P, M>
 
 /** What comes back when all is well. */
-export type Answer<P extends keyof paths, M extends Method> = paths[P][M] extends { responses: infer Found }
-  ? Found extends { 200: infer Ok }
-    ? Content<Ok>
-    : Found extends { 201: infer Made }
-      ? Content<Made>
-      : Found extends { 202: infer Accepted }
-        ? Content<Accepted>
-        : undefined
-  : never
-
-type WithParams<P extends keyof paths, M extends Method> =
-  Params<P, M> extends undefined ? { params?: undefined } : { params: Params<P, M> }
-
-type WithBody<P extends keyof paths, M extends Method> =
-  Body<P, M> extends undefined ? { body?: undefined } : { body: Body<P, M> }
-
-/** Everything that a request may carry. */
-export type Request<P extends keyof paths, M extends Method> = WithParams<P, M> &
-  WithBody<P, M> & { query?: Query<P, M>; signal?: AbortSignal }
+export type Answer<P extends keyof paths, M extends Method> = AnswerOf<paths, P, M>
 
 /** The last argument of a call: may be left out when the path has no parameters and takes no body. */
-export type Arguments<P extends keyof paths, M extends Method> =
-  Record<never, never> extends Request<P, M> ? [request?: Request<P, M>] : [request: Request<P, M>]
+export type Arguments<P extends keyof paths, M extends Method> = ArgumentsOf<paths, P, M>

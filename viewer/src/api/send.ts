@@ -19,7 +19,7 @@ export async function send(method: string, address: string, body?: unknown, sign
   } catch (error) {
     if (signal?.aborted) throw error
     noteReachable(false)
-    throw new ApiError(0, 'unreachable', 'The server does not answer. Is `mesocosm view` still running?')
+    throw new ApiError(0, 'unreachable', 'The server does not answer.')
   }
   noteReachable(true)
   if (!response.ok) throw await errorOf(response)

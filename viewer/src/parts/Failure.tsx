@@ -1,4 +1,5 @@
 import { ApiError } from '../api/error'
+import { place } from '../place'
 import { Button } from './Button'
 import styles from './Failure.module.css'
 import { Icon } from './Icon'
@@ -20,6 +21,7 @@ export function Failure({ error, title = 'That did not work', onRetry }: Failure
         <strong>{title}</strong>
         <p>{error instanceof Error ? error.message : String(error)}</p>
         {advice(error) && <p className={styles.advice}>{advice(error)}</p>}
+        {asksWho(error) && <a href={`sign-in?next=${encodeURIComponent(here())}`}>Sign in and come back here</a>}
         {onRetry && (
           <Button icon="refresh" onClick={onRetry}>
             Try again
@@ -30,10 +32,28 @@ export function Failure({ error, title = 'That did not work', onRetry }: Failure
   )
 }
 
+/** Whether signing in, maybe as somebody else, may help. */
+function asksWho(error: unknown): boolean {
+  return place.mode === 'platform' && error instanceof ApiError && (error.status === 401 || error.status === 403)
+}
+
+/** This page below the base, with what was searched for. */
+function here(): string {
+  const { pathname, search } = window.location
+  return `/${pathname.slice(new URL(document.baseURI).pathname.length)}${search}`
+}
+
 function advice(error: unknown): string {
   if (!(error instanceof ApiError)) return ''
+  if (place.mode === 'platform') return platformAdvice(error)
   if (error.status === 0) return 'Start it again with `mesocosm view`; this page goes on by itself.'
   if (error.status === 404) return 'It may have been deleted, or the address was cut off when it was copied.'
   if (error.status === 409) return 'The run is in use by another process; wait for it or stop it first.'
   return error.status >= 500 ? 'The terminal in which the server runs says more.' : ''
+}
+
+function platformAdvice({ status }: ApiError): string {
+  if (status === 0) return 'This page goes on by itself when the platform answers again.'
+  if (status === 404) return 'It may have been deleted, or the address was cut off when it was copied.'
+  return status >= 500 ? 'Try again in a moment; if it stays so, tell those who run this platform.' : ''
 }

@@ -1,4 +1,5 @@
 /** Large content, read from the API piece by piece. */
+import { recordPath } from '../api/address'
 import { place } from '../place'
 
 export interface Piece {
@@ -9,8 +10,8 @@ export interface Piece {
 
 /** Return where the content lies, relative to the page's base. */
 function blobAddress(digest: string): string {
-  const directory = place.mode === 'site' ? './data/blobs/' : './v1/blobs/'
-  return new URL(directory + encodeURIComponent(digest), document.baseURI).href
+  const directory = place.mode === 'site' ? '/data/blobs/' : recordPath('/v1/blobs/')
+  return new URL(`.${directory}${encodeURIComponent(digest)}`, document.baseURI).href
 }
 
 /** Read `length` bytes from `from` on. A server that knows no ranges is read up to there and then left. */

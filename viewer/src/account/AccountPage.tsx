@@ -1,0 +1,55 @@
+import { Badge } from '../parts/Badge'
+import { Page } from '../parts/Page'
+import { PageSkeleton } from '../parts/PageSkeleton'
+import { Panel } from '../parts/Panel'
+import { LinkButton } from '../platform/LinkButton'
+import styles from '../platform/platform.module.css'
+import { nameOf, useMe } from '../session/me'
+import { CreateToken } from './CreateToken'
+import { PasswordPanel } from './PasswordPanel'
+import { SessionsPanel } from './SessionsPanel'
+import { TokenTable } from './TokenTable'
+
+/** One's own account: tokens for programs, the password, where one is signed in. */
+export function AccountPage() {
+  const me = useMe()
+  if (me === undefined) return <PageSkeleton />
+  if (me.type !== 'member') {
+    return (
+      <Page title="Account" note="Only members have an account.">
+        <p>
+          <LinkButton to="/sign-in" search={{ next: '/account' }} look="primary">
+            Sign in
+          </LinkButton>
+        </p>
+      </Page>
+    )
+  }
+  return (
+    <Page
+      title={nameOf(me)}
+      heading={<bdi>{nameOf(me)}</bdi>}
+      aside={<Badge>{me.role === 'admin' ? 'administrator' : 'member'}</Badge>}
+      note={<>Your number is {me.user_id}.</>}
+    >
+      <div className={styles.columns}>
+        <div className={styles.stack}>
+          <Panel title="Personal tokens" note="for scripts and CI" flush>
+            <TokenTable />
+          </Panel>
+          <SessionsPanel />
+        </div>
+        <div className={styles.stack}>
+          <Panel title="Make a token">
+            <CreateToken />
+          </Panel>
+          {me.way !== 'open' && (
+            <Panel title="Password">
+              <PasswordPanel />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </Page>
+  )
+}

@@ -1,0 +1,73 @@
+import { useState } from 'react'
+import { ApiError } from '../api/error'
+import { ask } from '../api/platform'
+import { Choice } from '../form/Choice'
+import { Form } from '../form/Form'
+import { SelectField } from '../form/SelectField'
+import { TextField } from '../form/TextField'
+import { Button } from '../parts/Button'
+import { useChange } from '../platform/useChange'
+import { Secret } from './Secret'
+
+const DAYS = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+  { value: '365', label: 'a year' },
+  { value: '', label: 'until it is ended' },
+]
+
+/** The form for a token, and the token once it is made: it is shown this once. */
+export function CreateToken() {
+  const [name, setName] = useState('')
+  const [scope, setScope] = useState<'read' | 'write'>('read')
+  const [days, setDays] = useState('90')
+  const [tried, setTried] = useState(false)
+  const made = useChange(
+    () => ask('post', '/v1/me/tokens', { body: { name: name.trim(), scope, days: days ? Number(days) : null } }),
+    {
+      silent: true,
+      after: () => {
+        setName('')
+        setTried(false)
+      },
+    },
+  )
+  const told = made.error instanceof ApiError ? made.error.fields.name : undefined
+  return (
+    <Form
+      onSubmit={() => {
+        setTried(true)
+        if (name.trim() !== '') made.mutate(undefined)
+      }}
+      error={told ? undefined : made.error}
+      title="The token was not made"
+      actions={
+        <Button type="submit" busy={made.isPending}>
+          Make the token
+        </Button>
+      }
+    >
+      {made.data && <Secret label={`The token ${made.data.name}`} secret={made.data.token} />}
+      <TextField
+        label="Name"
+        hint="What it is for."
+        placeholder="CI"
+        maxLength={100}
+        value={name}
+        onChange={setName}
+        problem={told ?? (tried && name.trim() === '' ? 'Say what the token is for.' : undefined)}
+      />
+      <Choice
+        label="It may"
+        value={scope}
+        onChange={setScope}
+        options={[
+          { value: 'read', label: 'read', hint: 'what you may see, and nothing else' },
+          { value: 'write', label: 'read and change', hint: 'start runs, submit environments, all that you may do' },
+        ]}
+      />
+      <SelectField label="It lasts" value={days} onChange={setDays} options={DAYS} />
+    </Form>
+  )
+}

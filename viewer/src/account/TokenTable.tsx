@@ -1,0 +1,74 @@
+import { useState } from 'react'
+import { ask, type Doc, usePlatform } from '../api/platform'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Empty } from '../parts/Empty'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+import { Loaded } from '../platform/Loaded'
+import { useChange } from '../platform/useChange'
+
+/** One's tokens; each can be ended. */
+export function TokenTable() {
+  const tokens = usePlatform('/v1/me/tokens')
+  const [asked, setAsked] = useState<Doc<'PersonalToken'>>()
+  const remove = useChange((id: string) => ask('delete', '/v1/me/tokens/{token_id}', { params: { token_id: id } }), {
+    done: 'The token has ended.',
+    after: () => setAsked(undefined),
+  })
+  return (
+    <Loaded query={tokens} title="Your tokens could not be read" height="6rem">
+      {(found) =>
+        found.length === 0 ? (
+          <Empty title="No tokens yet">
+            With a token, the command line and scripts work as you: set <code>SWECC_BENCH_TOKEN</code> to it.
+          </Empty>
+        ) : (
+          <>
+            <PlainTable label="Personal tokens">
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  <th scope="col">May</th>
+                  <th scope="col">Last used</th>
+                  <th scope="col">Ends</th>
+                  <th scope="col">
+                    <span className="hidden-text">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {found.map((token) => (
+                  <tr key={token.id}>
+                    <th scope="row">
+                      <bdi>{token.name}</bdi>
+                    </th>
+                    <td>{token.scope === 'read' ? 'read' : 'read and change'}</td>
+                    <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
+                    <td>{token.expires_at ? <When at={token.expires_at} /> : 'when you end it'}</td>
+                    <td data-numeric>
+                      <Button look="quiet" onClick={() => setAsked(token)} aria-label={`End the token ${token.name}`}>
+                        End
+                      </Button>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </PlainTable>
+            <ConfirmDialog
+              open={asked !== undefined}
+              title={`End the token ${asked?.name ?? ''}?`}
+              confirm="End it"
+              danger
+              busy={remove.isPending}
+              onConfirm={() => asked && remove.mutate(asked.id)}
+              onClose={() => setAsked(undefined)}
+            >
+              <p>Whatever uses it is nobody from then on. This cannot be undone.</p>
+            </ConfirmDialog>
+          </>
+        )
+      }
+    </Loaded>
+  )
+}

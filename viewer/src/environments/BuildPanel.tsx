@@ -1,0 +1,66 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Doc, platformQuery } from '../api/platform'
+import { Panel } from '../parts/Panel'
+import { Tabs } from '../parts/Tabs'
+import styles from '../platform/platform.module.css'
+import { BuildSteps } from './BuildSteps'
+import { LogText } from './LogText'
+import { building, reachedIn } from './stages'
+
+const LOOK_AGAIN = 1_500
+
+/** How the build of the newest version goes, and what was written meanwhile. */
+export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetail'> }) {
+  const [tab, setTab] = useState<'build' | 'adapter'>('build')
+  const going = building(environment.status)
+  const version = environment.submission_version ?? 1
+  const logs = useQuery({
+    ...platformQuery('/v1/developer/environments/{env_id}/logs', {
+      params: { env_id: environment.id },
+      query: { version },
+    }),
+    refetchInterval: going ? LOOK_AGAIN : false,
+  })
+  const state = environment.stage || environment.status
+  const older = environment.ready_version != null && environment.ready_version !== version
+  return (
+    <Panel title={`Build of version ${version}`}>
+      <div className={styles.stack}>
+        <BuildSteps state={state} reached={reachedIn(logs.data?.build ?? '')} />
+        {environment.error_message && environment.status === 'failed' && (
+          <div className={styles.wrong} role="alert">
+            <strong>It could not be built</strong>
+            <p>{environment.error_message}</p>
+            {older && <p>Runs go on using version {environment.ready_version}.</p>}
+          </div>
+        )}
+        <Tabs
+          label="Logs"
+          tabs={[
+            { id: 'build', label: 'Build log' },
+            { id: 'adapter', label: 'Adapter log' },
+          ]}
+          selected={tab}
+          onSelect={setTab}
+        >
+          {tab === 'build' ? (
+            <LogText
+              text={logs.data?.build ?? ''}
+              follow={going}
+              empty={going ? 'Waiting for the first line…' : 'Nothing was written.'}
+              label="Build log"
+            />
+          ) : (
+            <LogText
+              text={logs.data?.adapter ?? ''}
+              follow
+              empty="Its adapter has not run on this machine yet; what it prints stands here after its first run."
+              label="Adapter log"
+            />
+          )}
+        </Tabs>
+      </div>
+    </Panel>
+  )
+}

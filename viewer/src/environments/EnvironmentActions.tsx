@@ -1,0 +1,74 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ask, type Doc } from '../api/platform'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu } from '../parts/Menu'
+import { useChange } from '../platform/useChange'
+import { building } from './stages'
+
+/** What can be done to an environment. */
+export function EnvironmentActions({ environment }: { environment: Doc<'Environment'> }) {
+  const [asked, setAsked] = useState(false)
+  const navigate = useNavigate()
+  const params = { env_id: environment.id }
+  const going = building(environment.status)
+  const retry = useChange(() => ask('post', '/v1/developer/environments/{env_id}/retry', { params }), {
+    done: 'It is built again.',
+  })
+  const resubmit = useChange(
+    () =>
+      ask('post', '/v1/developer/environments', {
+        body: {
+          name: environment.name,
+          description: environment.description ?? '',
+          github_url: environment.github_url,
+          team_id: environment.team_id ?? null,
+          ref: environment.ref ?? null,
+          folder: environment.folder ?? null,
+        },
+      }),
+    { done: 'Submitted as its next version.' },
+  )
+  const remove = useChange(() => ask('delete', '/v1/developer/environments/{env_id}', { params }), {
+    done: `${environment.name} is deleted.`,
+    after: () => void navigate({ to: '/environments' }),
+  })
+  return (
+    <>
+      {environment.status === 'failed' && (
+        <Button icon="refresh" look="primary" busy={retry.isPending} onClick={() => retry.mutate(undefined)}>
+          Try again
+        </Button>
+      )}
+      <Menu
+        label="More"
+        icon="menu"
+        small
+        items={[
+          {
+            label: 'Submit what is pushed now',
+            icon: 'refresh',
+            note: 'Builds the next version',
+            disabled: going,
+            onChoose: () => resubmit.mutate(undefined),
+          },
+          { label: 'Delete…', icon: 'trash', danger: true, onChoose: () => setAsked(true) },
+        ]}
+      />
+      <ConfirmDialog
+        open={asked}
+        title={`Delete ${environment.name}?`}
+        confirm="Delete"
+        danger
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate(undefined)}
+        onClose={() => setAsked(false)}
+      >
+        <p>
+          Its domain is archived, its public runs become private, and runs in it that go on end. This cannot be undone.
+        </p>
+      </ConfirmDialog>
+    </>
+  )
+}

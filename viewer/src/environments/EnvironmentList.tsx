@@ -1,0 +1,33 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import { When } from '../parts/When'
+import styles from '../platform/platform.module.css'
+import { EnvironmentStatus } from './EnvironmentStatus'
+
+/** Environments as cards. */
+export function EnvironmentList({ environments }: { environments: readonly Doc<'Environment'>[] }) {
+  return (
+    <ul className={styles.list}>
+      {environments.map((one) => (
+        <li key={one.id} className={styles.item}>
+          <div className={styles.itemHead}>
+            <Link to="/environments/$environmentId" params={{ environmentId: one.id }}>
+              <bdi>{one.name}</bdi>
+            </Link>
+            <EnvironmentStatus status={one.status} stage={one.stage} />
+          </div>
+          {one.description && <p className={styles.words}>{one.description}</p>}
+          {one.status === 'failed' && one.error_message && <p className={styles.words}>{one.error_message}</p>}
+          <p className={styles.facts}>
+            <span className="number">version {one.submission_version}</span>
+            <span>
+              submitted <When at={one.resubmitted_at ?? one.created_at} />
+            </span>
+            {one.scope === 'team' && <Badge>team</Badge>}
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}

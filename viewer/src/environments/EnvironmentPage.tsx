@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { type Doc, platformQuery } from '../api/platform'
+import { Page } from '../parts/Page'
+import { SourceLink } from '../parts/SourceLink'
+import { When } from '../parts/When'
+import { LinkButton } from '../platform/LinkButton'
+import { Loaded } from '../platform/Loaded'
+import styles from '../platform/platform.module.css'
+import { BuildPanel } from './BuildPanel'
+import { EnvironmentActions } from './EnvironmentActions'
+import { EnvironmentRuns } from './EnvironmentRuns'
+import { EnvironmentStatus } from './EnvironmentStatus'
+import { building } from './stages'
+import { UsagePanel } from './UsagePanel'
+import { VersionPanel } from './VersionPanel'
+
+const LOOK_AGAIN = 1_500
+
+/** One environment: how its build goes, what was built, how it is used. */
+export function EnvironmentPage() {
+  const { environmentId } = useParams({ from: '/environments/$environmentId' })
+  const environment = useQuery({
+    ...platformQuery('/v1/developer/environments/{env_id}', { params: { env_id: environmentId } }),
+    refetchInterval: ({ state }) => (building(state.data?.status) ? LOOK_AGAIN : false),
+  })
+  if (environment.data) return <EnvironmentView environment={environment.data} />
+  return (
+    <Page title="Environment" trail={<Link to="/environments">Environments</Link>}>
+      <Loaded query={environment} title="This environment could not be read">
+        {() => null}
+      </Loaded>
+    </Page>
+  )
+}
+
+function EnvironmentView({ environment }: { environment: Doc<'EnvironmentDetail'> }) {
+  const domain = environment.domain_id
+  return (
+    <Page
+      title={environment.name}
+      heading={<bdi>{environment.name}</bdi>}
+      trail={<Link to="/environments">Environments</Link>}
+      aside={<EnvironmentStatus status={environment.status} stage={environment.stage} />}
+      note={environment.description || undefined}
+      actions={
+        <>
+          {domain && environment.ready_version != null && (
+            <LinkButton to="/new-run" search={{ domain, environment: environment.id }} look="primary" icon="play">
+              New run
+            </LinkButton>
+          )}
+          {domain && (
+            <LinkButton to="/domains/$domainId" params={{ domainId: domain }}>
+              Leaderboard
+            </LinkButton>
+          )}
+          <EnvironmentActions environment={environment} />
+        </>
+      }
+    >
+      <p className={styles.facts}>
+        <span>
+          <SourceLink source={environment.github_url} />
+        </span>
+        {environment.ref && <span>at {environment.ref}</span>}
+        {environment.folder && <span>in {environment.folder}</span>}
+        <span>
+          submitted <When at={environment.resubmitted_at ?? environment.created_at} />
+        </span>
+      </p>
+      <div className={styles.columns}>
+        <div className={styles.stack}>
+          <BuildPanel environment={environment} />
+          <EnvironmentRuns environmentId={environment.id} />
+        </div>
+        <div className={styles.stack}>
+          <UsagePanel usage={environment.usage} />
+          <VersionPanel environment={environment} />
+        </div>
+      </div>
+    </Page>
+  )
+}

@@ -1,0 +1,26 @@
+import { usePlatform } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Panel } from '../parts/Panel'
+import { Loaded } from '../platform/Loaded'
+import { RunTable } from '../runlist/RunTable'
+
+/** The newest runs in an environment. */
+export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
+  const runs = usePlatform('/v1/developer/environments/{env_id}/runs', {
+    params: { env_id: environmentId },
+    query: { limit: 10 },
+  })
+  return (
+    <Panel title="Newest runs" flush>
+      <Loaded query={runs} title="The runs could not be read">
+        {(found) =>
+          found.length > 0 ? (
+            <RunTable label="Newest runs" runs={found} hide={['domain']} />
+          ) : (
+            <Empty title="No runs yet">Once it is ready, start one from here.</Empty>
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}

@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { platformQuery, usePlatform } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { Select } from '../parts/Select'
+import { LinkButton } from '../platform/LinkButton'
+import { Loaded } from '../platform/Loaded'
+import { EnvironmentList } from './EnvironmentList'
+import { building } from './stages'
+
+const OWN = 'own'
+const LOOK_AGAIN = 3_000
+
+/** What one submitted, and what one's teams did. */
+export function EnvironmentsPage() {
+  const { team } = useSearch({ from: '/environments' })
+  const navigate = useNavigate({ from: '/environments' })
+  const teams = usePlatform('/v1/teams')
+  const query = team ? { scope: 'team', team_id: team } : { scope: 'solo' }
+  const environments = useQuery({
+    ...platformQuery('/v1/developer/environments', { query }),
+    refetchInterval: ({ state }) => (state.data?.some((one) => building(one.status)) ? LOOK_AGAIN : false),
+  })
+  const whose = [
+    { value: OWN, label: 'Mine' },
+    ...(teams.data ?? []).map((one) => ({ value: one.team_id, label: one.name })),
+  ]
+  return (
+    <Page
+      title="Environments"
+      note="What you submit is cloned, checked, built and tried; then anybody can run models in it."
+      actions={
+        <>
+          {whose.length > 1 && (
+            <Select
+              label="Of"
+              options={whose}
+              value={team ?? OWN}
+              onChange={(value) => void navigate({ search: value === OWN ? {} : { team: value } })}
+            />
+          )}
+          <LinkButton to="/environments/new" look="primary" icon="plus">
+            Submit
+          </LinkButton>
+        </>
+      }
+    >
+      <Loaded query={environments} title="The environments could not be read">
+        {(found) => (found.length > 0 ? <EnvironmentList environments={found} /> : <NoEnvironments />)}
+      </Loaded>
+    </Page>
+  )
+}
+
+function NoEnvironments() {
+  return (
+    <Empty title="Nothing submitted yet" command="mesocosm init && mesocosm env submit --name NAME --github-url URL">
+      An environment is a git repository with a <code>benchanything.json</code>. Begin one on your machine, try it
+      there, push it, and submit its address here or in the terminal.
+    </Empty>
+  )
+}

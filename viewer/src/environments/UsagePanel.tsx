@@ -1,0 +1,38 @@
+import type { Doc } from '../api/platform'
+import { count } from '../format'
+import { Num } from '../parts/Num'
+import { Panel } from '../parts/Panel'
+import styles from '../platform/platform.module.css'
+
+/** How much an environment was used. */
+export function UsagePanel({ usage }: { usage: Doc<'Usage'> }) {
+  const states = Object.entries(usage.by_status ?? {})
+  return (
+    <Panel title="Use">
+      <dl className={styles.terms}>
+        <dt>Runs</dt>
+        <dd className="number">{count(usage.total_runs)}</dd>
+        {states.length > 0 && (
+          <>
+            <dt>by state</dt>
+            <dd>{states.map(([state, n]) => `${count(n)} ${state}`).join(', ')}</dd>
+          </>
+        )}
+        <dt>Episodes</dt>
+        <dd className="number">{count(usage.total_episodes)}</dd>
+        <dt>Mean score</dt>
+        <dd>
+          <Num value={usage.avg_score} />
+        </dd>
+        <dt>Best score</dt>
+        <dd>
+          <Num value={usage.best_score} />
+        </dd>
+        <dt>Public runs</dt>
+        <dd className="number">{count(usage.gallery_eligible)}</dd>
+        <dt>On the leaderboard</dt>
+        <dd className="number">{count(usage.leaderboard_entries)}</dd>
+      </dl>
+    </Panel>
+  )
+}

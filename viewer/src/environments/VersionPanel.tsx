@@ -1,0 +1,51 @@
+import { type Doc, usePlatform } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import { Panel } from '../parts/Panel'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+import { Loaded } from '../platform/Loaded'
+import { EnvironmentStatus } from './EnvironmentStatus'
+
+/** What was submitted, newest first; runs keep pointing at theirs. */
+export function VersionPanel({ environment }: { environment: Doc<'Environment'> }) {
+  const versions = usePlatform('/v1/developer/environments/{env_id}/versions', {
+    params: { env_id: environment.id },
+  })
+  return (
+    <Panel title="Versions" flush>
+      <Loaded query={versions} title="The versions could not be read" height="6rem">
+        {(found) => (
+          <PlainTable label="Versions">
+            <thead>
+              <tr>
+                <th scope="col">No.</th>
+                <th scope="col">State</th>
+                <th scope="col">Vow</th>
+                <th scope="col">Commit</th>
+                <th scope="col">Submitted</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((one) => (
+                <tr key={one.version}>
+                  <th scope="row" className="number">
+                    {one.version}
+                  </th>
+                  <td title={one.error_message ?? undefined}>
+                    <EnvironmentStatus status={one.state} />{' '}
+                    {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}
+                  </td>
+                  <td>{one.vow_version ?? '–'}</td>
+                  <td>{one.commit ? <code title={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>
+                  <td>
+                    <When at={one.created_at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </PlainTable>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}

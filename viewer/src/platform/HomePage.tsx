@@ -1,0 +1,11 @@
+import { GalleryPage } from '../gallery/GalleryPage'
+import { PageSkeleton } from '../parts/PageSkeleton'
+import { RunsPage } from '../runs/RunsPage'
+import { useMe } from '../session/me'
+
+/** The start page: one's runs, or for those who are not signed in what is public. */
+export function HomePage() {
+  const me = useMe()
+  if (me === undefined) return <PageSkeleton />
+  return me.type === 'anonymous' ? <GalleryPage /> : <RunsPage />
+}

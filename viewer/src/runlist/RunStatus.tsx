@@ -1,0 +1,23 @@
+import type { Doc } from '../api/platform'
+import { Badge, type Tone } from '../parts/Badge'
+import type { IconName } from '../parts/Icon'
+
+type Word = NonNullable<Doc<'Run'>['status']>
+
+const LOOKS: Record<Word, { tone: Tone; icon: IconName; meaning: string }> = {
+  pending: { tone: 'idle', icon: 'clock', meaning: 'waits for a worker' },
+  running: { tone: 'live', icon: 'play', meaning: 'goes on right now' },
+  completed: { tone: 'good', icon: 'check', meaning: 'every planned episode was played' },
+  failed: { tone: 'bad', icon: 'error', meaning: 'could not be played to its end' },
+  cancelled: { tone: 'idle', icon: 'close', meaning: 'was called off' },
+}
+
+/** The state of a run in the words of the platform: picture and word. */
+export function RunStatus({ status }: { status: Word }) {
+  const look = LOOKS[status]
+  return (
+    <Badge tone={look.tone} icon={look.icon} title={look.meaning}>
+      {status}
+    </Badge>
+  )
+}

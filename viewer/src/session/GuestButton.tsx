@@ -1,0 +1,24 @@
+import { useMutation } from '@tanstack/react-query'
+import { ask } from '../api/platform'
+import { Button } from '../parts/Button'
+import { Failure } from '../parts/Failure'
+import { openPage } from './next'
+import styles from './SessionPage.module.css'
+
+/** Go on without an account: a few runs a day, kept for as long as the browser keeps the cookie. */
+export function GuestButton({ next }: { next: string }) {
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => ask('post', '/v1/auth/guest'),
+    onSuccess: () => openPage(next),
+  })
+  return (
+    <div className={styles.other}>
+      <div className={styles.or}>or</div>
+      <Button busy={isPending} onClick={() => mutate()}>
+        Go on as a guest
+      </Button>
+      <span className={styles.note}>A guest can start a few runs a day. This browser keeps them for a week.</span>
+      {error && <Failure error={error} title="No guest could be made" />}
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiError } from '../api/error'
+import { ask } from '../api/platform'
+import { Form } from '../form/Form'
+import { TextField } from '../form/TextField'
+import { Button } from '../parts/Button'
+import { openPage } from './next'
+import { SHORTEST } from './password'
+
+/** Name and password of a new account. */
+export function SignUpForm({ next }: { next: string }) {
+  const [username, setUsername] = useState('')
+  const [password, setPassword] = useState('')
+  const [tried, setTried] = useState(false)
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => {
+      const body = { username: username.trim(), password }
+      await ask('post', '/v1/auth/sign-up', { body })
+      await ask('post', '/v1/auth/login', { body })
+    },
+    onSuccess: () => openPage(next),
+  })
+  const fields = error instanceof ApiError ? error.fields : {}
+  const short = password.length < SHORTEST
+  return (
+    <Form
+      onSubmit={() => {
+        setTried(true)
+        if (username.trim() !== '' && !short) mutate()
+      }}
+      error={error}
+      title="The account was not made"
+      actions={
+        <Button type="submit" look="primary" busy={isPending}>
+          Make the account
+        </Button>
+      }
+    >
+      <TextField
+        label="User name"
+        hint="Letters, digits and . _ @ + -; others see it."
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        maxLength={64}
+        value={username}
+        onChange={setUsername}
+        problem={fields.username ?? (tried && username.trim() === '' ? 'Choose a user name.' : undefined)}
+      />
+      <TextField
+        label="Password"
+        hint={`At least ${SHORTEST} characters; several words are easy to remember and hard to guess.`}
+        type="password"
+        autoComplete="new-password"
+        value={password}
+        onChange={setPassword}
+        problem={fields.password ?? (tried && short ? `At least ${SHORTEST} characters.` : undefined)}
+      />
+    </Form>
+  )
+}

@@ -1,0 +1,10 @@
+/** Leaving the platform. */
+import { ask } from '../api/platform'
+import type { Me } from './me'
+import { openPage } from './next'
+
+/** Sign a member out, or forget a guest, and open the start page anew. */
+export async function signOut(me: Me): Promise<void> {
+  await (me.type === 'guest' ? ask('post', '/v1/auth/guest/logout') : ask('post', '/v1/auth/logout'))
+  openPage('/')
+}

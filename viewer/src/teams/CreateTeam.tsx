@@ -1,0 +1,43 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ApiError } from '../api/error'
+import { ask } from '../api/platform'
+import { Form } from '../form/Form'
+import { TextField } from '../form/TextField'
+import { Button } from '../parts/Button'
+import { useChange } from '../platform/useChange'
+
+/** A field for the name of a new team. */
+export function CreateTeam() {
+  const [name, setName] = useState('')
+  const [tried, setTried] = useState(false)
+  const navigate = useNavigate()
+  const { mutate, isPending, error } = useChange(() => ask('post', '/v1/teams', { body: { name: name.trim() } }), {
+    silent: true,
+    after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
+  })
+  const told = error instanceof ApiError ? error.fields.name : undefined
+  return (
+    <Form
+      onSubmit={() => {
+        setTried(true)
+        if (name.trim() !== '') mutate(undefined)
+      }}
+      error={told ? undefined : error}
+      title="The team was not made"
+      actions={
+        <Button type="submit" busy={isPending}>
+          Make the team
+        </Button>
+      }
+    >
+      <TextField
+        label="Name"
+        maxLength={255}
+        value={name}
+        onChange={setName}
+        problem={told ?? (tried && name.trim() === '' ? 'Give the team a name.' : undefined)}
+      />
+    </Form>
+  )
+}

@@ -1,0 +1,48 @@
+import { useState } from 'react'
+import { ask, type Doc } from '../api/platform'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { CopyButton } from '../parts/CopyButton'
+import platform from '../platform/platform.module.css'
+import { useChange } from '../platform/useChange'
+import styles from './JoinCode.module.css'
+
+/** The code that lets people in, and the link that carries it. */
+export function JoinCode({ team }: { team: Doc<'Team'> }) {
+  const [asked, setAsked] = useState(false)
+  const renew = useChange(
+    () => ask('post', '/v1/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
+    { done: 'There is a new code; the old one has ended.', after: () => setAsked(false) },
+  )
+  const code = team.join_code
+  if (!code) return <p className="muted">Only the owner of the team sees its code.</p>
+  return (
+    <div className={platform.stack}>
+      <p className={styles.code}>
+        <code>{code}</code>
+        <CopyButton text={code} label="Copy the code" />
+      </p>
+      <p className="muted">Whoever has it can join while there is room.</p>
+      <div className={platform.actions}>
+        <CopyButton
+          look="words"
+          label="Copy a link to join"
+          text={() => new URL(`./teams?join=${encodeURIComponent(code)}`, document.baseURI).href}
+        />
+        <Button icon="refresh" onClick={() => setAsked(true)}>
+          New code
+        </Button>
+      </div>
+      <ConfirmDialog
+        open={asked}
+        title="Make a new code?"
+        confirm="Make a new code"
+        busy={renew.isPending}
+        onConfirm={() => renew.mutate(undefined)}
+        onClose={() => setAsked(false)}
+      >
+        <p>The old code and links with it stop working at once. Members stay.</p>
+      </ConfirmDialog>
+    </div>
+  )
+}

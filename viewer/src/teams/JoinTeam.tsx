@@ -1,0 +1,50 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ApiError } from '../api/error'
+import { ask } from '../api/platform'
+import { Form } from '../form/Form'
+import { TextField } from '../form/TextField'
+import { Button } from '../parts/Button'
+import { useChange } from '../platform/useChange'
+
+const CODE = /^[A-Z0-9]{4,8}$/
+
+/** A field for the code of a team. */
+export function JoinTeam({ code: given }: { code: string }) {
+  const [code, setCode] = useState(given.toUpperCase())
+  const [tried, setTried] = useState(false)
+  const navigate = useNavigate()
+  const { mutate, isPending, error } = useChange(() => ask('post', '/v1/teams/join', { body: { code } }), {
+    silent: true,
+    after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
+  })
+  const wrong = tried && !CODE.test(code) ? 'A code has 4 to 8 letters and digits.' : undefined
+  const told = error instanceof ApiError && error.status === 422 ? error.message : undefined
+  return (
+    <Form
+      onSubmit={() => {
+        setTried(true)
+        if (CODE.test(code)) mutate(undefined)
+      }}
+      error={told ? undefined : error}
+      title="You are not in the team"
+      actions={
+        <Button type="submit" busy={isPending}>
+          Join
+        </Button>
+      }
+    >
+      <TextField
+        label="Code"
+        hint="The owner of a team sees it on the team's page."
+        autoComplete="off"
+        autoCapitalize="characters"
+        spellCheck={false}
+        maxLength={12}
+        value={code}
+        onChange={(typed) => setCode(typed.trim().toUpperCase())}
+        problem={wrong ?? told}
+      />
+    </Form>
+  )
+}

@@ -1,0 +1,104 @@
+import { useState } from 'react'
+import { ask, type Doc, usePlatform } from '../api/platform'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu } from '../parts/Menu'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+import { Loaded } from '../platform/Loaded'
+import { useChange } from '../platform/useChange'
+import { useMe } from '../session/me'
+
+type Asked = { what: 'remove' | 'transfer'; member: Doc<'TeamMember'> }
+
+/** Who is in a team, and what its owner can do about that. */
+export function MemberTable({ team }: { team: Doc<'Team'> }) {
+  const [asked, setAsked] = useState<Asked>()
+  const me = useMe()
+  const members = usePlatform('/v1/teams/{team_id}/members', { params: { team_id: team.team_id } })
+  const rules = team.role !== 'member'
+  return (
+    <Loaded query={members} title="The members could not be read" height="6rem">
+      {(found) => (
+        <>
+          <PlainTable label="Members">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Role</th>
+                <th scope="col">Joined</th>
+                {rules && (
+                  <th scope="col">
+                    <span className="hidden-text">Actions</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((member) => (
+                <tr key={member.user_id}>
+                  <th scope="row">
+                    <bdi>{member.username}</bdi>{' '}
+                    {member.user_id === me?.user_id && <span className="muted">(you)</span>}
+                  </th>
+                  <td>{member.role}</td>
+                  <td>
+                    <When at={member.joined_at} />
+                  </td>
+                  {rules && (
+                    <td data-numeric>{member.role === 'member' && <Actions member={member} onAsk={setAsked} />}</td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </PlainTable>
+          {asked && <Question team={team} asked={asked} onClose={() => setAsked(undefined)} />}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: Asked) => void }) {
+  return (
+    <Menu
+      label={`What to do with ${member.username}`}
+      icon="menu"
+      small
+      items={[
+        { label: 'Make them the owner…', icon: 'star', onChoose: () => onAsk({ what: 'transfer', member }) },
+        { label: 'Remove…', icon: 'trash', danger: true, onChoose: () => onAsk({ what: 'remove', member }) },
+      ]}
+    />
+  )
+}
+
+function Question({ team, asked, onClose }: { team: Doc<'Team'>; asked: Asked; onClose: () => void }) {
+  const { member, what } = asked
+  const params = { team_id: team.team_id }
+  const remove = useChange(
+    () => ask('delete', '/v1/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
+    { done: `${member.username} is no longer in the team.`, after: onClose },
+  )
+  const transfer = useChange(
+    () => ask('post', '/v1/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
+    { done: `${member.username} owns the team now.`, after: onClose },
+  )
+  const removing = what === 'remove'
+  return (
+    <ConfirmDialog
+      open
+      title={removing ? `Remove ${member.username}?` : `Make ${member.username} the owner?`}
+      confirm={removing ? 'Remove' : 'Hand the team over'}
+      danger={removing}
+      busy={remove.isPending || transfer.isPending}
+      onConfirm={() => (removing ? remove : transfer).mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        {removing
+          ? 'They lose access to the runs and environments of the team. They can come back with its code.'
+          : 'Only they will see the code, remove members and delete the team. You stay a member.'}
+      </p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,28 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import styles from '../platform/platform.module.css'
+
+/** A team in the list. */
+export function TeamCard({ team }: { team: Doc<'Team'> }) {
+  return (
+    <li className={styles.item}>
+      <div className={styles.itemHead}>
+        <Link to="/teams/$teamId" params={{ teamId: team.team_id }}>
+          <bdi>{team.name}</bdi>
+        </Link>
+        <Badge>{team.role}</Badge>
+      </div>
+      <p className={styles.facts}>
+        <span className="number">
+          {team.member_count} of {team.max_members} members
+        </span>
+        {team.join_code && (
+          <span>
+            Code <code>{team.join_code}</code>
+          </span>
+        )}
+      </p>
+    </li>
+  )
+}

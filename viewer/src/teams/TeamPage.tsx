@@ -1,0 +1,137 @@
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ask, type Doc, usePlatform } from '../api/platform'
+import { EnvironmentList } from '../environments/EnvironmentList'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { Panel } from '../parts/Panel'
+import { Loaded } from '../platform/Loaded'
+import styles from '../platform/platform.module.css'
+import { useChange } from '../platform/useChange'
+import { RunTable } from '../runlist/RunTable'
+import { JoinCode } from './JoinCode'
+import { MemberTable } from './MemberTable'
+
+/** A team: who is in it, its code, what it made. */
+export function TeamPage() {
+  const { teamId } = useParams({ from: '/teams/$teamId' })
+  const team = usePlatform('/v1/teams/{team_id}', { params: { team_id: teamId } })
+  if (team.data) return <TeamView team={team.data} />
+  return (
+    <Page title="Team" trail={<Link to="/teams">Teams</Link>}>
+      <Loaded query={team} title="This team could not be read">
+        {() => null}
+      </Loaded>
+    </Page>
+  )
+}
+
+function TeamView({ team }: { team: Doc<'Team'> }) {
+  const params = { team_id: team.team_id }
+  const environments = usePlatform('/v1/teams/{team_id}/environments', { params })
+  const runs = usePlatform('/v1/teams/{team_id}/runs', { params })
+  const rules = team.role !== 'member'
+  return (
+    <Page
+      title={team.name}
+      heading={<bdi>{team.name}</bdi>}
+      trail={<Link to="/teams">Teams</Link>}
+      actions={rules ? <DeleteTeam team={team} /> : <LeaveTeam team={team} />}
+      note={`${team.member_count} of ${team.max_members} members; you are ${team.role === 'owner' ? 'the owner' : `a ${team.role}`}`}
+    >
+      <div className={styles.columns}>
+        <div className={styles.stack}>
+          <Panel title="Members" flush>
+            <MemberTable team={team} />
+          </Panel>
+          <Panel title="Runs" flush>
+            <Loaded query={runs} title="The team's runs could not be read">
+              {(found) =>
+                found.length > 0 ? (
+                  <RunTable label="Runs of the team" runs={found} />
+                ) : (
+                  <Empty title="No runs yet">Choose this team when you start a run.</Empty>
+                )
+              }
+            </Loaded>
+          </Panel>
+        </div>
+        <div className={styles.stack}>
+          {rules && (
+            <Panel title="Code">
+              <JoinCode team={team} />
+            </Panel>
+          )}
+          <Panel title="Environments">
+            <Loaded query={environments} title="The team's environments could not be read">
+              {(found) =>
+                found.length > 0 ? (
+                  <EnvironmentList environments={found} />
+                ) : (
+                  <p className="muted">None yet. Choose this team when you submit an environment.</p>
+                )
+              }
+            </Loaded>
+          </Panel>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function LeaveTeam({ team }: { team: Doc<'Team'> }) {
+  const [asked, setAsked] = useState(false)
+  const navigate = useNavigate()
+  const leave = useChange(
+    () => ask('delete', '/v1/teams/{team_id}/members/me', { params: { team_id: team.team_id } }),
+    {
+      done: `You left ${team.name}.`,
+      after: () => void navigate({ to: '/teams' }),
+    },
+  )
+  return (
+    <>
+      <Button onClick={() => setAsked(true)}>Leave the team</Button>
+      <ConfirmDialog
+        open={asked}
+        title="Leave this team?"
+        confirm="Leave"
+        danger
+        busy={leave.isPending}
+        onConfirm={() => leave.mutate(undefined)}
+        onClose={() => setAsked(false)}
+      >
+        <p>Its runs and environments stay with the team. You can come back with its code.</p>
+      </ConfirmDialog>
+    </>
+  )
+}
+
+function DeleteTeam({ team }: { team: Doc<'Team'> }) {
+  const [asked, setAsked] = useState(false)
+  const navigate = useNavigate()
+  const remove = useChange(() => ask('delete', '/v1/teams/{team_id}', { params: { team_id: team.team_id } }), {
+    done: `${team.name} is deleted.`,
+    after: () => void navigate({ to: '/teams' }),
+  })
+  return (
+    <>
+      <Button look="danger" icon="trash" onClick={() => setAsked(true)}>
+        Delete the team
+      </Button>
+      <ConfirmDialog
+        open={asked}
+        title={`Delete ${team.name}?`}
+        confirm="Delete the team"
+        danger
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate(undefined)}
+        onClose={() => setAsked(false)}
+      >
+        <p>Memberships and the team's environments go. Runs stay with those who started them. This cannot be undone.</p>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,45 @@
+import { useSearch } from '@tanstack/react-router'
+import { usePlatform } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { Panel } from '../parts/Panel'
+import { Loaded } from '../platform/Loaded'
+import styles from '../platform/platform.module.css'
+import { CreateTeam } from './CreateTeam'
+import { JoinTeam } from './JoinTeam'
+import { TeamCard } from './TeamCard'
+
+/** One's teams, and how to come into others. */
+export function TeamsPage() {
+  const { join } = useSearch({ from: '/teams' })
+  const teams = usePlatform('/v1/teams')
+  return (
+    <Page title="Teams" note="Environments and runs of a team belong to everybody in it.">
+      <div className={styles.columns}>
+        <Loaded query={teams} title="Your teams could not be read">
+          {(found) =>
+            found.length === 0 ? (
+              <Empty title="You are in no team yet">
+                Make one and hand its code to your team mates, or enter the code that somebody gave you.
+              </Empty>
+            ) : (
+              <ul className={styles.list}>
+                {found.map((team) => (
+                  <TeamCard key={team.team_id} team={team} />
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+        <div className={styles.stack}>
+          <Panel title="Join a team">
+            <JoinTeam code={join ?? ''} />
+          </Panel>
+          <Panel title="Make a team">
+            <CreateTeam />
+          </Panel>
+        </div>
+      </div>
+    </Page>
+  )
+}

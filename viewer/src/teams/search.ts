@@ -1,0 +1,12 @@
+/** What the address of the teams page says. */
+import { type RawSearch, text } from '../search'
+
+/** The code of a team to join, as links carry it. */
+export interface TeamsSearch {
+  join?: string
+}
+
+/** Read the address of the teams page. */
+export function readTeamsSearch(search: RawSearch): TeamsSearch {
+  return { join: text(search.join) }
+}
