@@ -28,10 +28,13 @@ TREE: dict[str, tuple[str, str]] = {
     "dataset": ("mesocosm.cli.dataset:dataset", "Look at datasets: preview, validate, statistics."),
     "compare": ("mesocosm.cli.compare:compare", "Compare runs with statistics, for people and for gates."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
+    "serve": ("mesocosm.cli.serve:serve", "Serve the platform, with its workers."),
+    "worker": ("mesocosm.cli.worker:worker", "Build and play what is queued on a platform."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),
     "auth": ("mesocosm.cli.auth:auth", "Log in to a platform, and see who you are there."),
     "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
+    "env": ("mesocosm.cli.env:env", "Submit environments to a platform, and watch them being built."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"

@@ -1,0 +1,89 @@
+"""`mesocosm serve`: the platform."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Command, Options, options
+
+if TYPE_CHECKING:
+    from mesocosm.platform.service import Service
+    from mesocosm.platform.serving import Addresses
+
+
+@click.command(cls=Command)
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
+@click.option("--host", help="Address to listen on [127.0.0.1].")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port of the API and the web app [8010].")
+@click.option("--login-port", type=click.IntRange(0, 65_535), help="Second port, for member logins [8000].")
+@click.option("--public-url", metavar="URL", help="Address that people use, where a proxy speaks TLS before this.")
+@click.option("--prefix", metavar="PATH", help="Path below which it answers too, such as /bench.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
+@click.option("--blob-url", metavar="URL", help="Object store for large content: file:///…, s3://…, gs://…, az://….")
+@click.option("--workers", type=click.IntRange(0, 64), help="Worker processes started beside it [1].")
+@click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
+@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions get all rights.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
+def serve(config: Path | None, **given: Any) -> int:
+    """Serve the platform: people, teams, environments, runs, leaderboards, and the web app for all of it.
+
+    Everything is kept in the data directory, or in the database named by --database-url. Every other setting is a line
+    in the file of --config, or a variable MESOCOSM_…; docs/operate.md lists them. Ctrl-C ends it: what runs then goes
+    on when it is started again.
+    """
+    from mesocosm.platform.logs import logging_as
+    from mesocosm.platform.serving import exposed, open_service, worker_variables
+    from mesocosm.platform.serving import serve as serve_platform
+    from mesocosm.platform.settings import read_settings
+
+    chosen = options()
+    given["database_url"] = chosen.database_url
+    settings = read_settings(config, **given)
+    with logging_as(settings.log_format):
+        service = open_service(settings)
+        try:
+            if exposed(settings):
+                click.echo(
+                    f"warning: listening on {settings.host} without TLS: passwords and tokens can be read on the way. "
+                    "Put a proxy with TLS before it, and tell its address with --public-url",
+                    err=True,
+                )
+            first = _first_admin(service)
+            serve_platform(
+                service,
+                words=("--config", str(config)) if config is not None else (),
+                variables=worker_variables(given),
+                ready=lambda addresses: _ready(addresses, service, chosen, first),
+            )
+        finally:
+            service.store.close()
+    return 0
+
+
+def _first_admin(service: "Service") -> tuple[str, str] | None:
+    """Return name and password of the administrator that was just made; None where there is somebody already."""
+    if service.settings.auth_disabled or service.users.list(limit=1):
+        return None
+    password = secrets.token_urlsafe(18)
+    service.accounts.add_user("admin", password, role="admin")
+    return "admin", password
+
+
+def _ready(addresses: "Addresses", service: "Service", chosen: Options, first: tuple[str, str] | None) -> None:
+    """Tell where it is, once it answers."""
+    from mesocosm.cli.render import emit
+
+    made = {"username": first[0], "password": first[1]} if first else None
+    if chosen.json:
+        known = {"url": addresses.api, "login_url": addresses.login, "pid": os.getpid(), "store": service.store.place}
+        emit({**known, "workers": service.settings.workers, "first_admin": made})
+        return
+    click.echo(f"mesocosm serves {service.store.place}\n  {addresses.api}")
+    if addresses.login:
+        click.echo(f"  {addresses.login}  (member logins)")
+    if made:
+        click.echo(f"First administrator, shown this once: {made['username']}  password: {made['password']}")
+    click.echo("Ctrl-C ends it.")

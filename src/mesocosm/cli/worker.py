@@ -1,0 +1,40 @@
+"""`mesocosm worker`: a process that builds environments and plays runs of a platform."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
+@click.option("--blob-url", metavar="URL", help="Object store for large content.")
+@click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs that it plays at the same time [8].")
+@click.option("--episodes-at-once", type=click.IntRange(min=1), help="Episodes of all its runs together [64].")
+@click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
+@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions get all rights.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
+@click.option("--once", is_flag=True, help="Play what is queued, and end.")
+@click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
+def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int:
+    """Build submitted environments and play queued runs, beside `mesocosm serve` or on another machine.
+
+    It reads the same settings as the server and works on the same database. When it is ended, what it has not finished
+    goes back into the queue; when it dies, another worker goes on where it was.
+    """
+    from mesocosm.platform.logs import logging_as
+    from mesocosm.platform.serving import open_service
+    from mesocosm.platform.settings import read_settings
+    from mesocosm.platform.workers.process import run_worker
+
+    settings = read_settings(config, **given, database_url=options().database_url)
+    with logging_as(settings.log_format):
+        service = open_service(settings)
+        try:
+            run_worker(service, once=once, attached=attached)
+        finally:
+            service.store.close()
+    return 0

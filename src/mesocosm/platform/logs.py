@@ -1,0 +1,64 @@
+"""What a platform writes to its log: lines for people, or JSON for programs, never anything secret."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Literal
+
+from mesocosm.core.redact import Redactor
+
+Format = Literal["text", "json"]
+
+_OURS = ("mesocosm", "uvicorn.error")
+REQUEST = "mesocosm.requests"
+"""The logger with one line for each request; its records carry `facts`."""
+
+
+class Lines(logging.Formatter):
+    """One line for each record. Facts of a record (a mapping `facts`) are fields of their own."""
+
+    def __init__(self, kind: Format) -> None:
+        super().__init__()
+        self._kind = kind
+        self._redactor = Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        words = self._redactor.text(record.getMessage())
+        facts = getattr(record, "facts", {})
+        trace = self._redactor.text(self.formatException(record.exc_info)) if record.exc_info else ""
+        level = record.levelname.lower()
+        if self._kind == "json":
+            known = {"at": at, "level": level, "logger": record.name, "message": words, "pid": record.process}
+            more = {"trace": trace} if trace else {}
+            return json.dumps({**known, **facts, **more}, ensure_ascii=False, default=str)
+        told = "".join(f" {name}={value}" for name, value in facts.items() if value not in (None, ""))
+        # One record is one line, whatever a client put into its request.
+        return f"{at} {level} {_line(words)}{_line(told)}" + (f"\n{trace}" if trace else "")
+
+
+@contextmanager
+def logging_as(kind: Format) -> Iterator[None]:
+    """Write what this process has to say to standard error, in place of the warnings of a command."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines(kind))
+    before = []
+    for name in _OURS:
+        logger = logging.getLogger(name)
+        before.append((logger, logger.handlers[:], logger.level, logger.propagate))
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO if name == "mesocosm" else logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, handlers, level, propagate in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+
+
+def _line(words: str) -> str:
+    return words.replace("\r", "\\r").replace("\n", "\\n")

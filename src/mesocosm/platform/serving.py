@@ -1,0 +1,146 @@
+"""A platform as one program: two addresses, one application, workers beside it, and an end in order."""
+
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from mesocosm.core.failure import UsageError
+from mesocosm.platform import hosted
+from mesocosm.platform.bench.app import create_platform
+from mesocosm.platform.measures import Measures
+from mesocosm.platform.requests import Observed, Prefixed
+from mesocosm.platform.server import Server, listen, url_of
+from mesocosm.platform.service import Service
+from mesocosm.platform.settings import Settings
+from mesocosm.platform.workers.children import Children
+from mesocosm.store import DATABASE_NAME, open_store
+
+GRACE_S = 10
+"""Seconds that requests have to finish when the server ends; streams end at once."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a platform answers; `login` is the second address, "" where there is none."""
+
+    api: str
+    login: str = ""
+
+
+def open_service(settings: Settings) -> Service:
+    """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
+    place = settings.database_url or settings.data_dir / DATABASE_NAME
+    store = open_store(place)
+    return Service(settings, store)
+
+
+def serve(
+    service: Service,
+    *,
+    words: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    ready: Callable[[Addresses], None] = lambda _: None,
+    viewer: Path | None = None,
+) -> None:
+    """Answer until SIGINT or SIGTERM, with the workers that the settings ask for.
+
+    `words` and `variables` tell workers which settings these are; `ready` is called once requests are answered.
+    Raises InfrastructureError where a port is taken.
+    """
+    settings = service.settings
+    listening = _listening(settings)
+    children = Children(settings.workers, words, variables)
+    try:
+        hosted.use(service)
+        app = create_platform(service, viewer=viewer)
+        server = _Serving(app, service, lambda: ready(_addresses(settings, listening)))
+        children.start()
+        server.run(listening)
+    finally:
+        children.stop()
+        for opened in listening:
+            opened.close()
+
+
+def exposed(settings: Settings) -> bool:
+    """Return whether other machines can reach it, and nothing says that TLS is spoken before it."""
+    if settings.public_url:
+        return False
+    try:
+        return not ipaddress.ip_address(settings.host).is_loopback
+    except ValueError:
+        return settings.host not in {"localhost", ""}
+
+
+def _listening(settings: Settings) -> list[socket.socket]:
+    opened = [listen(settings.host, settings.port, exactly=True)]
+    if settings.login_port is not None and (settings.login_port != settings.port or not settings.port):
+        try:
+            opened.append(listen(settings.host, settings.login_port, exactly=True))
+        except BaseException:
+            opened[0].close()
+            raise
+    return opened
+
+
+def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addresses:
+    prefix = settings.prefix.strip("/")
+    base = url_of(listening[0], settings.host) + (f"/{prefix}" if prefix else "")
+    return Addresses(base, url_of(listening[1], settings.host) if len(listening) > 1 else "")
+
+
+class _Serving(Server):
+    """A server of a platform, which ends in order when a signal asks for it."""
+
+    def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None]) -> None:
+        settings = service.settings
+        measures = app.state.measures = Measures(service.store, settings.lease_s)
+        config = uvicorn.Config(
+            Prefixed(Observed(app, measures, settings.trusted_proxies), settings.prefix),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            # Who may speak for others is decided where addresses are read.
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=30,
+            ws="websockets-sansio",
+            ws_max_size=64 * 1024,
+        )
+        super().__init__(app, config, ready)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order when a signal asks for it, and do not raise it again afterwards as uvicorn does."""
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def worker_variables(given: Mapping[str, object]) -> dict[str, str]:
+    """Return flags of a server as the variables by which its workers read the same settings. Raises UsageError."""
+    variables = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        if "\0" in text:
+            raise UsageError(f"the setting {name} holds a NUL character")
+        variables[f"MESOCOSM_{name.upper()}"] = text
+    return variables

@@ -1,0 +1,114 @@
+"""How much there is of everything: runs, episodes, builds, workers, tokens, costs."""
+
+import time
+from typing import Any
+
+import msgspec
+from sqlalchemy import Column, Connection, func, or_, select
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.run import RunStatus
+from mesocosm.store.part import Part
+from mesocosm.store.schema import UNUSUAL, episodes, runs
+from mesocosm.store.tenancy import environment_versions, environments, jobs, orders, workers
+
+_OUTCOMES = ("completed", "truncated", "timeout", "failed")
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """The numbers of one moment. The dictionaries count by status; `queue_age_s` is 0 where nothing waits."""
+
+    runs: dict[str, int]
+    episodes: dict[str, int]
+    environments: dict[str, int]
+    builds: dict[str, int]
+    orders: dict[str, int]
+    jobs: dict[str, int]
+    queued: int
+    queue_age_s: float
+    workers: int
+    playing: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A run that failed or was cancelled."""
+
+    run_id: str
+    domain_id: str
+    status: str
+    actor: str
+    model: str
+    reason: str
+    ended_at: float | None
+
+
+class Census(Part):
+    """Numbers over all of a platform."""
+
+    def take(self, lease_s: float) -> Taken:
+        """Return the numbers of now; a worker counts as alive that was heard of within `lease_s` seconds."""
+        return self._database.read(lambda connection: _take(connection, time.time() - lease_s))
+
+    def going(self) -> int:
+        """Return how many episodes are being played, as far as their events are stored."""
+        wanted = select(func.count()).where(UNUSUAL, episodes.c.status == EpisodeStatus.RUNNING.value)
+        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+
+    def recent_failures(self, limit: int = 10) -> tuple[Failed, ...]:
+        """Return the runs that failed or were cancelled last, the newest first."""
+        at = func.coalesce(orders.c.ended_at, runs.c.ended_at, orders.c.created_at)
+        wanted = (
+            select(orders, runs.c.status, runs.c.error, at.label("at"))
+            .join(runs, runs.c.id == orders.c.run_id)
+            .where(or_(runs.c.status == RunStatus.FAILED.value, orders.c.state == "cancelled"))
+            .order_by(at.desc(), orders.c.run_id.desc())
+            .limit(limit)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple(
+            Failed(
+                run_id=row["run_id"],
+                domain_id=row["domain_id"],
+                status="cancelled" if row["state"] == "cancelled" else row["status"],
+                actor=row["actor"],
+                model=row["model"],
+                reason=row["reason"] or row["error"] or "",
+                ended_at=row["at"],
+            )
+            for row in rows
+        )
+
+
+def _take(connection: Connection, heard_since: float) -> Taken:
+    sums = (*(func.coalesce(func.sum(runs.c[name]), 0) for name in _OUTCOMES),)
+    spent = (func.coalesce(func.sum(runs.c[name]), 0) for name in ("prompt_tokens", "completion_tokens", "cost_usd"))
+    *outcomes, received, written, cost = connection.execute(select(*sums, *spent)).one()
+    waiting = select(func.count(), func.min(orders.c.created_at)).where(orders.c.state == "queued")
+    queued, since = connection.execute(waiting).one()
+    living = select(func.count(), func.coalesce(func.sum(workers.c.running), 0))
+    alive, playing = connection.execute(
+        living.where(workers.c.ended_at.is_(None), workers.c.heartbeat_at >= heard_since)
+    ).one()
+    return Taken(
+        runs=_counted(connection, runs.c.status),
+        episodes={name: int(count) for name, count in zip(_OUTCOMES, outcomes, strict=True)},
+        environments=_counted(connection, environments.c.status, environments.c.deleted_at.is_(None)),
+        builds=_counted(connection, environment_versions.c.state),
+        orders=_counted(connection, orders.c.state),
+        jobs=_counted(connection, jobs.c.status),
+        queued=queued,
+        queue_age_s=max(time.time() - since, 0.0) if since is not None else 0.0,
+        workers=alive,
+        playing=int(playing),
+        input_tokens=int(received),
+        output_tokens=int(written),
+        cost_usd=float(cost),
+    )
+
+
+def _counted(connection: Connection, column: Column[Any], *conditions: Any) -> dict[str, int]:
+    wanted = select(column, func.count()).where(*conditions).group_by(column)
+    return dict(connection.execute(wanted).tuples().all())
