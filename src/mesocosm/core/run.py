@@ -160,6 +160,11 @@ class Run(msgspec.Struct, omit_defaults=True):
     provenance: dict[str, Any] = {}
 
     @property
+    def hosted(self) -> bool:
+        """Whether a platform's workers play it, who take it over from each other."""
+        return self.spec.benchmark.kind == HOSTED
+
+    @property
     def primary(self) -> MetricResult | None:
         """The metric that ranks this run, once computed."""
         return next((metric for metric in self.metrics if metric.primary), None)

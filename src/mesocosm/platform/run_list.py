@@ -82,7 +82,7 @@ def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
 def _going(store: SqlStore) -> _Going:
     changes = store.changed_runs(time.time())
     states = store.run_states(changes.active)
-    # It has the three fields that tell.
+    # It has the fields that tell.
     gone = {state.id for state in states if abandoned(cast("Run", state))}
     return _Going(
         alive=tuple(state for state in states if state.id not in gone),

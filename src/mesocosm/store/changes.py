@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.run import Counts, Holder, RunStatus
+from mesocosm.core.run import HOSTED, Counts, Holder, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store.database import Database
 from mesocosm.store.part import Part
@@ -36,6 +36,7 @@ class RunState:
     holder: Holder | None
     stop_requested: bool
     error: str
+    hosted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ _STATE = [
         *("stop_requested", "error"),
     )
 ]
+_HOSTED = runs.c.spec.contains(f'"kind":"{HOSTED}"', autoescape=True).label("hosted")
 
 
 class Changes(Part):
@@ -77,7 +79,7 @@ class Changes(Part):
 
     def run_states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
         """Return what moves of several runs (at most 1,000), in the order of `ids`; unknown ones are left out."""
-        wanted = select(*_STATE).where(runs.c.id.in_(ids[:_MOST]))
+        wanted = select(*_STATE, _HOSTED).where(runs.c.id.in_(ids[:_MOST]))
         rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
         found = {
             row["id"]: RunState(
@@ -93,6 +95,7 @@ class Changes(Part):
                 holder=holder_from(row["holder"]),
                 stop_requested=bool(row["stop_requested"]),
                 error=row["error"],
+                hosted=bool(row["hosted"]),
             )
             for row in rows
         }

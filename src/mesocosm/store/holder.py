@@ -7,7 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
-from mesocosm.core.run import HOSTED, Holder, Run, RunStatus
+from mesocosm.core.run import Holder, Run, RunStatus
 
 UNHELD_S = 10.0
 """A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
@@ -41,7 +41,7 @@ def abandoned(run: Run) -> bool:
 
     Runs of a platform never are: they wait for its workers, which take them over from each other.
     """
-    if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} or run.spec.benchmark.kind == HOSTED:
+    if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} or run.hosted:
         return False
     if run.holder is not None:
         return alive(run.holder) is False

@@ -23,6 +23,7 @@ from mesocosm.platform.figures import FigureBook, Figures
 from mesocosm.platform.lately import Lately
 from mesocosm.platform.place import Results
 from mesocosm.platform.run_list import facets, high_score, run_page
+from mesocosm.platform.sight import Sight
 from mesocosm.platform.work import workplace
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
@@ -85,5 +86,8 @@ def read_run(store: SqlStore, run: Run) -> RunDetail:
     figures = figures_of(store, run)
     facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id))
     failed = any(not group[2].valid for group in figures.failures)
-    commands = reproduction(run, place=workplace(store).words, failed=failed)
+    if isinstance(store, Sight):
+        commands = store.commands(run)
+    else:
+        commands = reproduction(run, place=workplace(store).words, failed=failed)
     return run_detail(run, high_score(store, run), facts, commands)

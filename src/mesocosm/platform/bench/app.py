@@ -21,6 +21,7 @@ from mesocosm.platform.bench import (
     login,
     me,
     models,
+    record,
     runs,
     socket,
     system,
@@ -67,6 +68,7 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     app.state.viewer = viewer or pages.built_viewer()
     for resource in RESOURCES:
         app.include_router(resource.router)
+    record.mount(app)
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)

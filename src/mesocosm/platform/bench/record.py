@@ -1,0 +1,142 @@
+"""`/v1/record`: everything recorded of runs, as the web app reads it, through the eyes of whoever asks.
+
+The routes are those of a local viewer (`platform.api`); what they read is `platform.sight.Sight`.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
+
+from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.answer import answer
+from mesocosm.platform.api import blobs, compare, episodes, export, results, runs
+from mesocosm.platform.api.actions import checked_tags
+from mesocosm.platform.api.live import STREAM, Changes, EventStream
+from mesocosm.platform.api.runs import FACETS, read_run
+from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
+from mesocosm.platform.following import Listening, Register
+from mesocosm.platform.live import Live, encoded
+from mesocosm.platform.place import store_of
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.sight import Sight
+
+PREFIX = "/v1/record"
+RECORD = (runs, results, export, episodes, blobs, compare)
+
+router = APIRouter(prefix=PREFIX, tags=["record"])
+
+
+async def sight_of(caller: Caller, service: Served) -> Sight:
+    """Return the store as the caller sees it."""
+    return Sight(service, caller)
+
+
+Seen = Annotated[Sight, Depends(sight_of)]
+"""A parameter of a route that works on what the caller sees."""
+
+
+async def register_of(request: Request, service: Served) -> Register:
+    """Return what tells all streams of this server whose runs are."""
+    state = request.app.state
+    if not hasattr(state, "register"):
+        state.register = Register(service)
+    register = state.register
+    assert isinstance(register, Register)
+    return register
+
+
+Registered = Annotated[Register, Depends(register_of)]
+
+
+def mount(app: FastAPI) -> None:
+    """Add the record to a platform."""
+    app.dependency_overrides[store_of] = sight_of
+    app.include_router(router)
+    rule = access(Access.READER)
+    for resource in RECORD:
+        for route in resource.router.routes:
+            assert isinstance(route, APIRoute)
+            app.add_api_route(
+                PREFIX + route.path,
+                route.endpoint,
+                name=route.name,
+                methods=list(route.methods or ()),
+                response_model=route.response_model,
+                response_class=route.response_class,
+                responses=route.responses,
+                tags=["record"],
+                **rule,
+            )
+
+
+@router.get("/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
+async def follow_runs(live: Changes, caller: Caller, service: Served, register: Registered) -> EventStream:
+    """Follow all runs that you may see: those that changed in the last half minute, and then every change."""
+    return _stream(live, None, Listening(service, register, caller))
+
+
+@router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
+async def follow_run(
+    run_id: str, live: Changes, caller: Caller, service: Served, store: Seen, register: Registered
+) -> EventStream:
+    """Follow one run: its state, and then every change of it."""
+    run = await run_in_threadpool(store.get_run, run_id)
+    return _stream(live, run.id, Listening(service, register, caller))
+
+
+def _stream(live: Live, run_id: str | None, listener: Listening) -> EventStream:
+    async def events() -> AsyncGenerator[bytes]:
+        async with aclosing(live.changes(run_id)) as changes:
+            async for change in changes:
+                told = None if change is None else await run_in_threadpool(listener.told, change)
+                if told is not None or change is None:
+                    yield encoded(told)
+
+    return EventStream(events())
+
+
+@router.post("/runs/{run_id}/stop", response_model=RunDetail, **access(Access.INSIDER))
+def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Response:
+    """Cancel a run: finished episodes stay, the rest is not played any more."""
+    run, order = store.own_run(run_id)
+    if not order.open:
+        raise Refusal(409, f"run {run.id} is {run.status}; only one that waits or runs can be cancelled")
+    service.orders.cancel(run.id, f"cancelled by {caller.username or 'a guest'}")
+    return answer(read_run(store, store.get_run(run.id)))
+
+
+@router.post("/runs/{run_id}/resume", status_code=202, response_model=Started, **access(Access.INSIDER))
+def resume_run(run_id: str, store: Seen, service: Served) -> Response:
+    """Put a run back into the queue: only what is not finished is played."""
+    run, order = store.own_run(run_id)
+    if order.open or not run.counts.owed:
+        why = "it waits or runs already" if order.open else "nothing of it is owed"
+        raise Refusal(409, f"run {run.id} cannot be resumed: {why}")
+    service.orders.reopen(run.id)
+    told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
+    told.status_code = 202
+    return told
+
+
+@router.put("/runs/{run_id}/tags", response_model=RunDetail, **access(Access.INSIDER))
+def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Response:
+    """Replace the tags of a run."""
+    run, _ = store.own_run(run_id)
+    service.store.set_tags(run.id, checked_tags(body.tags))
+    FACETS.forget(store.view)
+    return answer(read_run(store, store.get_run(run.id)))
+
+
+@router.delete("/runs/{run_id}", status_code=204, **access(Access.INSIDER))
+def delete_run(run_id: str, store: Seen, service: Served) -> None:
+    """Delete a run with everything recorded of it, for good."""
+    run, order = store.own_run(run_id)
+    if order.open:
+        raise Refusal(409, f"run {run.id} waits or runs; cancel it first")
+    service.store.delete_run(run.id)
+    FACETS.forget(store.view)
