@@ -4,12 +4,13 @@ import time
 from enum import StrEnum
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
-from mesocosm.store.tenancy import sessions
+from mesocosm.store.tenancy import sessions, users
+from mesocosm.store.users import User
 
 WEB, REFRESH = "web", "refresh"
 
@@ -47,18 +48,20 @@ class Use(StrEnum):
 class Sessions(Part):
     """Sign-ins: refresh tokens and browsers; only digests of their secrets are kept."""
 
-    def start(self, user_id: int, kind: str, digest: str, days: float, label: str = "") -> Session:
-        """Add a sign-in that lasts so many days."""
+    def start(self, user: User, kind: str, digest: str, days: float, label: str = "") -> Session | None:
+        """Add a sign-in that lasts so many days; None when all of this member have been ended since `user` was read."""
         now, name = time.time(), new_id()
-        session = Session(name, user_id, kind, name, plain(label), now, now + days * 86_400)
+        session = Session(name, user.id, kind, name, plain(label), now, now + days * 86_400)
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> bool:
+            if _epoch(connection, user.id) != user.epoch:
+                return False
             known = connection.scalar(select(sessions.c.id).where(sessions.c.id == session.id))
             if known is None:
                 connection.execute(insert(sessions).values(_row(session, digest)))
+            return True
 
-        self._database.write(work)
-        return session
+        return session if self._database.write(work) else None
 
     def find(self, digest: str, kind: str) -> Session | None:
         """Return the sign-in with this digest while it is open."""
@@ -75,10 +78,12 @@ class Sessions(Part):
         now, name = time.time(), new_id()
 
         def work(connection: Connection) -> tuple[Use, Session | None]:
-            wanted = select(sessions).where(sessions.c.digest == digest, sessions.c.kind == REFRESH)
-            row = connection.execute(wanted.with_for_update()).mappings().first()
-            if row is None:
+            mine = (sessions.c.digest == digest, sessions.c.kind == REFRESH)
+            user_id = connection.scalar(select(sessions.c.user_id).where(*mine))
+            if user_id is None:
                 return Use.UNKNOWN, None
+            _epoch(connection, user_id)
+            row = connection.execute(select(sessions).where(*mine)).mappings().one()
             old = _session(row)
             # A repeated transaction finds what its first try has added.
             again = connection.execute(select(sessions).where(sessions.c.id == name)).mappings().first()
@@ -102,8 +107,12 @@ class Sessions(Part):
 
     def end_all(self, user_id: int, *, but: str = "") -> None:
         """End all sign-ins of somebody, except the session with the id `but`."""
-        condition = (sessions.c.user_id == user_id) & (sessions.c.id != but)
-        self._database.write(lambda connection: _end(connection, condition))
+
+        def work(connection: Connection) -> None:
+            _epoch(connection, user_id)
+            _end(connection, (sessions.c.user_id == user_id) & (sessions.c.id != but))
+
+        self._database.write(work)
 
     def remove_expired(self, before: float) -> int:
         """Delete sign-ins that expired before a UNIX time; return how many."""
@@ -111,9 +120,14 @@ class Sessions(Part):
         return self._database.write(lambda connection: connection.execute(gone).rowcount)
 
 
-def _end(connection: Connection, condition: object) -> None:
+def _epoch(connection: Connection, user_id: int) -> int | None:
+    """Return the epoch of somebody, and let nobody else change their sign-ins until this transaction ends."""
+    return connection.scalar(select(users.c.epoch).where(users.c.id == user_id).with_for_update())
+
+
+def _end(connection: Connection, condition: ColumnElement[bool]) -> None:
     standing = sessions.c.ended_at.is_(None)
-    connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time()))  # type: ignore[arg-type]
+    connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time()))
 
 
 def _row(session: Session, digest: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import time
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, select, update
 
 from mesocosm.core.failure import UsageError
 from mesocosm.store.part import Part
@@ -94,6 +94,11 @@ class Users(Part):
         """Return how many there are."""
         return self._database.read(lambda connection: connection.scalar(select(func.count()).select_from(users)) or 0)
 
+    def count_admins(self) -> int:
+        """Return how many administrators are not kept out."""
+        wanted = select(func.count()).where(users.c.role == "admin", users.c.disabled.is_(False))
+        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+
     def list(self, *, limit: int = 100, cursor: int | None = None) -> tuple[User, ...]:
         """Return people, newest first; `cursor` is the number of the last one seen."""
         wanted = select(users).order_by(users.c.id.desc()).limit(limit)
@@ -131,8 +136,8 @@ class Users(Part):
         self._database.write(lambda connection: connection.execute(change))
 
 
-def _first(connection: Connection, condition: object) -> User | None:
-    row = connection.execute(select(users).where(condition)).mappings().first()  # type: ignore[arg-type]
+def _first(connection: Connection, condition: ColumnElement[bool]) -> User | None:
+    row = connection.execute(select(users).where(condition)).mappings().first()
     return None if row is None else _user(row)
 
 

@@ -30,8 +30,11 @@ class SignIns:
 
     def start_web(self, user: User, label: str = "") -> str:
         """Sign a browser in and return the value of its cookie."""
-        secret = secrets.token_urlsafe(32)
-        self._sessions.start(user.id, WEB, fingerprint(secret), self._days, label[:200])
+        return self._start(user, WEB, secrets.token_urlsafe(32), label)
+
+    def _start(self, user: User, kind: str, secret: str, label: str) -> str:
+        if self._sessions.start(user, kind, fingerprint(secret), self._days, label[:200]) is None:
+            raise Refusal(401, "all sign-ins of this account were ended just now; sign in again")
         return secret
 
     def web(self, secret: str) -> SignIn | None:
@@ -48,9 +51,7 @@ class SignIns:
 
     def start_refresh(self, user: User, label: str = "") -> str:
         """Return a refresh token, which can be exchanged once."""
-        secret = REFRESH_PREFIX + secrets.token_urlsafe(32)
-        self._sessions.start(user.id, REFRESH, fingerprint(secret), self._days, label[:200])
-        return secret
+        return self._start(user, REFRESH, REFRESH_PREFIX + secrets.token_urlsafe(32), label)
 
     def refresh(self, secret: str) -> tuple[User, str]:
         """Exchange a refresh token: return who it belongs to, and the next one.

@@ -1,5 +1,119 @@
-"""`/auth`: Member login, as clients of the older server speak it."""
+"""`/auth`: Member login, as clients of the older server speak it, and refreshing.
 
-from fastapi import APIRouter
+A client gets a CSRF token, signs in with it and gets a cookie, and fetches an access token with that.
+"""
 
-router = APIRouter(prefix="/auth", tags=["login"])
+import hmac
+import secrets
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from mesocosm.client.documents.account import (
+    AccessToken,
+    Done,
+    RefreshInput,
+    SignedIn,
+    SignInInput,
+    SignOutInput,
+    Tokens,
+)
+from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
+from mesocosm.platform.bench.signing_in import kept_by_nobody, refused, start_browser
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.users import User
+
+CSRF_HEADER = "X-CSRFToken"
+
+router = APIRouter(prefix="/auth", tags=["login"], dependencies=[Depends(kept_by_nobody)])
+
+
+async def check_csrf(request: Request) -> None:
+    """Refuse who does not bring the token of `/auth/csrf/` in header and cookie."""
+    given, kept = request.headers.get(CSRF_HEADER, ""), request.cookies.get(CSRF_COOKIE, "")
+    if not given or not hmac.compare_digest(given.encode(), kept.encode()):
+        raise Refusal(403, "the CSRF token is missing or wrong; get one from /auth/csrf/, send it back with its cookie")
+
+
+@router.get("/csrf/", responses=refused(), **access(Access.PUBLIC))
+async def csrf(request: Request, response: Response, service: Served) -> Done:
+    """Give out a CSRF token: in the header `X-CSRFToken` of the answer, and as a cookie."""
+    token = secrets.token_urlsafe(24)
+    response.headers[CSRF_HEADER] = token
+    set_cookie(response, request, service.settings, CSRF_COOKIE, token, seconds=86_400)
+    return Done(detail="the token is in the header X-CSRFToken")
+
+
+_login = access(Access.PUBLIC)
+_login["dependencies"] = [*_login["dependencies"], Depends(check_csrf)]
+
+
+@router.post("/login/", responses=refused(401, 403, 409, 429, 503), **_login)
+def login(body: SignInInput, request: Request, response: Response, service: Served) -> SignedIn:
+    """Sign a member in. The cookie of the answer gets an access token from `/auth/jwt/`; `refresh` asks for one here.
+
+    The CSRF token of `/auth/csrf/` must come along, in the header `X-CSRFToken` and as its cookie.
+    """
+    accounts = service.accounts
+    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request))
+    start_browser(service, request, response, user)
+    return signed_in(service, user, request, tokens=body.refresh)
+
+
+@router.get("/jwt/", responses=refused(401), **access(Access.PUBLIC))
+def jwt(request: Request, service: Served) -> AccessToken:
+    """Return an access token for the member whom the cookie of a sign-in is of."""
+    found = service.accounts.signins.web(request.cookies.get(WEB_COOKIE, ""))
+    if found is None:
+        raise Refusal(401, "nobody is signed in here; sign in at /auth/login/ first")
+    token, expires_at = access_token(service, found.user)
+    return AccessToken(token=token, expires_at=expires_at)
+
+
+@router.post("/logout/", responses=refused(403), **access(Access.PUBLIC))
+def logout(request: Request, response: Response, service: Served, body: SignOutInput | None = None) -> Done:
+    """Sign out: end the sign-in of the cookie, and that of a refresh token."""
+    signins = service.accounts.signins
+    signins.end_web(request.cookies.get(WEB_COOKIE, ""))
+    if body is not None and body.refresh_token:
+        signins.end_refresh(body.refresh_token)
+    clear_cookie(response, WEB_COOKIE)
+    return Done()
+
+
+@router.post("/refresh/", responses=refused(401, 403), **access(Access.PUBLIC))
+def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
+    """Exchange a refresh token for an access token and the next refresh token.
+
+    Each can be used once: who brings a used one ends everything that came of the same sign-in.
+    """
+    accounts = service.accounts
+    try:
+        user, successor = accounts.signins.refresh(body.refresh_token)
+    except Refusal as refusal:
+        accounts.audit.note("anonymous", "auth.refresh_refused", "", {"why": str(refusal)}, accounts.address(request))
+        raise
+    token, expires_at = access_token(service, user)
+    return Tokens(token=token, expires_at=expires_at, refresh_token=successor)
+
+
+def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -> SignedIn:
+    """Return that somebody is signed in, with tokens when they want them."""
+    if not tokens:
+        return SignedIn(user_id=user.id, username=user.username)
+    token, expires_at = access_token(service, user)
+    return SignedIn(
+        user_id=user.id,
+        username=user.username,
+        token=token,
+        expires_at=expires_at,
+        refresh_token=service.accounts.signins.start_refresh(user, request.headers.get("user-agent", "")),
+    )
+
+
+def access_token(service: Service, user: User) -> tuple[str, datetime]:
+    """Return an access token, and when it ends."""
+    ends = datetime.now(UTC).timestamp() + service.accounts.token_seconds
+    return service.accounts.access_token(user), datetime.fromtimestamp(int(ends), UTC)

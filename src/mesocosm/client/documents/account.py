@@ -1,0 +1,251 @@
+"""Accounts as programs exchange them with a platform: who asks, signing in, tokens, people."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Scope = Literal["read", "write"]
+"""What a personal token may do."""
+
+RoleWord = Literal["member", "admin"]
+"""What a member may do."""
+
+
+class Done(BaseModel):
+    """That something was done."""
+
+    detail: str = Field(default="ok", description="What was done.")
+
+
+class GuestToken(BaseModel):
+    """What a guest is recognised by."""
+
+    guest_token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    expires_at: datetime = Field(description="When the guest's stay ends.")
+
+
+class Holdings(BaseModel):
+    """How much somebody, or a team, has."""
+
+    env_count: int = Field(description="Environments.")
+    run_count: int = Field(description="Runs.")
+
+
+class TeamContext(Holdings):
+    """A team that a member is in, and how much it has."""
+
+    team_id: str = Field(description="The team.")
+    name: str = Field(description="Its name.")
+    slug: str = Field(description="Its name in addresses.")
+    role: str = Field(description="`owner` or `member`.")
+    member_count: int = Field(description="How many are in it.")
+    max_members: int = Field(description="How many may be in it.")
+    join_code: str | None = Field(default=None, description="The code that others join with; only its owner sees it.")
+
+
+class Context(BaseModel):
+    """What is a member's own, and what their teams have."""
+
+    solo: Holdings = Field(description="What belongs to the member alone.")
+    teams: list[TeamContext] = Field(description="Their teams, the last joined first.")
+
+
+class Me(BaseModel):
+    """Who asks."""
+
+    type: Literal["anonymous", "member", "guest"] = Field(description="How they are known.")
+    user_id: int | None = Field(default=None, description="The number of a member.")
+    username: str | None = Field(default=None, description="The name of a member.")
+    guest_session_id: str | None = Field(default=None, description="The id of a guest.")
+    role: RoleWord | None = Field(default=None, description="What a member may do; null for others.")
+    scope: Scope = Field(default="write", description="`read` for a personal token that may change nothing.")
+    way: str = Field(default="", description="What they were recognised by: jwt, token, web, guest, open, or nothing.")
+    context: Context | None = Field(
+        default=None, description="What is theirs; for members who ask with `include=context`."
+    )
+
+
+class SignInInput(BaseModel):
+    """A name and its password."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "password": "a long secret"}]})
+
+    username: str = Field(description="The user name, whatever its case.", max_length=1_000)
+    password: str = Field(description="The password.", max_length=10_000, repr=False)
+    refresh: bool = Field(default=False, description="Answer with an access token and a refresh token.")
+
+
+class Tokens(BaseModel):
+    """An access token, and the refresh token that gets the next one."""
+
+    token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    expires_at: datetime = Field(description="When the access token ends.")
+    refresh_token: str = Field(description="For `/auth/refresh/`, once: its answer has the next one.")
+
+
+class SignedIn(BaseModel):
+    """Somebody who is signed in; the tokens are there when they were asked for."""
+
+    detail: str = Field(default="signed in", description="What was done.")
+    user_id: int = Field(description="The number of the member.")
+    username: str = Field(description="The name of the member.")
+    token: str | None = Field(default=None, description="An access token.")
+    expires_at: datetime | None = Field(default=None, description="When the access token ends.")
+    refresh_token: str | None = Field(default=None, description="What `/auth/refresh/` takes, once.")
+
+
+class AccessToken(BaseModel):
+    """A token that says for some minutes who somebody is."""
+
+    token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    expires_at: datetime = Field(description="When it ends.")
+
+
+class RefreshInput(BaseModel):
+    """A refresh token."""
+
+    refresh_token: str = Field(description="As the last answer gave it.", max_length=1_000, repr=False)
+
+
+class SignOutInput(BaseModel):
+    """What ends besides the browser's sign-in."""
+
+    refresh_token: str | None = Field(default=None, description="A refresh token to end.", max_length=1_000, repr=False)
+
+
+class SignUpInput(BaseModel):
+    """A new account."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "password": "a long secret"}]})
+
+    username: str = Field(description="1 to 64 letters, digits and . _ @ + -.", max_length=1_000)
+    password: str = Field(description="At least 8 characters.", max_length=10_000, repr=False)
+
+
+class PasswordInput(BaseModel):
+    """A change of one's own password."""
+
+    old: str = Field(description="The password until now.", max_length=10_000, repr=False)
+    new: str = Field(description="The password from now on: at least 8 characters.", max_length=10_000, repr=False)
+    refresh: bool = Field(default=False, description="Answer with an access token and a refresh token.")
+
+
+class Ways(BaseModel):
+    """How people get in."""
+
+    password: bool = Field(description="With a name and a password.")
+    guests: bool = Field(description="Without an account, for some days.")
+    sign_up: bool = Field(description="Everybody may make an account.")
+    oidc: str | None = Field(default=None, description="What to call the other provider that they can sign in with.")
+    open: bool = Field(default=False, description="Accounts are switched off: everybody is the administrator.")
+
+
+class TokenInput(BaseModel):
+    """A personal token to make."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "CI", "scope": "write", "days": 90}]})
+
+    name: str = Field(description="What it is for.", min_length=1, max_length=100)
+    scope: Scope = Field(default="write", description="`read` may change nothing.")
+    days: int | None = Field(default=90, ge=1, le=3_650, description="How long it lasts; null: until it is deleted.")
+
+
+class PersonalToken(BaseModel):
+    """A personal token, without itself."""
+
+    id: str = Field(description="The token's id.")
+    name: str = Field(description="What it is for.")
+    scope: Scope = Field(description="What it may do.")
+    created_at: datetime = Field(description="When it was made.")
+    expires_at: datetime | None = Field(default=None, description="When it ends; null: never.")
+    last_used_at: datetime | None = Field(default=None, description="When it was last used, to the minute.")
+
+
+class PersonalTokenCreated(PersonalToken):
+    """A new personal token."""
+
+    token: str = Field(description="The token itself. It is shown this once.")
+
+
+class UserInput(BaseModel):
+    """Somebody to add."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "role": "member"}]})
+
+    username: str = Field(description="1 to 64 letters, digits and . _ @ + -.", max_length=1_000)
+    password: str | None = Field(default=None, description="Null: one is made up.", max_length=10_000, repr=False)
+    role: RoleWord = Field(default="member", description="What they may do.")
+
+
+class RoleInput(BaseModel):
+    """A role."""
+
+    role: RoleWord = Field(description="What they may do from now on.")
+
+
+class BudgetInput(BaseModel):
+    """A budget."""
+
+    budget_usd: float | None = Field(
+        description="US dollars in 24 hours; null: as the settings say.", ge=0, le=1e9, allow_inf_nan=False
+    )
+
+
+class UserRow(BaseModel):
+    """Somebody with an account, for those who run the platform."""
+
+    id: int = Field(description="Their number.")
+    username: str = Field(description="Their name.")
+    role: RoleWord = Field(description="What they may do.")
+    disabled: bool = Field(description="Whether they are kept out.")
+    oidc: bool = Field(description="Whether they sign in with another provider.")
+    budget_usd: float | None = Field(default=None, description="US dollars in 24 hours; null: as the settings say.")
+    created_at: datetime = Field(description="Since when they are there.")
+    last_login_at: datetime | None = Field(default=None, description="When they last signed in.")
+
+
+class UserCreated(UserRow):
+    """Somebody new, or with a new password."""
+
+    password: str | None = Field(default=None, description="The password where it was made up. It is shown this once.")
+
+
+class UserPage(BaseModel):
+    """People, newest first."""
+
+    users: list[UserRow] = Field(description="The people.")
+    next_cursor: int | None = Field(default=None, description="For the next page; null on the last one.")
+
+
+class AuditRow(BaseModel):
+    """One thing that somebody did."""
+
+    id: str = Field(description="The entry's id.")
+    at: datetime = Field(description="When.")
+    actor: str = Field(description="Who: `user:ID`, `guest:ID`, `system:WORD`, or anonymous.")
+    action: str = Field(description="What, as `noun.verb`.")
+    object: str = Field(description="To what.")
+    detail: dict[str, Any] = Field(description="What else is known.")
+    address: str = Field(description="From where.")
+
+
+class AuditPage(BaseModel):
+    """What was done, newest first."""
+
+    entries: list[AuditRow] = Field(description="The entries.")
+    next_cursor: str | None = Field(default=None, description="For the next page; null on the last one.")
+
+
+class RotateInput(BaseModel):
+    """How to change the key that tokens are signed with."""
+
+    at_once: bool = Field(
+        default=False, description="End everything that older keys signed, instead of letting it expire by itself."
+    )
+
+
+class KeyRotated(BaseModel):
+    """The key that signs from now on."""
+
+    key_id: str = Field(description="Its id, the `kid` of tokens.")

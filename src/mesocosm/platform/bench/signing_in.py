@@ -1,0 +1,59 @@
+"""What the ways to sign in have in common."""
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from mesocosm.platform.accounts.cookies import WEB_COOKIE, set_cookie
+from mesocosm.platform.bench.errors import InvalidDocument, RefusalDocument
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.users import User
+
+_WHY = {
+    400: "What was asked cannot be done so.",
+    401: "It is not known who asks, or the name and the password do not fit.",
+    403: "Who asks may not do that.",
+    404: "There is no such thing.",
+    409: "It does not fit what is there.",
+    422: "The input is wrong; the document says where.",
+    429: "Too many tries; `Retry-After` says when to try again.",
+    503: "The platform is too busy, or something that it needs does not work.",
+}
+
+
+def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the refusals of a route for its documentation; wrong input is one of them."""
+    documents: dict[int | str, dict[str, Any]] = {
+        status: {"model": RefusalDocument, "description": _WHY[status]} for status in statuses
+    }
+    return {**documents, 422: {"model": InvalidDocument, "description": _WHY[422]}}
+
+
+async def kept_by_nobody(response: Response) -> None:
+    """Tell everything on the way not to keep an answer."""
+    response.headers["Cache-Control"] = "no-store"
+
+
+def start_browser(service: Service, request: Request, response: Response, user: User) -> None:
+    """Sign a browser in with a new cookie; what it was signed in as before ends."""
+    signins, settings = service.accounts.signins, service.settings
+    if earlier := request.cookies.get(WEB_COOKIE):
+        signins.end_web(earlier)
+    secret = signins.start_web(user, request.headers.get("user-agent", ""))
+    set_cookie(response, request, settings, WEB_COOKIE, secret, seconds=settings.refresh_days * 86_400)
+    service.audit.note(user.actor, "auth.login", user.actor, {}, service.accounts.address(request))
+
+
+def own_user(service: Service, caller: Principal) -> User:
+    """Return the account of a member who signed in themselves.
+
+    Raises Refusal: 403 for a personal token, which may not make itself at home; 409 where accounts are switched off.
+    """
+    if caller.way == "token":
+        raise Refusal(403, "a personal token may not do that; sign in with your password")
+    user = None if caller.user_id is None else service.accounts.users.get(caller.user_id)
+    if user is None:
+        raise Refusal(409, "accounts are switched off on this platform, so there is none to change")
+    return user
