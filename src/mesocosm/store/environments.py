@@ -412,10 +412,22 @@ def _tell(connection: Connection, version: VersionRow, domain_id: str | None = N
         return
     own = environments.c.id == version.environment_id
     older = or_(environments.c.ready_version.is_(None), environments.c.ready_version < version.version)
-    connection.execute(update(environments).where(own, older).values(ready_version=version.version))
+    titles = {name: plain(value) for name, value in _titles(version.manifest).items()}
+    connection.execute(update(environments).where(own, older).values(ready_version=version.version, **titles))
     if domain_id is not None:
         row = _one(connection, version.environment_id)
         if row is not None and row.domain_id != domain_id:
             gone = [{"domain_id": row.domain_id, "version": version.version - 1}] if row.domain_id else []
             history = json_text([*row.domain_history, *gone])
             connection.execute(update(environments).where(own).values(domain_id=domain_id, domain_history=history))
+
+
+def _titles(manifest: str) -> dict[str, str]:
+    """Return what a manifest calls the environment, under the names of the row."""
+    try:
+        raw = msgspec.json.decode(manifest, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+    described = raw.get("description") or raw.get("detail")
+    given = {"name": raw.get("name"), "description": described}
+    return {name: value for name, value in given.items() if isinstance(value, str) and value}

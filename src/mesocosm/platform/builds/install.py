@@ -1,0 +1,186 @@
+"""The packages that an environment asks for, in a virtual environment of its own.
+
+It is made of our interpreter, and finds our packages (`bench_common` and what it needs) behind its own through a .pth
+file. pip runs enclosed, because packages run code of strangers when they are built: it reaches the operator's package
+index and nothing else. The operator's PIP_* variables hold.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import venv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from mesocosm.core.failure import InfrastructureError
+from mesocosm.platform.builds.check import Checked
+from mesocosm.platform.builds.enclosing import our_folders, our_packages, workshop
+from mesocosm.platform.builds.fault import BuildFault
+from mesocosm.platform.builds.log import BuildLog
+from mesocosm.platform.builds.place import Place
+from mesocosm.platform.builds.source import Source
+from mesocosm.platform.settings import Settings
+from mesocosm.sandboxes.allowance import MIB
+from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.enclosure import Finished
+
+REQUIREMENTS = "requirements.txt"
+_PIP = (
+    *("install", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--no-color", "--progress-bar=off"),
+    *("--no-warn-script-location", "--root-user-action=ignore"),
+)
+_NOT_PASSED = frozenset({"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_CACHE_DIR", "PIP_LOG", "PIP_PYTHON"})
+_EDITABLE = re.compile(r"(-e|--editable)\b")
+_HERE = re.compile(r"(\.|/|file:)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ABSENT = re.compile(
+    r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([^\s(;]+)"
+)
+_INVALID = re.compile(r"Invalid requirement: ['\"]?(.+?)['\"]?(?:: |\s*\(from line|\s*$)", re.MULTILINE)
+_UNBUILT = re.compile(
+    r"(?:Failed building wheel for|Failed to build '?|Getting requirements to build .* for) ?([\w.-]+)"
+)
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One requirement: `file` relative to the repository, number and text of the line."""
+
+    file: str
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.number} ({self.text})"
+
+
+async def install(settings: Settings, source: Source, checked: Checked, place: Place, log: BuildLog) -> None:
+    """Make the virtual environment at `place.packages` with everything that is required. Raises BuildFault."""
+    make(place)
+    files = _files(source, checked, place.source)
+    lines = [line for file in files for line in _lines(file, place.source)]
+    if not lines:
+        log.say("no requirements, so nothing is installed")
+        return
+    log.say(f"installing {', '.join(file.relative_to(place.source).as_posix() for file in files)}")
+    for line in lines:
+        if _EDITABLE.match(line.text):
+            raise BuildFault(f"{line}: editable installs are not possible here; write the folder without -e")
+    place.scratch.mkdir(exist_ok=True)
+    # Packages of the repository itself are built where they lie, which must not be what was checked.
+    here = any(_HERE.match(line.text) for line in lines)
+    root = Path(shutil.copytree(place.source, place.scratch / "source", symlinks=True)) if here else place.source
+    egress = _way_out(settings)
+    names = [word for file in files for word in ("-r", str(root / file.relative_to(place.source)))]
+    done = await _pip(settings, place, root, names, egress, log)
+    shutil.rmtree(place.scratch, ignore_errors=True)
+    if done.how != "ok":
+        raise _fault(settings, done, lines, egress, log)
+
+
+def make(place: Place) -> None:
+    """Make an empty virtual environment that finds our packages. Raises InfrastructureError."""
+    pip = importlib.util.find_spec("pip") is not None
+    if not pip and importlib.util.find_spec("ensurepip") is None:
+        raise InfrastructureError(f"{sys.executable} has no pip, so no packages can be installed; install pip there")
+    venv.EnvBuilder(symlinks=True, with_pip=not pip).create(place.packages)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = place.packages / "lib" / version / "site-packages"
+    (packages / "mesocosm.pth").write_text("\n".join(map(str, our_packages())) + "\n")
+
+
+def _files(source: Source, checked: Checked, root: Path) -> list[Path]:
+    places = (root, root / source.folder, (root / checked.path).parent)
+    return [path for path in dict.fromkeys(place / REQUIREMENTS for place in places) if path.is_file()]
+
+
+def _lines(file: Path, root: Path) -> Iterator[Line]:
+    text = file.read_bytes()[:MIB].decode("utf-8-sig", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        wanted = re.sub(r"(^|\s+)#.*$", "", line).strip()
+        if wanted:
+            yield Line(file.relative_to(root).as_posix(), number, wanted[:200])
+
+
+async def _pip(
+    settings: Settings, place: Place, root: Path, names: list[str], egress: Egress, log: BuildLog
+) -> Finished:
+    passed, shown = _operators()
+    most = settings.packages_mb * MIB
+    bench = workshop(settings, (place.source, *our_folders(), *shown), seconds=settings.install_s, most_bytes=most)
+    return await bench.run(
+        [str(place.python), "-m", "pip", *_PIP, *names],
+        cwd=root,
+        writable=[place.packages, place.scratch],
+        env={"TMPDIR": str(place.scratch), "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1", **passed},
+        seconds=settings.install_s,
+        egress=egress,
+        heard=log.hear,
+        most_bytes=most,
+    )
+
+
+def _operators() -> tuple[Mapping[str, str], list[Path]]:
+    """Return the operator's variables for pip, and the files and folders that they name."""
+    passed = {name: value for name, value in os.environ.items() if name.startswith("PIP_") and name not in _NOT_PASSED}
+    words = [word for value in passed.values() for word in value.split()]
+    places = [Path(unquote(urlsplit(word).path) if word.startswith("file:") else word) for word in words]
+    return passed, [path for path in places if path.is_absolute() and path.exists()]
+
+
+def _way_out(settings: Settings) -> Egress:
+    named = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
+    urls = [urlsplit(word) for name in named for word in os.environ.get(name, "").split() if "://" in word]
+    hosts = [url.hostname for url in urls if url.hostname]
+    ports = [f"{url.hostname}:{url.port}" for url in urls if url.hostname and url.port]
+    return Egress([*settings.package_hosts, *hosts], loopback=ports, most_bytes=4 * settings.packages_mb * MIB)
+
+
+def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress, log: BuildLog) -> BuildFault:
+    said = log.clean(done.output_tail)
+    tail = "\n".join(f"  | {line}" for line in said.splitlines()[-_SHOWN:])
+    if done.how == "timeout":
+        words = f"the requirements were not installed within {settings.install_s:g} s; require less, or pin versions"
+    elif done.how == "limit" or "No space left on device" in said:
+        words = (
+            f"installing the requirements went beyond a limit ({done.reason or 'no space left'}); environments have "
+            f"{settings.packages_mb} MB for packages: require less"
+        )
+    else:
+        words = _reason(said, lines, egress)
+    return BuildFault(f"{words}; pip said last:\n{tail}" if tail else words)
+
+
+def _reason(said: str, lines: list[Line], egress: Egress) -> str:
+    refused = ", ".join(dict.fromkeys(egress.refused))
+    if refused:
+        return f"the requirements need {refused}, which this platform does not reach; take packages from its index"
+    if found := _INVALID.search(said):
+        return f"{_line(found[1], lines)} is no requirement; correct that line"
+    if found := _ABSENT.search(said):
+        return f"{_line(found[1], lines)}: no package of that name and version was found; correct the name or version"
+    if found := _UNBUILT.search(said):
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return f"{_line(found[1], lines)} could not be built; require a version that has a wheel for Python {python}"
+    if "ResolutionImpossible" in said or "conflicting dependencies" in said:
+        return f"the requirements of {lines[0].file} contradict each other; loosen one of them"
+    return f"the requirements of {lines[0].file} could not be installed; correct the line that pip names"
+
+
+def _line(wanted: str, lines: list[Line]) -> str:
+    """Return the line that asks for something, or who it is that others ask for."""
+    name = _key(wanted)
+    for line in lines:
+        if line.text == wanted or (name and _key(line.text) == name):
+            return str(line)
+    return f"{wanted}, which something in {lines[0].file} requires,"
+
+
+def _key(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
