@@ -127,10 +127,9 @@ def _action(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seen(payload: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: (MARK if name == "system_prompt" else value) for name, value in payload.items()}
-    if isinstance(found.get("info"), Mapping):
-        found["info"] = redact_info(found["info"])
-    return found
+    found: dict[str, Any] = {name: (MARK if name == "system_prompt" else value) for name, value in payload.items()}
+    info = payload.get("info")
+    return {**found, "info": redact_info(info)} if isinstance(info, Mapping) else found
 
 
 def _end(payload: Mapping[str, Any]) -> dict[str, Any]:

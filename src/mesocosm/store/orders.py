@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, insert, select, update
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.part import Part
@@ -68,7 +68,8 @@ class Spent(msgspec.Struct, frozen=True):
 class OrderFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which orders: all that fit every given condition. `public` means finished and shown to everybody.
 
-    `cursor` is the run id of the last order seen, `before` a UNIX time.
+    `seen_by` (an actor) and `seen_teams` leave those that are of one of them, or public. `cursor` is the run id of the
+    last order seen, `before` a UNIX time.
     """
 
     actor: str | None = None
@@ -79,6 +80,8 @@ class OrderFilter(msgspec.Struct, frozen=True, kw_only=True):
     purposes: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     public: bool = False
+    seen_by: str | None = None
+    seen_teams: tuple[str, ...] = ()
     cursor: str | None = None
     before: float | None = None
 
@@ -304,9 +307,13 @@ def _narrowed(query: Select[Any], wanted: OrderFilter) -> Select[Any]:
         query = query.where(orders.c.purpose.in_(wanted.purposes))
     if wanted.states:
         query = query.where(orders.c.state.in_(wanted.states))
+    finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED.value)
+    public = (orders.c.visibility == _PUBLIC) & finished
     if wanted.public:
-        query = query.join(runs, runs.c.id == orders.c.run_id)
-        query = query.where(orders.c.visibility == _PUBLIC, runs.c.status == RunStatus.FINISHED.value)
+        query = query.where(public)
+    if wanted.seen_by is not None:
+        mine = (orders.c.actor == wanted.seen_by) | orders.c.team_id.in_(wanted.seen_teams)
+        query = query.where(mine | public)
     if wanted.cursor is not None:
         query = query.where(orders.c.run_id < plain(wanted.cursor))
     if wanted.before is not None:

@@ -30,18 +30,18 @@ class Episode(BaseModel):
 
     id: str = Field(description="id of the episode")
     run_id: str = Field(description="the run that it belongs to")
-    seed: int | None = Field(None, description="seed of the environment")
-    status: EpisodeStatus = Field(EpisodeStatus.PENDING, description="where it stands")
-    started_at: datetime | None = Field(None, description="when it began")
-    ended_at: datetime | None = Field(None, description="when it ended")
-    steps: int = Field(0, description="actions taken")
-    total_reward: float | None = Field(0.0, description="sum of all rewards; null where that is no number")
-    terminal_info: dict[str, Any] = Field({}, description="the environment's last words")
-    trial: int = Field(0, description="which repetition of the seed")
-    index: int = Field(0, description="place in the plan of the run")
-    scores: dict[str, float | None] = Field({}, description="values of the metrics for this episode")
-    failure: dict[str, Any] | None = Field(None, description="why it failed: cause, boundary, message")
-    retries: int = Field(0, description="calls that were made again")
+    seed: int | None = Field(default=None, description="seed of the environment")
+    status: EpisodeStatus = Field(default=EpisodeStatus.PENDING, description="where it stands")
+    started_at: datetime | None = Field(default=None, description="when it began")
+    ended_at: datetime | None = Field(default=None, description="when it ended")
+    steps: int = Field(default=0, description="actions taken")
+    total_reward: float = Field(default=0.0, description="sum of all rewards")
+    terminal_info: dict[str, Any] = Field(default={}, description="the environment's last words")
+    trial: int = Field(default=0, description="which repetition of the seed")
+    index: int = Field(default=0, description="place in the plan of the run")
+    scores: dict[str, float | None] = Field(default={}, description="values of the metrics for this episode")
+    failure: dict[str, Any] | None = Field(default=None, description="why it failed: cause, boundary, message")
+    retries: int = Field(default=0, description="calls that were made again")
 
 
 class TraceEventType(StrEnum):
@@ -68,7 +68,7 @@ class TraceEvent(BaseModel):
     step: int = Field(description="0 before the first action")
     timestamp: datetime = Field(description="when it happened")
     event_type: TraceEventType = Field(description="what it is")
-    payload: dict[str, Any] = Field({}, description="what was seen, done or said")
+    payload: dict[str, Any] = Field(default={}, description="what was seen, done or said")
 
 
 class TestEpisodeInput(BaseModel):
@@ -90,9 +90,15 @@ class TestEpisodeInput(BaseModel):
     )
 
     domain_id: str = Field(min_length=1, max_length=200, description="the domain to try")
-    binding_vow_version: str | None = Field(None, max_length=100, description="version of its vow; the present one")
+    binding_vow_version: str | None = Field(
+        default=None, max_length=100, description="version of its vow; the present one"
+    )
     agent_config: AgentInput = Field(description="who plays")
-    seed: Seed | None = Field(None, description="seed of the episode; 0 by default")
-    env_id: str | None = Field(None, max_length=200, description="the environment, where the domain has several")
-    env_url: str | None = Field(None, max_length=2_000, description="play at this address in place of the domain's")
-    team_id: str | None = Field(None, max_length=200, description="the team that the episode belongs to")
+    seed: Seed | None = Field(default=None, description="seed of the episode; 0 by default")
+    env_id: str | None = Field(
+        default=None, max_length=200, description="the environment, where the domain has several"
+    )
+    env_url: str | None = Field(
+        default=None, max_length=2_000, description="play at this address in place of the domain's"
+    )
+    team_id: str | None = Field(default=None, max_length=200, description="the team that the episode belongs to")

@@ -7,12 +7,12 @@ class OfferedModel(BaseModel):
     """A model that runs may ask for. Where `name` ends with `*`, whatever stands in its place is accepted."""
 
     name: str = Field(description="what to ask for, `provider/name`", examples=["openai/gpt-4o-mini"])
-    title: str = Field("", description="what people call it")
+    title: str = Field(default="", description="what people call it")
     provider: str = Field(description="who answers")
     guests: bool = Field(default=False, description="whether guests may use it")
     full_bench: bool = Field(default=False, description="whether it takes part in full benches")
     available: bool = Field(default=True, description="whether it can be run now")
-    reason: str = Field("", description="why it cannot")
+    reason: str = Field(default="", description="why it cannot")
 
 
 class ModelList(BaseModel):

@@ -24,27 +24,31 @@ class TechniqueConfig(BaseModel):
     """A technique that a run switches on, with its parameters."""
 
     technique_id: str = Field(description="name of a technique that the domain's vow declares")
-    params: dict[str, Any] = Field({}, description="parameters in place of those of the vow")
+    params: dict[str, Any] = Field(default={}, description="parameters in place of those of the vow")
 
 
 class AgentConfig(BaseModel):
     """The agent of a run."""
 
     model: str = Field(description="a model of GET /v1/models, `provider/name`")
-    system_prompt: str | None = Field(None, description="what the agent is told beside the environment's own words")
-    techniques: list[TechniqueConfig] = Field([], description="techniques with parameters of one's own")
-    temperature: float = Field(0.0, description="temperature of sampling")
-    max_tokens: int = Field(4096, description="tokens of one answer at most")
+    system_prompt: str | None = Field(
+        default=None, description="what the agent is told beside the environment's own words"
+    )
+    techniques: list[TechniqueConfig] = Field(default=[], description="techniques with parameters of one's own")
+    temperature: float = Field(default=0.0, description="temperature of sampling")
+    max_tokens: int = Field(default=4096, description="tokens of one answer at most")
 
 
 class AgentInput(AgentConfig):
     """The agent of a run that is asked for."""
 
     model: str = Field(min_length=1, max_length=300, description="a model of GET /v1/models, `provider/name`")
-    system_prompt: str | None = Field(None, max_length=50_000, description="what the agent is told in addition")
-    techniques: list[TechniqueConfig] = Field([], max_length=50, description="techniques with parameters of one's own")
-    temperature: float = Field(0.0, ge=0, le=2, allow_inf_nan=False, description="temperature of sampling")
-    max_tokens: int = Field(4096, ge=1, le=1_000_000, description="tokens of one answer at most")
+    system_prompt: str | None = Field(default=None, max_length=50_000, description="what the agent is told in addition")
+    techniques: list[TechniqueConfig] = Field(
+        default=[], max_length=50, description="techniques with parameters of one's own"
+    )
+    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="temperature of sampling")
+    max_tokens: int = Field(default=4096, ge=1, le=1_000_000, description="tokens of one answer at most")
 
 
 class RunConfig(BaseModel):
@@ -53,10 +57,10 @@ class RunConfig(BaseModel):
     domain_id: str = Field(description="the domain to play")
     binding_vow_version: str = Field(description="version of the domain's vow; it must be the present one")
     agent_config: AgentConfig = Field(description="who plays")
-    seed_set: list[int] | None = Field(None, description="one seed for each episode; 0, 1, … by default")
-    num_episodes: int = Field(1, ge=1, description="how many episodes")
-    max_parallel: int = Field(1, ge=1, description="how many of them at once")
-    env_id: str | None = Field(None, description="the submitted environment, where the domain has several")
+    seed_set: list[int] | None = Field(default=None, description="one seed for each episode; 0, 1, … by default")
+    num_episodes: int = Field(default=1, ge=1, description="how many episodes")
+    max_parallel: int = Field(default=1, ge=1, description="how many of them at once")
+    env_id: str | None = Field(default=None, description="the submitted environment, where the domain has several")
 
     @model_validator(mode="before")
     @classmethod
@@ -80,14 +84,18 @@ class RunInput(RunConfig):
     domain_id: str = Field(min_length=1, max_length=200, description="the domain to play")
     binding_vow_version: str = Field(max_length=100, description="version of the domain's vow; the present one")
     agent_config: AgentInput = Field(description="who plays")
-    seed_set: list[Seed] | None = Field(None, description="one seed for each episode; 0, 1, … by default")
-    max_parallel: int = Field(1, ge=1, le=1_000, description="how many of them at once")
-    env_id: str | None = Field(None, max_length=200, description="the environment, where the domain has several")
-    team_id: str | None = Field(None, max_length=200, description="the team that the run belongs to")
-    visibility: Visibility | None = Field(None, description="private by default; runs of guests are always public")
-    name: str = Field("", max_length=200, description="what the run is called in lists")
-    tags: list[str] = Field([], max_length=50, description="words to find it by")
-    trials: int = Field(1, ge=1, le=100, description="how often each seed is played")
+    seed_set: list[Seed] | None = Field(default=None, description="one seed for each episode; 0, 1, … by default")
+    max_parallel: int = Field(default=1, ge=1, le=1_000, description="how many of them at once")
+    env_id: str | None = Field(
+        default=None, max_length=200, description="the environment, where the domain has several"
+    )
+    team_id: str | None = Field(default=None, max_length=200, description="the team that the run belongs to")
+    visibility: Visibility | None = Field(
+        default=None, description="private by default; runs of guests are always public"
+    )
+    name: str = Field(default="", max_length=200, description="what the run is called in lists")
+    tags: list[str] = Field(default=[], max_length=50, description="words to find it by")
+    trials: int = Field(default=1, ge=1, le=100, description="how often each seed is played")
 
 
 class RunStatus(StrEnum):
@@ -105,17 +113,24 @@ class Metric(BaseModel):
 
     name: str = Field(description="name of the metric")
     value: float | None = Field(description="the number; null when nothing could be scored")
-    low: float | None = Field(None, description="lower end of the interval")
-    high: float | None = Field(None, description="upper end of the interval")
-    level: float = Field(0.95, description="confidence of the interval")
-    method: str = Field("", description="how the interval was computed")
-    aggregation: str = Field("mean", description="how values of episodes become the number")
+    low: float | None = Field(default=None, description="lower end of the interval")
+    high: float | None = Field(default=None, description="upper end of the interval")
+    level: float = Field(default=0.95, description="confidence of the interval")
+    method: str = Field(default="", description="how the interval was computed")
+    aggregation: str = Field(default="mean", description="how values of episodes become the number")
     n_planned: int = Field(description="episodes that the run was to have")
     n_scored: int = Field(description="episodes with a value, failures of the agent's own doing among them")
-    n_worst: int = Field(0, description="of these, failures of the agent's own doing, counted as the worst value")
-    missing: dict[str, int] = Field({}, description="episodes without a value, by cause")
-    pessimistic: float | None = Field(None, description="the number if every missing episode were the worst")
+    n_worst: int = Field(
+        default=0, description="of these, failures of the agent's own doing, counted as the worst value"
+    )
+    n_tasks: int = Field(default=0, description="different tasks among them")
+    missing: dict[str, int] = Field(default={}, description="episodes without a value, by cause")
+    worst_value: float | None = Field(default=None, description="what such failures count as")
+    pessimistic: float | None = Field(default=None, description="the number if every missing episode were the worst")
+    pessimistic_low: float | None = Field(default=None, description="lower end of the interval of that")
+    pessimistic_high: float | None = Field(default=None, description="upper end of the interval of that")
     higher_is_better: bool = Field(default=True, description="which direction is better")
+    directed: bool = Field(default=True, description="whether the author said which direction is better")
     primary: bool = Field(default=False, description="whether it ranks runs")
 
 
@@ -124,39 +139,41 @@ class Run(BaseModel):
 
     id: str = Field(description="id of the run")
     config: RunConfig = Field(description="what was asked for")
-    requester_id: str | None = Field("", description="user id as text, or `guest:ID`; null for who may not know")
-    status: RunStatus = Field(RunStatus.PENDING, description="where it stands")
-    created_at: datetime | None = Field(None, description="when it was asked for")
-    completed_at: datetime | None = Field(None, description="when it ended")
-    scores: dict[str, float] = Field({}, description="metric names and their values")
-    team_id: str | None = Field(None, description="the team that it belongs to")
-    env_id: str | None = Field(None, description="the submitted environment that it is played in")
-    env_version: int | None = Field(None, description="which submission of the environment")
-    visibility: Visibility = Field("private", description="who may see it")
-    purpose: str = Field("run", description="run, test or full_bench")
-    name: str = Field("", description="what the run is called in lists")
-    tags: list[str] = Field([], description="words to find it by")
-    started_at: datetime | None = Field(None, description="when its first episode began")
-    expires_at: datetime | None = Field(None, description="when a guest's run is removed")
-    planned: int = Field(0, description="episodes that it is to have")
-    finished: int = Field(0, description="episodes that are finished")
-    cost_usd: float | None = Field(0.0, description="what it cost so far; null when a price is not known")
-    metrics: list[Metric] = Field([], description="the scores with intervals and denominators")
-    error: str = Field("", description="why it failed or stopped")
-    warnings: list[str] = Field([], description="what its owner should know")
+    requester_id: str | None = Field(
+        default="", description="user id as text, or `guest:ID`; null for who may not know"
+    )
+    status: RunStatus = Field(default=RunStatus.PENDING, description="where it stands")
+    created_at: datetime | None = Field(default=None, description="when it was asked for")
+    completed_at: datetime | None = Field(default=None, description="when it ended")
+    scores: dict[str, float] = Field(default={}, description="metric names and their values")
+    team_id: str | None = Field(default=None, description="the team that it belongs to")
+    env_id: str | None = Field(default=None, description="the submitted environment that it is played in")
+    env_version: int | None = Field(default=None, description="which submission of the environment")
+    visibility: Visibility = Field(default="private", description="who may see it")
+    purpose: str = Field(default="run", description="run, test or full_bench")
+    name: str = Field(default="", description="what the run is called in lists")
+    tags: list[str] = Field(default=[], description="words to find it by")
+    started_at: datetime | None = Field(default=None, description="when its first episode began")
+    expires_at: datetime | None = Field(default=None, description="when a guest's run is removed")
+    planned: int = Field(default=0, description="episodes that it is to have")
+    finished: int = Field(default=0, description="episodes that are finished")
+    cost_usd: float | None = Field(default=0.0, description="what it cost so far; null when a price is not known")
+    metrics: list[Metric] = Field(default=[], description="the scores with intervals and denominators")
+    error: str = Field(default="", description="why it failed or stopped")
+    warnings: list[str] = Field(default=[], description="what its owner should know")
     redacted: bool = Field(default=False, description="whether parts are hidden from who asks")
 
 
 class RunListItem(Run):
     """A run in a list."""
 
-    completed_count: int = Field(0, description="episodes that ended in the ordinary way")
-    failed_count: int = Field(0, description="episodes that failed, ran out of time or were cancelled")
-    avg_reward: float | None = Field(None, description="mean total reward over the stored episodes")
-    actor_type: str = Field("member", description="member, guest or system")
-    actor_id: str | None = Field(None, description="id of who asked for it")
-    actor_username: str | None = Field(None, description="name of who asked for it")
-    domain_name: str = Field("", description="title of the domain")
+    completed_count: int = Field(default=0, description="episodes that ended in the ordinary way")
+    failed_count: int = Field(default=0, description="episodes that failed, ran out of time or were cancelled")
+    avg_reward: float | None = Field(default=None, description="mean total reward over the stored episodes")
+    actor_type: str = Field(default="member", description="member, guest or system")
+    actor_id: str | None = Field(default=None, description="id of who asked for it")
+    actor_username: str | None = Field(default=None, description="name of who asked for it")
+    domain_name: str = Field(default="", description="title of the domain")
 
 
 class RunState(BaseModel):
@@ -184,7 +201,7 @@ class RunLogLine(BaseModel):
     """A line for the owner of a run."""
 
     kind: Literal["state", "warning", "error"] = Field(description="what it is")
-    at: datetime | None = Field(None, description="when, where that is known")
+    at: datetime | None = Field(default=None, description="when, where that is known")
     text: str = Field(description="the words")
 
 

@@ -1,0 +1,73 @@
+"""What owners do to their runs later: cancel, resume, show, hide, delete. Nobody else's code may do it another way."""
+
+import time
+from contextlib import suppress
+
+from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.core.run import RunStatus
+from mesocosm.platform.belonging import PRIVATE
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.orders import Order
+
+
+def cancel_order(service: Service, order: Order, reason: str = "cancelled") -> Order:
+    """Cancel a run wherever it is: waiting, claimed, or claimed by a worker that is gone. Done ones stay as they are.
+
+    A worker that plays it hears of it with its next heartbeat; until then episodes may still end.
+    """
+    before = service.orders.cancel(order.run_id, reason)
+    if before is not None:
+        played = before.state == "claimed" and (before.lease_until or 0.0) > time.time()
+        with suppress(UnknownName):
+            if played:
+                service.store.request_stop(order.run_id)
+            else:
+                _stopped(service, order.run_id)
+    return service.orders.get(order.run_id) or order
+
+
+def resume_order(service: Service, order: Order, *, retry_failed: bool = False) -> Order:
+    """Put a run back into the queue, for the episodes that it owes; with `retry_failed` also those whose failure says
+    nothing about the agent. Raises Refusal 409 when it waits or runs, or when nothing is owed.
+    """
+    if order.open:
+        raise Refusal(409, f"run {order.run_id} waits or runs already; look at it with `mesocosm run watch`")
+    run = service.store.get_run(order.run_id)
+    dropped = service.store.drop_failed(run.id) if retry_failed else 0
+    if not dropped and not run.counts.owed:
+        hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
+        raise Refusal(409, f"run {run.id} owes no episode{hint}")
+    service.orders.reopen(run.id)
+    return service.orders.get(run.id) or order
+
+
+def show_order(service: Service, order: Order, visibility: str) -> Order:
+    """Say who may see a run. Raises Refusal 409 for a guest's run, which is for everybody, and for test episodes."""
+    if order.actor.startswith("guest:") and visibility == PRIVATE:
+        raise Refusal(409, "runs of guests are public and go after some days; sign in for private runs")
+    if order.purpose == "test" and visibility != PRIVATE:
+        raise Refusal(409, "test episodes stay private; start a run to show it")
+    service.orders.set_visibility(order.run_id, visibility)
+    return service.orders.get(order.run_id) or order
+
+
+def delete_order(service: Service, order: Order) -> None:
+    """Delete a run for good. What it cost stays counted. Raises Refusal 409 while it waits or is played."""
+    if order.open:
+        raise Refusal(409, f"run {order.run_id} waits or runs; cancel it first")
+    try:
+        run = service.store.get_run(order.run_id)
+        service.orders.remember_cost(order, run.usage.cost_usd or 0.0)
+        service.store.delete_run(run.id)
+    except UnknownName:
+        return
+    except InfrastructureError as error:
+        raise Refusal(409, f"run {order.run_id} is being ended; try again in a few seconds") from error
+
+
+def _stopped(service: Service, run_id: str) -> None:
+    run = service.store.get_run(run_id)
+    if run.status in {RunStatus.PENDING, RunStatus.RUNNING}:
+        run.status, run.ended_at = RunStatus.STOPPED, time.time()
+        service.store.save_run(run)

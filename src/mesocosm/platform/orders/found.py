@@ -1,0 +1,60 @@
+"""A run as somebody finds it: whose it is, what they may see of it, and the record of it through their eyes."""
+
+from dataclasses import dataclass
+
+from mesocosm.client.documents.episode import Episode as EpisodeDocument
+from mesocosm.client.documents.run import Run as RunDocument
+from mesocosm.core.run import Run
+from mesocosm.platform.belonging import inside, readable
+from mesocosm.platform.orders.episodes import episode_documents
+from mesocosm.platform.orders.view import run_document
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.platform.sight import Sight
+from mesocosm.store.orders import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that may be read. What `store` returns of it is redacted where the reader is outside."""
+
+    order: Order
+    run: Run
+    inside: bool
+    store: Sight
+
+    def document(self) -> RunDocument:
+        """Return the run's document."""
+        return run_document(self.order, self.run, inside=self.inside)
+
+    def episodes(self, first: int = 0, limit: int | None = None) -> list[EpisodeDocument]:
+        """Return its episodes, begun or not."""
+        return episode_documents(self.store, self.order, self.run, first=first, limit=limit)
+
+
+def find_run(service: Service, caller: Principal, run_id: str) -> Found:
+    """Return a run that the caller may read. Refuses with 404 what there is not, with 403 what is somebody else's."""
+    order = service.orders.get(run_id)
+    run = service.orders.runs([run_id]).get(run_id) if order is not None else None
+    if order is None or run is None:
+        raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list` shows yours")
+    if not readable(service, caller, order, run):
+        raise Refusal(403, f"run {run_id} is private, or not finished yet; sign in as somebody who may see it")
+    sight = Sight(service, caller)
+    # By asking for it the eyes learn from where they look.
+    sight.get_run(run_id)
+    return Found(order, run, inside(service, caller, order), sight)
+
+
+def own_run(service: Service, caller: Principal, run_id: str) -> Found:
+    """Return a run that the caller may change. Refuses with 403 one that they may only read."""
+    found = find_run(service, caller, run_id)
+    if not found.inside:
+        raise Refusal(403, f"run {run_id} belongs to somebody else; you may only look at it")
+    return found
+
+
+def found_again(service: Service, caller: Principal, found: Found) -> Found:
+    """Return a run after it was changed."""
+    return find_run(service, caller, found.run.id)
