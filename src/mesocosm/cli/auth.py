@@ -139,7 +139,7 @@ def _unreachable(error: Exception, caller: "Identity") -> Exception:
         hints.append(f"is it running here? mesocosm serve; the public one: --bench-url {PRODUCTION}")
     else:
         hints.append(f"check the network and the URL; a platform on this machine: --bench-url {LOCAL}")
-    return ApiError(error.method, error.url, 0, error.detail, hint="\n  ".join(hints))
+    return ApiError(error.method, error.url, 0, error.detail, hint="\n  ".join(hints), kind=error.kind)
 
 
 def _stranger(caller: "Identity") -> str:

@@ -1,9 +1,9 @@
 """A client of the platform: what is exchanged with it, and how.
 
-    from mesocosm.client import Client
+from mesocosm.client import Client
 
-    client = Client()                      # URL and token from the environment or the saved login
-    run = client.runs.get("01J…")
+client = Client()                      # URL and token from the environment or the saved login
+run = client.runs.get("01J…")
 """
 
 from typing import TYPE_CHECKING, Any

@@ -4,13 +4,21 @@ from mesocosm.core.failure import MesocosmError
 
 
 class ApiError(MesocosmError):
-    """The platform said no, or could not be reached (`status` 0).
+    """The platform said no, or could not be reached (`status` 0, and `kind` says how it failed).
 
     `detail` holds its own words, `hint` what may help, `retry_after` the seconds until another try makes sense.
     """
 
     def __init__(
-        self, method: str, url: str, status: int, detail: str, *, hint: str = "", retry_after: float | None = None
+        self,
+        method: str,
+        url: str,
+        status: int,
+        detail: str,
+        *,
+        hint: str = "",
+        retry_after: float | None = None,
+        kind: str = "",
     ) -> None:
         self.method = method
         self.url = url
@@ -18,6 +26,7 @@ class ApiError(MesocosmError):
         self.detail = detail
         self.hint = hint or ("" if status else "is the platform running, and the URL right?")
         self.retry_after = retry_after
+        self.kind = kind
         said = f"HTTP {status} for {method} {url}: {detail}" if status else f"{method} {url} got no answer: {detail}"
         super().__init__(f"{said}; {self.hint}" if self.hint else said)
 

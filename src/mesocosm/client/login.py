@@ -88,8 +88,8 @@ def log_out(saved: Credentials) -> None:
     if not saved.refresh_token or not saved.server_url:
         return
     browser = browser_for(saved.server_url)
-    headers = {"X-CSRFToken": fetch_csrf(saved.server_url, browser), "Content-Type": "application/json"}
     body = json.dumps({"refresh_token": saved.refresh_token}).encode()
+    headers = {"Content-Type": "application/json"}
     _answer(browser, urllib.request.Request(f"{saved.server_url}/auth/logout/", body, headers))  # noqa: S310
 
 

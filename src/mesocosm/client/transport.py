@@ -104,9 +104,11 @@ class BenchApi:
                         continue
                     raise self._refused(method, url, error) from None
             except urllib.error.URLError as error:
-                raise ApiError(method, shown(url), 0, str(error.reason)) from error
+                kind = type(error.reason).__name__
+                raise ApiError(method, shown(url), 0, str(error.reason), kind=kind) from error
             except (OSError, ValueError, http.client.HTTPException) as error:
-                raise ApiError(method, shown(url), 0, str(error) or type(error).__name__) from error
+                kind = type(error).__name__
+                raise ApiError(method, shown(url), 0, str(error) or kind, kind=kind) from error
         raise AssertionError("the second time is the last")
 
     def _request(self, method: str, url: str, body: object) -> urllib.request.Request:

@@ -56,8 +56,13 @@ def error_document(error: "ApiError") -> dict[str, Any]:
     """Return a refusal, or that there was no answer, as older programs read it."""
     if error.status:
         return {"error": "http_error", "status_code": error.status, "detail": error.detail, "hint": error.hint}
-    kind = type(error.__cause__ or error).__name__
-    return {"error": "connection_error", "kind": kind, "detail": error.detail, "url": error.url, "hint": error.hint}
+    return {
+        "error": "connection_error",
+        "kind": error.kind,
+        "detail": error.detail,
+        "url": error.url,
+        "hint": error.hint,
+    }
 
 
 def anyone() -> "Client":

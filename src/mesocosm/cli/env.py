@@ -1,0 +1,154 @@
+"""`mesocosm env …`: environments that are submitted to a platform."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import RemoteGroup, member, team_for
+from mesocosm.cli.platform.scope import team_options
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+
+TREE = {"test": ("mesocosm.cli.env_test:test", "Try the adapter of this folder: start, reset, step, close.")}
+EVERY_S = 1.0
+
+
+@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def env(context: click.Context) -> None:
+    """Submit environments to a platform, and watch them being built."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@env.command()
+@click.option("--name", required=True, help="Title, shown until the manifest gives one.")
+@click.option("--github-url", "url", required=True, metavar="URL", help="Its repository: URL, or OWNER/REPO on GitHub.")
+@click.option("--description", default="", help="What it is about.")
+@click.option("--ref", metavar="REF", help="Branch, tag or commit  [the default branch].")
+@click.option("--folder", metavar="DIR", help="Folder in the repository  [its root].")
+@click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
+@team_options
+def submit(
+    name: str,
+    url: str,
+    description: str,
+    ref: str | None,
+    folder: str | None,
+    wait: bool | None,
+    team: str | None,
+    solo: bool,
+) -> int:
+    """Submit a repository; the same one again is its next version. Prints its row as JSON."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.client.documents.environment import EnvironmentInput
+
+    client = member()
+    wanted = EnvironmentInput(
+        name=name,
+        description=description,
+        github_url=url,
+        team_id=team_for(client.caller, team, solo=solo),
+        ref=ref,
+        folder=folder,
+    )
+    row = client.environments.submit(wanted)
+    if not (sys.stderr.isatty() if wait is None else wait):
+        show(row)
+        return 0
+    return _follow(client, row.id)
+
+
+def _follow(client: "Client", env_id: str) -> int:
+    """Show the build of an environment until it is over, then its row; return the exit code."""
+    from mesocosm.cli.platform.build import follow
+    from mesocosm.cli.platform.output import show
+
+    try:
+        row = follow(client, env_id, EVERY_S)
+    except KeyboardInterrupt:
+        click.echo(f"the build goes on; look at it with: mesocosm env logs {env_id} --follow", err=True)
+        return 130
+    show(row)
+    if row.status != "ready":
+        click.echo(f"the build failed: {row.error_message or 'the log says why'}", err=True)
+        return 1
+    click.echo(f"ready; its domain is {row.domain_id}", err=True)
+    return 0
+
+
+@env.command("list")
+@team_options
+def list_(team: str | None, solo: bool) -> None:
+    """List your environments, or those of your active team."""
+    from mesocosm.cli.platform.output import show
+
+    client = member()
+    team_id = team_for(client.caller, team, solo=solo)
+    found = client.environments.list(scope="team" if team_id else None, team_id=team_id)
+    if options().json:
+        show(found)
+        return
+    for one in found:
+        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}")
+
+
+@env.command()
+@click.argument("env_id")
+def show(env_id: str) -> None:
+    """Print an environment as JSON: its state, its domain, how much it was used."""
+    from mesocosm.cli.platform import output
+
+    output.show(member().environments.get(env_id))
+
+
+@env.command()
+@click.argument("env_id")
+@click.option("--version", type=click.IntRange(min=1), help="Number of a submission  [the newest].")
+@click.option("--follow", "-f", is_flag=True, help="Until the build is over.")
+def logs(env_id: str, version: int | None, follow: bool) -> int:
+    """Show what was written while an environment was built, and by its adapter since."""
+    from mesocosm.cli.platform.output import show
+
+    client = member()
+    if follow:
+        return _follow(client, env_id)
+    found = client.environments.logs(env_id, version)
+    if options().json:
+        show(found)
+        return 0
+    click.echo(found.build.rstrip("\n") or f"nothing was written yet (version {found.version} is {found.state})")
+    if found.adapter:
+        click.echo(f"\nadapter, last lines:\n{found.adapter.rstrip()}")
+    return 0
+
+
+@env.command()
+@click.argument("env_id")
+@click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
+def retry(env_id: str, wait: bool | None) -> int:
+    """Build a failed environment again. Prints its row as JSON."""
+    from mesocosm.cli.platform.output import show
+
+    client = member()
+    row = client.environments.retry(env_id)
+    if not (sys.stderr.isatty() if wait is None else wait):
+        show(row)
+        return 0
+    return _follow(client, row.id)
+
+
+@env.command()
+@click.argument("env_id")
+def delete(env_id: str) -> None:
+    """Delete an environment and archive its domain; runs stay."""
+    from mesocosm.cli.render import emit
+
+    member().environments.delete(env_id)
+    if options().json:
+        emit({"deleted": env_id})
+    else:
+        click.echo("Environment deleted.")
