@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from mesocosm import __version__
 from mesocosm.platform import pages
+from mesocosm.platform.accounts.guard import Guard
 from mesocosm.platform.app import THREADS
 from mesocosm.platform.bench import (
     admin,
@@ -72,6 +73,8 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
+    if service is not None:
+        app.add_middleware(Guard, settings=service.settings)
     return app
 
 
