@@ -35,31 +35,29 @@ def serve(config: Path | None, **given: Any) -> int:
     on when it is started again.
     """
     from mesocosm.platform.logs import logging_as
-    from mesocosm.platform.serving import exposed, open_service, worker_variables
+    from mesocosm.platform.serving import exposed, listening_at, opened, worker_variables
     from mesocosm.platform.serving import serve as serve_platform
     from mesocosm.platform.settings import read_settings
 
     chosen = options()
     given["database_url"] = chosen.database_url
     settings = read_settings(config, **given)
-    with logging_as(settings.log_format):
-        service = open_service(settings)
-        try:
-            if exposed(settings):
-                click.echo(
-                    f"warning: listening on {settings.host} without TLS: passwords and tokens can be read on the way. "
-                    "Put a proxy with TLS before it, and tell its address with --public-url",
-                    err=True,
-                )
-            first = _first_admin(service)
-            serve_platform(
-                service,
-                words=("--config", str(config)) if config is not None else (),
-                variables=worker_variables(given),
-                ready=lambda addresses: _ready(addresses, service, chosen, first),
+    # First the ports: where one is taken, nothing is made.
+    with logging_as(settings.log_format), listening_at(settings) as listening, opened(settings) as service:
+        if exposed(settings):
+            click.echo(
+                f"warning: listening on {settings.host} without TLS: passwords and tokens can be read on the way. "
+                "Put a proxy with TLS before it, and tell its address with --public-url",
+                err=True,
             )
-        finally:
-            service.store.close()
+        first = _first_admin(service)
+        serve_platform(
+            service,
+            listening,
+            words=("--config", str(config)) if config is not None else (),
+            variables=worker_variables(given),
+            ready=lambda addresses: _ready(addresses, service, chosen, first),
+        )
     return 0
 
 

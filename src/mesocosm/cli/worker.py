@@ -26,15 +26,11 @@ def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int
     goes back into the queue; when it dies, another worker goes on where it was.
     """
     from mesocosm.platform.logs import logging_as
-    from mesocosm.platform.serving import open_service
+    from mesocosm.platform.serving import opened
     from mesocosm.platform.settings import read_settings
     from mesocosm.platform.workers.process import run_worker
 
     settings = read_settings(config, **given, database_url=options().database_url)
-    with logging_as(settings.log_format):
-        service = open_service(settings)
-        try:
-            run_worker(service, once=once, attached=attached)
-        finally:
-            service.store.close()
+    with logging_as(settings.log_format), opened(settings) as service:
+        run_worker(service, once=once, attached=attached)
     return 0

@@ -5,14 +5,14 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.platform import hosted
 from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.measures import Measures
@@ -37,39 +37,39 @@ class Addresses:
     login: str = ""
 
 
-def open_service(settings: Settings) -> Service:
+@contextmanager
+def opened(settings: Settings) -> Iterator[Service]:
     """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
-    place = settings.database_url or settings.data_dir / DATABASE_NAME
-    store = open_store(place)
-    return Service(settings, store)
+    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME)
+    try:
+        yield Service(settings, store)
+    finally:
+        store.close()
 
 
 def serve(
     service: Service,
+    listening: Sequence[socket.socket],
     *,
     words: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
     ready: Callable[[Addresses], None] = lambda _: None,
     viewer: Path | None = None,
 ) -> None:
-    """Answer until SIGINT or SIGTERM, with the workers that the settings ask for.
+    """Answer on `listening` until SIGINT or SIGTERM, with the workers that the settings ask for.
 
     `words` and `variables` tell workers which settings these are; `ready` is called once requests are answered.
-    Raises InfrastructureError where a port is taken.
     """
     settings = service.settings
-    listening = _listening(settings)
     children = Children(settings.workers, words, variables)
     try:
         hosted.use(service)
         app = create_platform(service, viewer=viewer)
         server = _Serving(app, service, lambda: ready(_addresses(settings, listening)))
         children.start()
-        server.run(listening)
+        server.run(list(listening))
     finally:
         children.stop()
-        for opened in listening:
-            opened.close()
 
 
 def exposed(settings: Settings) -> bool:
@@ -82,15 +82,23 @@ def exposed(settings: Settings) -> bool:
         return settings.host not in {"localhost", ""}
 
 
-def _listening(settings: Settings) -> list[socket.socket]:
-    opened = [listen(settings.host, settings.port, exactly=True)]
-    if settings.login_port is not None and (settings.login_port != settings.port or not settings.port):
-        try:
-            opened.append(listen(settings.host, settings.login_port, exactly=True))
-        except BaseException:
-            opened[0].close()
-            raise
-    return opened
+@contextmanager
+def listening_at(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Listen at the addresses of a platform: the API, and logins. Raises InfrastructureError where one is taken."""
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(listen(settings.host, settings.port, exactly=True))]
+        if settings.login_port is not None and (settings.login_port != settings.port or not settings.port):
+            sockets.append(opened.enter_context(_login(settings.host, settings.login_port)))
+        yield sockets
+
+
+def _login(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port, exactly=True)
+    except InfrastructureError as error:
+        raise InfrastructureError(
+            f"port {port}, for member logins, is taken on {host}; end what uses it, or choose another with --login-port"
+        ) from error
 
 
 def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addresses:

@@ -65,6 +65,7 @@ class _Worker:
         row = Row(self.id, this_process(), __version__, settings.runs_at_once, 0, now, now)
         await asyncio.to_thread(service.workers.add, row)
         hosted.use(service, self._hosts)
+        service.catalogue.lend_keys()
         self._pulse.start()
         _log.info("worker %s (process %d) is at work", self.id, os.getpid())
         try:

@@ -1,0 +1,100 @@
+"""Workers as processes: what they take, what they give back, and what is left when they die."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from mesocosm.core.run import RunStatus
+
+
+def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> None:
+    run_id = platform.order(world.url, (1, 2, 3))
+    assert platform.worker("--once").wait(60) == 0
+    run = platform.run(run_id)
+    assert (run.status, run.counts.completed, run.primary.value) == (RunStatus.FINISHED, 3, 1.0)
+    assert platform.order_state(run_id) == "ended"
+    assert [worker.ended_at is not None for worker in platform.service.workers.list(ended=True)] == [True]
+
+
+def test_a_killed_worker_loses_nothing_and_nothing_is_played_twice(
+    platform: Any, world: Any, eventually: Callable[..., None], kill: Callable[..., None]
+) -> None:
+    world.held.add(3)
+    run_id = platform.order(world.url, (1, 2, 3, 4))
+    first = platform.worker()
+    eventually(lambda: platform.run(run_id).counts.done == 2 and 3 in world.resets)
+    kill(first)
+    world.held.clear()
+    assert platform.run(run_id).status is RunStatus.RUNNING
+    # Its lease is still good; but its process is gone, which another one of this machine can see.
+    second = platform.worker()
+    eventually(lambda: platform.order_state(run_id) == "ended")
+    assert platform.run(run_id).status is RunStatus.FINISHED
+    assert platform.seeds_of(run_id) == [1, 2, 3, 4]
+    assert world.resets == [1, 2, 3, 3, 4]
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(60) == 0
+
+
+def test_a_worker_that_is_told_to_end_gives_its_runs_back(
+    platform: Any, world: Any, eventually: Callable[..., None]
+) -> None:
+    world.held.add(2)
+    run_id = platform.order(world.url, (1, 2, 3))
+    worker = platform.worker()
+    eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(60) == 0
+    order = platform.service.orders.get(run_id)
+    assert (order.state, order.claimed_by, order.tries) == ("queued", None, 0)
+    world.held.clear()
+    world.released.set()
+    assert platform.worker("--once").wait(60) == 0
+    assert platform.run(run_id).status is RunStatus.FINISHED
+    assert platform.seeds_of(run_id) == [1, 2, 3]
+
+
+def test_a_cancelled_run_stops_soon(platform: Any, world: Any, eventually: Callable[..., None]) -> None:
+    world.held.add(2)
+    run_id = platform.order(world.url, (1, 2, 3))
+    platform.worker()
+    eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
+    platform.service.orders.cancel(run_id)
+    eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED)
+    assert platform.order_state(run_id) == "cancelled"
+    assert platform.seeds_of(run_id) == [1]
+
+
+def test_a_run_that_cannot_be_played_does_not_end_the_others(platform: Any, world: Any) -> None:
+    nobody = platform.order("http://127.0.0.1:9", (1, 2), actor="user:2")
+    good = platform.order(world.url, (1, 2))
+    assert platform.worker("--once").wait(60) == 0
+    assert platform.run(good).status is RunStatus.FINISHED
+    failed = platform.run(nobody)
+    assert failed.status is RunStatus.FAILED
+    assert "127.0.0.1:9" in failed.error
+    assert platform.order_state(nobody) == "ended"
+
+
+def test_a_run_that_ended_three_workers_is_given_to_no_other(
+    platform: Any, world: Any, eventually: Callable[..., None], kill: Callable[..., None]
+) -> None:
+    world.held.add(1)
+    run_id = platform.order(world.url, (1,))
+    for lives in range(3):
+        worker = platform.worker()
+        eventually(lambda lives=lives: len(world.resets) == lives + 1)
+        kill(worker)
+    platform.worker()
+    eventually(lambda: platform.order_state(run_id) == "ended")
+    assert platform.run(run_id).status is RunStatus.FAILED
+    assert "3 workers ended" in platform.run(run_id).error
+    assert len(world.resets) == 3
+
+
+def test_a_worker_ends_when_its_server_does(platform: Any, eventually: Callable[..., None]) -> None:
+    worker = platform.worker("--attached")
+    eventually(lambda: len(platform.service.workers.list()) == 1)
+    worker.stdin.close()
+    assert worker.wait(60) == 0
+    assert platform.service.workers.list() == ()
