@@ -186,8 +186,9 @@ class Environments(Part):
     def versions(
         self, environment_id: str, *, limit: int | None = None, before: int | None = None
     ) -> tuple[VersionRow, ...]:
-        """Return the versions of an environment, the newest first; those before version `before`."""
-        wanted = select(versions).where(versions.c.environment_id == plain(environment_id))
+        """Return the versions of an environment without their logs, the newest first; those before `before`."""
+        columns = [column for column in versions.c if column.name != "log"]
+        wanted = select(*columns).where(versions.c.environment_id == plain(environment_id))
         if before is not None:
             wanted = wanted.where(versions.c.version < before)
         wanted = wanted.order_by(versions.c.version.desc()).limit(limit)
@@ -219,6 +220,13 @@ class Environments(Part):
         return self._database.read(
             lambda connection: tuple(map(environment_from, connection.execute(wanted).mappings()))
         )
+
+    def stages(self, environment_ids: Sequence[str]) -> dict[str, str]:
+        """Return the states of the newest versions of some environments."""
+        newest = and_(versions.c.environment_id == environments.c.id, versions.c.version == environments.c.version)
+        wanted = select(environments.c.id, versions.c.state).join(versions, newest)
+        wanted = wanted.where(environments.c.id.in_(list(environment_ids)))
+        return {row[0]: row[1] for row in self._database.read(lambda connection: connection.execute(wanted).all())}
 
     def ready_for_domain(
         self, domain_id: str, *, user_id: int | None = None, team_id: str | None = None

@@ -1,0 +1,69 @@
+"""How much a domain or an environment was used: its runs counted in the database, whatever their number."""
+
+import msgspec
+from sqlalchemy import and_, case, func, select
+
+from mesocosm.core.run import RunStatus
+from mesocosm.store.part import Part
+from mesocosm.store.rows import plain
+from mesocosm.store.schema import runs
+from mesocosm.store.tenancy import orders
+
+
+class UsageGroup(msgspec.Struct, frozen=True):
+    """Runs that stand alike: how many, their episodes that are over, and their scores.
+
+    `example` is one of them: whatever their state is called, it holds for all. `scored` of them have a primary score,
+    which sum up to `total`.
+    """
+
+    example: str
+    visibility: str
+    count: int
+    episodes: int
+    scored: int
+    total: float
+    least: float | None
+    most: float | None
+    higher_is_better: bool
+
+
+class Usages(Part):
+    """Counts of runs by what they were started on; test episodes are left out."""
+
+    def of_domain(self, domain_id: str) -> tuple[UsageGroup, ...]:
+        """Return the runs of a domain in groups."""
+        return self._groups("domain_id", domain_id)
+
+    def of_environment(self, environment_id: str) -> tuple[UsageGroup, ...]:
+        """Return the runs of an environment in groups."""
+        return self._groups("environment_id", environment_id)
+
+    def _groups(self, column: str, value: str) -> tuple[UsageGroup, ...]:
+        done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+        alike = (
+            *(orders.c.visibility, orders.c.state, runs.c.status, runs.c.started_at.is_(None)),
+            *(done < runs.c.planned, runs.c.higher_is_better),
+        )
+        score = case((and_(runs.c.status == RunStatus.FINISHED.value), runs.c.score))
+        wanted = (
+            select(
+                func.min(runs.c.id),
+                orders.c.visibility,
+                func.count(),
+                func.coalesce(func.sum(done), 0),
+                func.count(score),
+                func.coalesce(func.sum(score), 0.0),
+                func.min(score),
+                func.max(score),
+                runs.c.higher_is_better,
+            )
+            .join(orders, orders.c.run_id == runs.c.id)
+            .where(orders.c[column] == plain(value), orders.c.purpose != "test")
+            .group_by(*alike)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return tuple(
+            UsageGroup(row[0], row[1], row[2], int(row[3]), row[4], float(row[5]), row[6], row[7], row[8] is not False)
+            for row in rows
+        )
