@@ -1,5 +1,52 @@
 """`/v1/leaderboards`: Leaderboards of domains."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from mesocosm.client.documents.leaderboard import LeaderboardEntry, Leaderboards
+from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.boards.boards import domain_board
+from mesocosm.platform.domains import PUBLISHED, readable_domain
+from mesocosm.platform.refusal import Refusal
 
 router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
+
+MOST = 50
+"""Domains that can be asked for at once."""
+
+Limit = Annotated[int, Query(ge=1, le=100, description="how many entries")]
+
+
+@router.get("", response_model=Leaderboards, **access(Access.PUBLIC))
+def list_leaderboards(
+    service: Served,
+    domain_ids: Annotated[str, Query(max_length=20_000, description=f"ids with commas between them, at most {MOST}")],
+    limit: Limit = 50,
+) -> Leaderboards:
+    """Return the leaderboards of several domains; those that do not exist or are not published are empty."""
+    wanted = list(dict.fromkeys(part.strip() for part in domain_ids.split(",") if part.strip()))
+    if not 1 <= len(wanted) <= MOST:
+        raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST} of them, with commas between")
+    rows = service.domains.some(wanted)
+    shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
+    return Leaderboards(
+        leaderboards={name: domain_board(service, name, limit) if name in shown else [] for name in wanted}
+    )
+
+
+@router.get("/{domain_id}", response_model=list[LeaderboardEntry], **access(Access.READER))
+def get_leaderboard(
+    domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")],
+    caller: Caller,
+    service: Served,
+    limit: Limit = 50,
+) -> list[LeaderboardEntry]:
+    """Return the leaderboard of a domain over its public runs that have completed; empty where it is not published.
+
+    Runs of one model with one agent configuration by one version of the binding vow are one entry, their episodes taken
+    together by task. The newest version comes first, in each the best; where the interval of a difference holds 0,
+    entries share places.
+    """
+    row = readable_domain(service, caller, domain_id)
+    return domain_board(service, row.id, limit) if row.status == PUBLISHED else []

@@ -1,0 +1,36 @@
+"""What people show to everybody, as programs exchange it with a platform."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from mesocosm.client.documents.run import Metric, RunListItem
+
+
+class GalleryRun(BaseModel):
+    """A public run."""
+
+    run_id: str = Field(description="id of the run")
+    domain_id: str = Field(description="the domain that it is of")
+    domain_name: str = Field(description="title of the domain")
+    model: str = Field(description="the model")
+    binding_vow_version: str = Field(description="the version of the binding vow")
+    primary_score: float | None = Field(description="the primary metric of its domain; null: nothing was scored")
+    primary: Metric | None = Field(description="this metric with its interval")
+    num_episodes: int = Field(description="finished episodes")
+    created_at: datetime = Field(description="when it was asked for")
+    actor_label: Literal["Guest", "Member"] = Field(description="who asked for it")
+
+
+class ActivityItem(RunListItem):
+    """A run of a domain; `source` says whether it is the caller's own or somebody's public one."""
+
+    source: Literal["mine", "gallery"] = Field(description="mine, or gallery")
+
+
+class Activity(BaseModel):
+    """Own and public runs of a domain, the newest first."""
+
+    items: list[ActivityItem] = Field(description="the runs of this page")
+    next_cursor: str | None = Field(description="the cursor of the next page; null: there is none")

@@ -1,0 +1,62 @@
+"""Leaderboards as programs exchange them with a platform."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from mesocosm.client.documents.run import Metric
+
+
+class LeaderboardAgent(BaseModel):
+    """How the agent of an entry was configured. Prompts are their owners' business."""
+
+    custom_prompt: bool = Field(description="whether it had a system prompt of its own")
+    techniques: list[str] = Field(description="techniques that were switched on or given parameters")
+    temperature: float = Field(description="temperature of sampling")
+    max_tokens: int = Field(description="tokens of one answer at most")
+
+
+class LeaderboardEntry(BaseModel):
+    """All finished runs of one model with one agent configuration, by one version of the binding vow.
+
+    Their episodes are taken together by task: two runs of the same seed are two trials of one task. Ranks hold among
+    entries of one vow version. An entry may have any place from `rank` to `rank_last`: it shares places with all those
+    that differ by no more than could be chance.
+    """
+
+    run_id: str = Field(description="the newest of the runs")
+    domain_id: str = Field(description="the domain that they are of")
+    model: str = Field(description="the model")
+    binding_vow_version: str = Field(description="the version of the binding vow")
+    num_episodes: int = Field(description="finished episodes of all runs together")
+    primary_score: float | None = Field(description="the primary metric over all runs; null: nothing was scored")
+    all_scores: dict[str, float] = Field(description="every metric over all runs")
+    rank: int | None = Field(description="the best place that it may have; null: it takes none")
+    rank_last: int | None = Field(description="the last place that it may have")
+    tied: bool = Field(description="whether it shares its places with others")
+    reference: Literal["", "floor", "ceiling"] = Field(
+        description="floor or ceiling of the scale (random, empty, oracle agents), which take no place"
+    )
+    primary: Metric | None = Field(description="the primary metric with interval and denominators")
+    metrics: list[Metric] = Field(description="every metric with interval and denominators")
+    agent: LeaderboardAgent = Field(description="how the agent was configured")
+    runs: int = Field(description="how many runs were taken together")
+    run_ids: list[str] = Field(description="the newest of them, at most 20")
+    actors: int = Field(description="how many people's runs they are")
+    n_tasks: int = Field(description="different tasks among the scored episodes")
+    n_scored: int = Field(description="episodes with a value")
+    n_planned: int = Field(description="episodes that were to be played")
+    missing: dict[str, int] = Field(description="episodes without a value, by cause")
+    cost_usd: float | None = Field(description="mean cost of an episode; null where a price is not known")
+
+
+class TeamLeaderboardEntry(LeaderboardEntry):
+    """Finished runs of a team, private ones too; ranks hold within a domain and a vow version."""
+
+    domain_name: str = Field(description="title of the domain")
+
+
+class Leaderboards(BaseModel):
+    """The leaderboards of several domains; those that do not exist or are not published are empty."""
+
+    leaderboards: dict[str, list[LeaderboardEntry]] = Field(description="entries by domain id, best first")

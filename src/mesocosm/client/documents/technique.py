@@ -1,0 +1,14 @@
+"""Techniques as programs exchange them with a platform."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+
+class Technique(BaseModel):
+    """A technique that runs can switch on where the binding vow of the domain declares it."""
+
+    id: str = Field(description="its name in vows and runs", examples=["memory"])
+    version: str = Field(description="its version", examples=["1.0.0"])
+    description: str = Field(description="what it does")
+    config_schema: dict[str, Any] = Field(description="its parameters as a JSON Schema; each has a default")

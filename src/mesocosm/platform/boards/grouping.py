@@ -1,0 +1,125 @@
+"""Which runs are of one kind, and what they say together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.ids import digest
+from mesocosm.core.run import Run
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.leaderboard import leaderboard
+from mesocosm.engine.metrics import measure
+from mesocosm.store.boards import Boards, Entrant
+
+_DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What runs have in common that are taken together; `agent` is the digest of the agent's configuration."""
+
+    domain_id: str
+    vow_version: str
+    model: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Finished runs of one kind, the newest first, and all their episodes as if they were of one run.
+
+    `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
+    of one, None where a price is not known. `agent` is what was asked for.
+    """
+
+    kind: Kind
+    run_ids: tuple[str, ...]
+    newest: Run
+    agent: Mapping[str, Any]
+    actors: int
+    episodes: int
+    planned: int
+    cost_usd: float | None
+
+    @property
+    def primary(self) -> MetricResult | None:
+        """The metric that ranks it."""
+        return self.newest.primary
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A group on a board: it may have any place from `rank` to `rank_last`; a reference, or one unscored, has none."""
+
+    group: Group
+    rank: int | None
+    rank_last: int | None
+    reference: str
+
+
+def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
+    """Return runs sorted by their kind, in the order given."""
+    found: dict[Kind, list[Entrant]] = {}
+    for entrant in entrants:
+        kind = Kind(entrant.domain_id, entrant.vow_version, entrant.model, _agent_key(entrant.agent))
+        found.setdefault(kind, []).append(entrant)
+    return found
+
+
+def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | None:
+    """Return what runs of one kind say together; None where all of them are gone by now."""
+    runs = boards.runs([entrant.run_id for entrant in entrants])
+    present = [entrant for entrant in entrants if entrant.run_id in runs]
+    if not present:
+        return None
+    newest = runs[present[0].run_id]
+    planned = sum(max(run.counts.planned - int(run.info.get("unscored", 0)), 0) for run in runs.values())
+    done = sum(run.counts.done for run in runs.values())
+    costs = [run.usage.cost_usd for run in runs.values()]
+    known = [cost for cost in costs if cost is not None]
+    metrics = measure(_metrics_of(newest), boards.scores(runs), planned)
+    return Group(
+        kind=kind,
+        run_ids=tuple(entrant.run_id for entrant in present),
+        # What no board shows may be large, and boards are kept.
+        newest=msgspec.structs.replace(newest, metrics=metrics, info={}, provenance={}, warnings=()),
+        agent=present[0].agent,
+        actors=len({entrant.actor for entrant in present}),
+        episodes=done,
+        planned=planned,
+        cost_usd=sum(known) / done if done and len(known) == len(costs) else None,
+    )
+
+
+def ranked(groups: Iterable[Group]) -> tuple[Place, ...]:
+    """Return groups of one domain and vow version, the best first, those without a score last."""
+    by_run = {group.newest.id: group for group in groups}
+    standings = leaderboard([group.newest for group in by_run.values()])
+    places = [
+        Place(by_run.pop(standing.run.id), standing.rank, standing.rank_last, standing.reference)
+        for standing in standings
+    ]
+    unscored = sorted(by_run.values(), key=lambda group: group.newest.created_at, reverse=True)
+    return (*places, *(Place(group, None, None, "") for group in unscored))
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """Return what versions of a vow are sorted by."""
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _metrics_of(run: Run) -> tuple[Metric, ...]:
+    return msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+
+
+def _agent_key(agent: Mapping[str, Any]) -> str:
+    techniques = sorted(
+        (str(item.get("technique_id", "")), digest(item.get("params") or {}))
+        for item in agent.get("techniques") or []
+        if isinstance(item, Mapping)
+    )
+    chosen = {name: agent.get(name, default) for name, default in _DEFAULTS.items()}
+    # No prompt and an empty one are the same thing to an agent.
+    return digest({**chosen, "system_prompt": chosen["system_prompt"] or None, "techniques": techniques})

@@ -1,0 +1,183 @@
+"""Runs of a platform as leaderboards and the gallery read them: those that are finished, with their scores."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, case, func, select
+
+from mesocosm.core.episode import FINISHED
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.store.part import Part
+from mesocosm.store.rows import plain, run_from
+from mesocosm.store.schema import episodes, run_lines, runs, scores
+from mesocosm.store.tenancy import domains, orders
+
+_FINISHED = sorted(status.value for status in FINISHED)
+_BATCH = 500
+
+_metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
+_objects = msgspec.json.Decoder(dict[str, Any])
+
+
+class Field(msgspec.Struct, frozen=True):
+    """Which finished runs: the public ones of a domain, or all of a team, also of one domain alone."""
+
+    domain_id: str | None = None
+    team_id: str | None = None
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What tells whether the finished runs of a field are still the same ones with the same results."""
+
+    runs: int
+    changed_at: float
+    changes: float
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """A finished run with what says which others it may be put together with; `agent` is what was asked for.
+
+    `changed_at` (UNIX seconds) is when it was last written, as when it is scored anew.
+    """
+
+    run_id: str
+    changed_at: float
+    domain_id: str
+    vow_version: str
+    model: str
+    actor: str
+    agent: dict[str, Any]
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A public run in the gallery; `metric` is its primary one."""
+
+    run_id: str
+    domain_id: str
+    domain_name: str
+    vow_version: str
+    model: str
+    actor: str
+    created_at: float
+    episodes: int
+    metric: MetricResult | None
+
+
+class Boards(Part):
+    """Finished runs of a platform, many at a time."""
+
+    def stamp(self, field: Field) -> Stamp:
+        """Return the stamp of a field: it differs as soon as a run came, went, was shown, hidden, or scored anew."""
+        changed = run_lines.c.changed_at
+        wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
+        number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
+        return Stamp(number, newest or 0.0, total or 0.0)
+
+    def entrants(self, field: Field) -> tuple[Entrant, ...]:
+        """Return the runs of a field, the newest first."""
+        columns = (orders.c.run_id, orders.c.domain_id, orders.c.vow_version, orders.c.model, orders.c.actor)
+        others = (orders.c.config.label("agent"), run_lines.c.changed_at)
+        wanted = _within(select(*columns, *others), field).order_by(orders.c.run_id.desc())
+
+        def work(connection: Connection) -> tuple[Entrant, ...]:
+            rows = connection.execute(wanted).mappings()
+            return tuple(Entrant(**{**row, "agent": _agent(row["agent"])}) for row in rows)
+
+        return self._database.read(work)
+
+    def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
+        """Return these runs with all that is known of them; unknown ones are left out."""
+        listed = list(run_ids)
+
+        def work(connection: Connection) -> dict[str, Run]:
+            found: dict[str, Run] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = select(runs).where(runs.c.id.in_(listed[start : start + _BATCH]))
+                found |= {row["id"]: run_from(row) for row in connection.execute(some).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def scores(self, run_ids: Collection[str]) -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes of some runs, in an order that does not depend on anything else."""
+        columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
+        values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
+        listed = sorted(run_ids)
+        for start in range(0, len(listed), _BATCH):
+            some = episodes.c.run_id.in_(listed[start : start + _BATCH])
+            wanted = select(*columns, *values).join(scores, scores.c.episode_id == episodes.c.id)
+            wanted = wanted.where(some, episodes.c.status.in_(_FINISHED)).order_by(
+                episodes.c.run_id, episodes.c.position, episodes.c.task_digest, episodes.c.trial
+            )
+            with self._database.once() as connection:
+                for row in connection.execute(wanted):
+                    yield ScoreRow(*row[:-1], worst=bool(row[-1]))
+
+    def gallery(
+        self, *, domain_id: str | None = None, by_score: bool = False, cursor: str | None = None, limit: int = 50
+    ) -> tuple[Shown, ...]:
+        """Return public runs of published domains, the newest first; `cursor` is the id of the last one seen.
+
+        With `by_score` the best first in the direction of their primary metric, those without a score last.
+        """
+        wanted = (
+            select(orders, domains.c.name.label("title"), runs.c.metrics, _done().label("done"))
+            .join(runs, runs.c.id == orders.c.run_id)
+            .join(domains, domains.c.id == orders.c.domain_id)
+            .where(_open(), domains.c.status == "published")
+        )
+        if domain_id is not None:
+            wanted = wanted.where(orders.c.domain_id == plain(domain_id))
+        if cursor is not None:
+            wanted = wanted.where(orders.c.run_id < plain(cursor))
+        if by_score:
+            quality = case((runs.c.higher_is_better.is_(False), -runs.c.score), else_=runs.c.score)
+            wanted = wanted.order_by(runs.c.score.is_(None), quality.desc())
+        wanted = wanted.order_by(orders.c.run_id.desc()).limit(limit)
+
+        def work(connection: Connection) -> tuple[Shown, ...]:
+            return tuple(map(_shown, connection.execute(wanted).mappings()))
+
+        return self._database.read(work)
+
+
+def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any, ...]]:
+    wanted = wanted.select_from(orders).join(runs, runs.c.id == orders.c.run_id)
+    wanted = wanted.join(run_lines, run_lines.c.run_id == runs.c.id)
+    if field.team_id is None:
+        wanted = wanted.where(_open())
+    else:
+        finished = runs.c.status == RunStatus.FINISHED.value
+        wanted = wanted.where(finished, orders.c.team_id == field.team_id, orders.c.purpose != "test")
+    return wanted if field.domain_id is None else wanted.where(orders.c.domain_id == plain(field.domain_id))
+
+
+def _open() -> ColumnElement[bool]:
+    return and_(orders.c.visibility == "gallery_public", runs.c.status == RunStatus.FINISHED.value)
+
+
+def _done() -> ColumnElement[int]:
+    return runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+
+
+def _agent(config: str) -> dict[str, Any]:
+    found = _objects.decode(config).get("agent_config")
+    return found if isinstance(found, dict) else {}
+
+
+def _shown(row: RowMapping) -> Shown:
+    metrics = _metrics.decode(row["metrics"])
+    return Shown(
+        run_id=row["run_id"],
+        domain_id=row["domain_id"],
+        domain_name=row["title"],
+        vow_version=row["vow_version"],
+        model=row["model"],
+        actor=row["actor"],
+        created_at=row["created_at"],
+        episodes=row["done"],
+        metric=next((metric for metric in metrics if metric.primary), None),
+    )
