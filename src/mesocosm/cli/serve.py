@@ -1,7 +1,6 @@
 """`mesocosm serve`: the platform."""
 
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +62,9 @@ def serve(config: Path | None, **given: Any) -> int:
 
 def _first_admin(service: "Service") -> tuple[str, str] | None:
     """Return name and password of the administrator that was just made; None where there is somebody already."""
-    if service.settings.auth_disabled or service.users.list(limit=1):
-        return None
-    password = secrets.token_urlsafe(18)
-    service.accounts.add_user("admin", password, role="admin")
-    return "admin", password
+    from mesocosm.platform.accounts import first_admin
+
+    return None if service.settings.auth_disabled else first_admin(service)
 
 
 def _ready(addresses: "Addresses", service: "Service", chosen: Options, first: tuple[str, str] | None) -> None:

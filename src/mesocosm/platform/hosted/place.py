@@ -4,21 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
-import mesocosm
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.platform.builds.enclosing import enclosure
 from mesocosm.platform.hosted.lines import Lines
 from mesocosm.platform.settings import Settings
-from mesocosm.sandboxes.allowance import Allowance
-from mesocosm.sandboxes.bubblewrap import python_folders
-from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, choose
+from mesocosm.sandboxes.enclosure import Enclosed
 from mesocosm.sandboxes.process import ForeignProcess
 
 if TYPE_CHECKING:
     from mesocosm.platform.builds.build import Built
-
-_MIB = 1024 * 1024
-_OURS = Path(mesocosm.__file__).parent.parent
-"""Where adapters find `bench_common`, which environments are written with."""
 
 
 class Enclosing:
@@ -37,22 +31,9 @@ class Enclosing:
     ) -> ForeignProcess:
         """Start `command`, whose port only this worker reaches. Raises EpisodeError with cause sandbox_failed."""
         assert port is not None
-        enclosed = await self._enclosure().serve(command, cwd=cwd, port=port, env=dict(env or {}))
+        enclosed = await enclosure(self._settings, self._built).serve(command, cwd=cwd, port=port, env=dict(env or {}))
         self._lines.add(port, enclosed.socket)
         return cast(ForeignProcess, _Reachable(enclosed, port, self._lines))
-
-    def _enclosure(self) -> Enclosure:
-        settings = self._settings
-        return Enclosure(
-            kind=choose(settings.sandbox, settings.unsafe_sandbox),
-            allowance=Allowance(
-                processes=settings.environment_processes,
-                cpu_seconds=settings.environment_cpu_s,
-                scratch_bytes=settings.environment_scratch_mb * _MIB,
-            ),
-            most_memory=settings.environment_memory_mb * _MIB,
-            readable=(*python_folders(), _OURS, self._built.source, self._built.packages),
-        )
 
 
 class _Reachable:
