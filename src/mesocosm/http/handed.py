@@ -35,7 +35,7 @@ async def handed_over(path: str) -> socket.socket:
 
 
 def _received(visitor: socket.socket) -> socket.socket:
-    room = socket.CMSG_SPACE(array.array("i").itemsize)
+    room = socket.CMSG_LEN(array.array("i").itemsize)
     words, ancillary, _, _ = visitor.recvmsg(16, room, socket.MSG_CMSG_CLOEXEC)
     numbers = array.array("i")
     for level, kind, data in ancillary:
@@ -44,6 +44,8 @@ def _received(visitor: socket.socket) -> socket.socket:
     if not numbers:
         number = int(words) if words.isdigit() else 0
         raise OSError(number, os.strerror(number)) if number else OSError(_FAILED)
+    for number in numbers[1:]:
+        os.close(number)
     return _checked(numbers[0])
 
 
@@ -53,8 +55,13 @@ def _checked(number: int) -> socket.socket:
         os.close(number)
         raise OSError(_FAILED)
     connection = socket.socket(fileno=number)
-    if connection.family in {socket.AF_INET, socket.AF_INET6} and connection.type == socket.SOCK_STREAM:
-        connection.settimeout(0)
-        return connection
+    try:
+        if connection.family in {socket.AF_INET, socket.AF_INET6} and connection.type == socket.SOCK_STREAM:
+            connection.getpeername()
+            connection.settimeout(0)
+            return connection
+    except OSError as error:
+        connection.close()
+        raise OSError(_FAILED) from error
     connection.close()
     raise OSError(_FAILED)

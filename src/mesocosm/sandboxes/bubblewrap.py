@@ -32,6 +32,9 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/nix/store")
 _NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
+_FILTER = "9"
+"""The number of the descriptor by which bubblewrap gets the filter; shells know those of one digit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Available:
@@ -87,9 +90,14 @@ def available() -> Available:
     return Available()
 
 
-def confined(command: Sequence[str], view: View, allowance: Allowance) -> list[str]:
-    """Return the command that runs `command` confined; its environment is that of whoever starts it."""
+def confined(command: Sequence[str], view: View, allowance: Allowance, *, syscalls: Path | None = None) -> list[str]:
+    """Return the command that runs `command` confined; its environment is that of whoever starts it.
+
+    `syscalls` is a file with a filter of system calls for the program, as seccomp(2) takes it.
+    """
     root = os.getuid() == 0
+    filtered = ["--seccomp", _FILTER] if syscalls is not None else []
+    opened = ["sh", "-c", f'exec {_FILTER}<"$0" && exec "$@"', str(syscalls)] if syscalls is not None else []
     become = [
         "setpriv",
         f"--reuid={ACCOUNT}",
@@ -98,14 +106,18 @@ def confined(command: Sequence[str], view: View, allowance: Allowance) -> list[s
         "--inh-caps=-all",
         "--bounding-set=-all",
         "--no-new-privs",
-        *("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/", "--"),
+        *("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/"),
+        *filtered,
+        "--",
     ]
     rights = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
     privilege = ["--cap-drop", "ALL", *(word for right in rights for word in ("--cap-add", right))]
     return [
+        *opened,
         "bwrap",
         *_NAMESPACES,
-        *(privilege if root else ["--unshare-user", "--disable-userns"]),
+        # As root the inner one sets the filter, because it needs calls itself that the program does not.
+        *(privilege if root else ["--unshare-user", "--disable-userns", *filtered]),
         *("--die-with-parent", "--new-session"),
         *_mounts(view, allowance),
         "--",

@@ -72,7 +72,7 @@ class Enclosure:
         own = private_folder()
         try:
             view = self._view(cwd, own, shown=(door.meeting,))
-            process = await self._start(door.through(command, port), view, env, *logged)
+            process = await self._start(door.through(command, port), view, env, own, *logged)
         except BaseException:
             door.close()
             shutil.rmtree(own, ignore_errors=True)
@@ -106,7 +106,7 @@ class Enclosure:
             view = self._view(cwd, own, shown=(relay.socket,) if relay else (), writable=tuple(writable))
             wrapped = relay.through_gate(command) if relay else command
             variables = {**(egress.variables(port) if egress else {}), **(env or {})}
-            process = await self._start(wrapped, view, variables, *logged)
+            process = await self._start(wrapped, view, variables, own, *logged)
             carrying = asyncio.ensure_future(relay.serve(process)) if relay else None
             try:
                 timing = too_long(seconds)
@@ -126,11 +126,11 @@ class Enclosure:
         return View(readable, writable, cwd, tuple(self.hidden), identity(own))
 
     async def _start(
-        self, command: Sequence[str], view: View, env: Mapping[str, str] | None, stdout: Log, stderr: Log
+        self, command: Sequence[str], view: View, env: Mapping[str, str] | None, own: Path, stdout: Log, stderr: Log
     ) -> ForeignProcess:
         assert view.cwd is not None
         return await start_process(
-            walled(self.kind, command, view, self.allowance),
+            walled(self.kind, command, view, self.allowance, own),
             cwd=view.cwd,
             env={**ENVIRONMENT, **(env or {})},
             stdout=stdout,

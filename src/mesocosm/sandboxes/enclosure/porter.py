@@ -9,6 +9,7 @@ programs of the same account may kill it, but neither trace it nor take its file
 """
 
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -16,7 +17,6 @@ import socket
 import sys
 
 _PR_SET_DUMPABLE = 4
-_SECONDS = 5.0
 
 
 def main() -> None:
@@ -51,44 +51,82 @@ def work(lifeline: socket.socket, door: socket.socket, port: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     door.settimeout(0)
-    while lifeline not in (ready := select.select([lifeline, door], [], [])[0]):
-        if door in ready:
-            hand_over(door, port)
+    Porter(door, port).work(lifeline)
 
 
-def hand_over(door: socket.socket, port: int) -> None:
-    """Give whoever came a connection to the port."""
-    try:
-        visitor, _ = door.accept()
-    except OSError:
-        return
-    with visitor:
-        visitor.settimeout(_SECONDS)
+class Porter:
+    """Makes connections for whoever comes to the door, any number at once: a full server lets only them wait."""
+
+    def __init__(self, door: socket.socket, port: int) -> None:
+        self._door = door
+        self._port = port
+        self._look = select.epoll()
+        self._waiting: dict[int, tuple[socket.socket, socket.socket]] = {}
+
+    def work(self, lifeline: socket.socket) -> None:
+        """Serve until the lifeline ends."""
+        self._look.register(lifeline, select.EPOLLIN)
+        self._look.register(self._door, select.EPOLLIN)
+        while True:
+            for number, _ in self._look.poll():
+                if number == lifeline.fileno():
+                    return
+                if number == self._door.fileno():
+                    self._let_in()
+                elif number in self._waiting:
+                    self._go_on(number)
+
+    def _let_in(self) -> None:
         try:
-            connection = _connected(port)
-        except OSError as error:
-            _tell(visitor, str(error.errno or 110).encode())
-        else:
-            with connection:
-                _tell(visitor, b"0", connection.fileno())
-
-
-def _connected(port: int) -> socket.socket:
-    try:
-        return socket.create_connection(("127.0.0.1", port), _SECONDS)
-    except ConnectionRefusedError:
-        try:
-            return socket.create_connection(("::1", port), _SECONDS)
+            visitor, _ = self._door.accept()
         except OSError:
-            pass
-        raise
+            return
+        visitor.settimeout(0)
+        self._connect(visitor, socket.AF_INET, "127.0.0.1")
+
+    def _connect(self, visitor: socket.socket, family: int, address: str) -> None:
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM)
+        except OSError:
+            # Nobody listens at the other address, and this one there is not.
+            _tell(visitor, errno.ECONNREFUSED)
+            return
+        connection.settimeout(0)
+        problem = connection.connect_ex((address, self._port))
+        if problem != errno.EINPROGRESS:
+            self._arrive(visitor, connection, problem)
+            return
+        self._look.register(connection, select.EPOLLOUT)
+        # A visitor who waits and goes away is readable.
+        self._look.register(visitor, select.EPOLLIN)
+        self._waiting[connection.fileno()] = self._waiting[visitor.fileno()] = (visitor, connection)
+
+    def _go_on(self, number: int) -> None:
+        visitor, connection = self._waiting[number]
+        gone = number == visitor.fileno()
+        for end in (visitor, connection):
+            del self._waiting[end.fileno()]
+            self._look.unregister(end)
+        if gone:
+            visitor.close()
+            connection.close()
+        else:
+            self._arrive(visitor, connection, connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+
+    def _arrive(self, visitor: socket.socket, connection: socket.socket, problem: int) -> None:
+        with connection:
+            if problem == errno.ECONNREFUSED and connection.family == socket.AF_INET:
+                self._connect(visitor, socket.AF_INET6, "::1")
+            else:
+                _tell(visitor, problem, connection)
 
 
-def _tell(visitor: socket.socket, words: bytes, *numbers: int) -> None:
-    try:
-        socket.send_fds(visitor, [words], list(numbers))
-    except OSError:
-        return
+def _tell(visitor: socket.socket, problem: int, *connections: socket.socket) -> None:
+    with visitor:
+        try:
+            socket.send_fds(visitor, [str(problem).encode()], [] if problem else [one.fileno() for one in connections])
+        except OSError:
+            return
 
 
 def _sacrifice() -> None:

@@ -11,6 +11,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.allowance import Allowance
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, available, confined, hand_over
 from mesocosm.sandboxes.enclosure.choice import Kind
+from mesocosm.sandboxes.enclosure.syscalls import syscall_filter
 from mesocosm.sandboxes.plain import PYTHON
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -24,8 +25,11 @@ def interpreter() -> tuple[Path, ...]:
     return tuple(dict.fromkeys((installed, installed.resolve())))
 
 
-def walled(kind: Kind, command: Sequence[str], view: View, allowance: Allowance) -> list[str]:
-    """Return the command that runs `command` behind a wall. Raises EpisodeError where there is none to be had."""
+def walled(kind: Kind, command: Sequence[str], view: View, allowance: Allowance, own: Path) -> list[str]:
+    """Return the command that runs `command` behind a wall; what the wall needs is written to the folder `own`.
+
+    Raises EpisodeError where there is none to be had.
+    """
     # The number is what the watch says first, so that its author hears of it; the wall stands a little behind.
     most = allowance.processes
     beyond = dataclasses.replace(allowance, processes=None if most is None else most + most // 4 + 8)
@@ -37,9 +41,35 @@ def walled(kind: Kind, command: Sequence[str], view: View, allowance: Allowance)
         raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
     for folder in view.writable:
         hand_over(folder)
+    for shown in (*([view.cwd] if view.cwd else []), *view.readable):
+        _check_shown(shown)
     # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
     heard = ["env", "--default-signal=TERM,INT,HUP", *command]
-    return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond)]
+    return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond, syscalls=_syscalls(own))]
+
+
+def _check_shown(place: Path) -> None:
+    """Refuse what the account of confined programs could not read: they would fail without a word of it."""
+    try:
+        seen = place.stat()
+    except OSError as error:
+        raise EpisodeError(
+            Cause.SANDBOX_FAILED, f"{place} cannot be shown in an enclosure: {error.strerror}"
+        ) from error
+    needed = 0o005 if place.is_dir() else 0o004
+    if os.getuid() == 0 and seen.st_uid != ACCOUNT and seen.st_mode & needed != needed:
+        raise EpisodeError(
+            Cause.SANDBOX_FAILED, f"{place} cannot be read by confined programs; give others the right (chmod o+rX)"
+        )
+
+
+def _syscalls(own: Path) -> Path | None:
+    lines = syscall_filter()
+    if lines is None:
+        return None
+    place = own / "syscalls"
+    place.write_bytes(lines)
+    return place
 
 
 def identity(folder: Path) -> dict[Path, Path]:
