@@ -5,7 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
+from mesocosm.client.documents.environment import Environment
+from mesocosm.client.documents.run import RunListItem
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.builds.view import environment_documents
 from mesocosm.platform.domain_changes import change_domain, register_domain
 from mesocosm.platform.domains import (
     ARCHIVED,
@@ -17,9 +20,11 @@ from mesocosm.platform.domains import (
     readable_domain,
     unpublish_domain,
 )
+from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
+from mesocosm.store.orders import OrderFilter
 
 router = APIRouter(prefix="/v1/domains", tags=["domains"])
 
@@ -28,6 +33,8 @@ MOST = 1_000
 
 DomainId = Annotated[str, Path(max_length=200, description="the id of a domain")]
 Limit = Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to {MOST} where it is left out")]
+Page = Annotated[int, Query(ge=1, le=100, description="how many")]
+RunCursor = Annotated[str | None, Query(max_length=200, description="the id of the last run of the page before")]
 Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
 
 
@@ -99,6 +106,40 @@ def archive(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
         service.domains.archive(row.id)
         service.audit.note(caller.actor, "domain.archive", f"domain:{row.id}")
     return document_of(service.domains.get(row.id) or row)
+
+
+@router.get("/{domain_id}/runs/mine", response_model=list[RunListItem], **access(Access.GUEST))
+def list_own_runs(
+    domain_id: DomainId, caller: Caller, service: Served, limit: Page = 50, cursor: RunCursor = None
+) -> list[RunListItem]:
+    """List the caller's own runs of a domain, the newest first."""
+    orders = service.orders.list(OrderFilter(actor=caller.actor, domain_id=domain_id, cursor=cursor), limit=limit)
+    if not orders:
+        # Own runs stay one's own when the domain is a draft again; without any the id tells no more than to others.
+        readable_domain(service, caller, domain_id)
+    return run_items(service, caller, orders)
+
+
+@router.get("/{domain_id}/runs/gallery", response_model=list[RunListItem], **access(Access.READER))
+def list_public_runs(
+    domain_id: DomainId, caller: Caller, service: Served, limit: Page = 50, cursor: RunCursor = None
+) -> list[RunListItem]:
+    """List the public runs of a domain that have completed, the newest first."""
+    row = readable_domain(service, caller, domain_id)
+    orders = service.orders.list(OrderFilter(public=True, domain_id=row.id, cursor=cursor), limit=limit)
+    return run_items(service, caller, orders)
+
+
+@router.get("/{domain_id}/environments", response_model=list[Environment], **access(Access.MEMBER))
+def list_environments(domain_id: DomainId, caller: Caller, service: Served) -> list[Environment]:
+    """List the environments behind a domain that the caller or a team of theirs submitted, the newest first."""
+    teams = [] if caller.user_id is None else [team.id for team in service.teams.teams_of(caller.user_id)]
+    rows = service.environments.list_of(
+        user_id=caller.user_id, team_ids=teams, everybody=caller.admin, domain_id=domain_id, limit=MOST
+    )
+    if not rows:
+        readable_domain(service, caller, domain_id)
+    return environment_documents(service, rows)
 
 
 def _insider(service: Service, caller: Principal) -> tuple[int | None, tuple[str, ...]] | None:

@@ -4,8 +4,11 @@ from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from mesocosm.client.documents.environment import Environment
+from mesocosm.client.documents.leaderboard import TeamLeaderboardEntry
+from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.documents.team import (
     JoinCode,
     JoinedTeam,
@@ -19,6 +22,9 @@ from mesocosm.client.documents.team import (
 )
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.address import client_address, counted
+from mesocosm.platform.boards.boards import team_board
+from mesocosm.platform.builds.view import environment_documents
+from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.teams import (
     Standing,
@@ -30,10 +36,13 @@ from mesocosm.platform.teams import (
     membership_of,
     user_id_of,
 )
+from mesocosm.store.orders import OrderFilter
 
 router = APIRouter(prefix="/v1/teams", tags=["teams"])
 
 TeamId = Annotated[UUID, Path(description="the id of a team")]
+Limit = Annotated[int, Query(ge=1, le=100, description="how many")]
+Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
 UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="the user id of somebody in the team")]
 
 
@@ -146,6 +155,39 @@ def transfer_team(team_id: TeamId, body: TransferInput, caller: Caller, service:
     detail = {"from": owner.user_id, "to": body.new_owner_user_id}
     service.audit.note(caller.actor, "team.transfer", f"team:{team.id}", detail)
     return Said(detail="transferred")
+
+
+@router.get("/{team_id}/runs", response_model=list[RunListItem], **access(Access.INSIDER))
+def list_runs(
+    team_id: TeamId, caller: Caller, service: Served, limit: Limit = 100, cursor: Cursor = None
+) -> list[RunListItem]:
+    """List the runs of a team, the newest first."""
+    team = as_member(service, caller, str(team_id)).team
+    orders = service.orders.list(OrderFilter(team_id=team.id, cursor=cursor), limit=limit)
+    return run_items(service, caller, orders)
+
+
+@router.get("/{team_id}/leaderboard", response_model=list[TeamLeaderboardEntry], **access(Access.INSIDER))
+def get_leaderboard(
+    team_id: TeamId,
+    caller: Caller,
+    service: Served,
+    limit: Limit = 50,
+    domain_id: Annotated[str | None, Query(max_length=200, description="only runs of this domain")] = None,
+) -> list[TeamLeaderboardEntry]:
+    """Return the leaderboard over all completed runs of a team, private ones too; ranks hold within a domain."""
+    team = as_member(service, caller, str(team_id)).team
+    return team_board(service, team.id, domain_id, limit)
+
+
+@router.get("/{team_id}/environments", response_model=list[Environment], **access(Access.INSIDER))
+def list_environments(
+    team_id: TeamId, caller: Caller, service: Served, limit: Limit = 100, cursor: Cursor = None
+) -> list[Environment]:
+    """List the environments that belong to a team, the newest first."""
+    team = as_member(service, caller, str(team_id)).team
+    rows = service.environments.list_of(team_ids=[team.id], limit=limit, cursor=cursor)
+    return environment_documents(service, rows)
 
 
 def _document(service: Served, standing: Standing) -> Team:

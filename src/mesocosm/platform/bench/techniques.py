@@ -1,12 +1,14 @@
 """`/v1/techniques`: Techniques that runs can switch on."""
 
 import inspect
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
 from mesocosm.agents.technique import technique_class
 from mesocosm.client.documents.technique import Technique
+from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.refusal import Refusal
@@ -21,7 +23,12 @@ VERSION = "1.0.0"
 def list_techniques(service: Served) -> list[Technique]:
     """List all techniques with their parameters, by name."""
     del service
-    return [_document(name) for name in _names()]
+    found = []
+    for name in _names():
+        # A plug-in that cannot be imported is no reason to show nothing.
+        with suppress(UsageError):
+            found.append(_document(name))
+    return found
 
 
 @router.get("/{technique_id}", response_model=Technique, **access(Access.PUBLIC))
