@@ -4,6 +4,8 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 from fastapi import Request
@@ -25,6 +27,9 @@ from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.sessions import Sessions
 from mesocosm.store.signing_keys import SigningKeys
 from mesocosm.store.users import NameTaken, User, Users
+
+if TYPE_CHECKING:
+    from mesocosm.platform.accounts.oidc import Oidc
 
 GUEST_TYPE = "bench_guest"
 """The claim `type` of guests' tokens; those of members have none."""
@@ -60,6 +65,13 @@ class Accounts:
         self.signer = Signer(SigningKeys(database))
         self.signins = SignIns(Sessions(database), self.users, settings)
         self._recognition = Recognition(self.signer, self.signins, self.users, self.guests, self.personal_tokens)
+
+    @cached_property
+    def oidc(self) -> "Oidc":
+        """Sign-in with another provider. Raises Refusal 404 where the settings name none."""
+        from mesocosm.platform.accounts.oidc import Oidc
+
+        return Oidc(self)
 
     def add_user(self, username: str, password: str, role: str = "member") -> User:
         """Add somebody with a password and return them.

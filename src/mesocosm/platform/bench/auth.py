@@ -17,12 +17,14 @@ from mesocosm.client.documents.account import (
 )
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.cookies import GUEST_COOKIE, WEB_COOKIE, clear_cookie, mount_path, set_cookie
+from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.login import signed_in
 from mesocosm.platform.bench.me import described, member_of
 from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused, start_browser
 from mesocosm.platform.refusal import Refusal
 
 router = APIRouter(prefix="/v1/auth", tags=["auth"], dependencies=[Depends(kept_by_nobody)])
+router.include_router(oidc.router)
 
 
 @router.get("/ways", **access(Access.PUBLIC))
