@@ -7,7 +7,6 @@ import styles from '../platform/platform.module.css'
 import { nameOf, useMe } from '../session/me'
 import { CreateToken } from './CreateToken'
 import { PasswordPanel } from './PasswordPanel'
-import { SessionsPanel } from './SessionsPanel'
 import { TokenTable } from './TokenTable'
 
 /** One's own account: tokens for programs, the password, where one is signed in. */
@@ -37,7 +36,6 @@ export function AccountPage() {
           <Panel title="Personal tokens" note="for scripts and CI" flush>
             <TokenTable />
           </Panel>
-          <SessionsPanel />
         </div>
         <div className={styles.stack}>
           <Panel title="Make a token">

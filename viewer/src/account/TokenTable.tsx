@@ -10,9 +10,9 @@ import { useChange } from '../platform/useChange'
 
 /** One's tokens; each can be ended. */
 export function TokenTable() {
-  const tokens = usePlatform('/v1/me/tokens')
+  const tokens = usePlatform('/v1/tokens')
   const [asked, setAsked] = useState<Doc<'PersonalToken'>>()
-  const remove = useChange((id: string) => ask('delete', '/v1/me/tokens/{token_id}', { params: { token_id: id } }), {
+  const remove = useChange((id: string) => ask('delete', '/v1/tokens/{token_id}', { params: { token_id: id } }), {
     done: 'The token has ended.',
     after: () => setAsked(undefined),
   })

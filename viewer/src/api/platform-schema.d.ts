@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Root
+         * @description Return what this is, and where to read on; a browser gets the web app instead.
+         */
+        get: operations["system_root"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/csrf/": {
         parameters: {
             query?: never;
@@ -102,6 +122,395 @@ export interface paths {
          *     Each can be used once: who brings a used one ends everything that came of the same sign-in.
          */
         post: operations["login_refresh"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Return `ok` where this server answers and its store does; 500 or 503 where the store does not.
+         */
+        get: operations["system_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Return the numbers of the platform in the text format of Prometheus.
+         *
+         *     For administrators, for programs on the same machine that no proxy speaks for, and for whoever brings the workers'
+         *     secret as a Bearer token.
+         */
+        get: operations["system_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Audit
+         * @description Return who did what, newest first.
+         */
+        get: operations["admin_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/keys/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate
+         * @description Sign tokens with a new key. What older ones signed expires by itself, or ends at once.
+         */
+        post: operations["admin_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Status
+         * @description Return how much there is of everything, what goes on, who works, what waits, and what failed lately.
+         */
+        get: operations["admin_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Users
+         * @description Return people, newest first.
+         */
+        get: operations["admin_users"];
+        put?: never;
+        /**
+         * Add
+         * @description Add somebody; without a password one is made up, and shown this once.
+         */
+        post: operations["admin_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/budget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Budget
+         * @description Set what somebody may spend in 24 hours.
+         */
+        post: operations["admin_budget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable
+         * @description Keep somebody out: every token and sign-in of theirs ends. What is theirs stays.
+         */
+        post: operations["admin_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable
+         * @description Let somebody in again.
+         */
+        post: operations["admin_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset
+         * @description Give somebody a password that is made up and shown this once; every sign-in and token of theirs ends.
+         */
+        post: operations["admin_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/role": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Role
+         * @description Give somebody another role.
+         */
+        post: operations["admin_role"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users/{user_id}/sessions/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End Sessions
+         * @description End every sign-in of somebody; personal tokens stay.
+         */
+        post: operations["admin_end_sessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/guest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Guest
+         * @description Begin a guest's stay: the token is for programs, the cookie `bench_guest` for browsers.
+         *
+         *     Each address gets only so many in an hour.
+         */
+        post: operations["auth_guest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/guest/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End Guest
+         * @description End a guest's stay: neither token nor cookie are valid any more. Their runs stay.
+         */
+        post: operations["auth_end_guest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Login
+         * @description Sign a browser in with name and password: it gets a cookie.
+         */
+        post: operations["auth_login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Logout
+         * @description Sign a browser out, and end a refresh token.
+         */
+        post: operations["auth_logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Password
+         * @description Change one's own password. It ends every other sign-in; tokens of `/v1/tokens` stay.
+         */
+        post: operations["auth_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/sign-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign Up
+         * @description Make an account of one's own, where the platform lets everybody, and sign the browser in.
+         */
+        post: operations["auth_sign_up"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/ways": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ways
+         * @description Return how people get in here.
+         */
+        get: operations["auth_ways"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -216,6 +625,86 @@ export interface paths {
          * @description Make a published domain a draft again, which only those see whose it is. 409 for one that is not published.
          */
         post: operations["domains_unpublish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Me
+         * @description Return who asks. Who is not known is `anonymous`; why, says the header `X-Mesocosm-Auth`.
+         */
+        get: operations["me_me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/context": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Context
+         * @description Return how much is the member's own, and what their teams have.
+         */
+        get: operations["me_context"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * My Runs
+         * @description Return one's own runs, newest first; with a team those of the team.
+         */
+        get: operations["runs_my_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Models
+         * @description Return the models of this platform, with the reason why one cannot be run at the moment.
+         */
+        get: operations["models_list_models"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -666,6 +1155,236 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description Return runs, newest first: one's own, those of a team or of an environment; for nobody known the public ones.
+         */
+        get: operations["runs_list_runs"];
+        put?: never;
+        /**
+         * Create Run
+         * @description Ask for a run. Everything that can be known to fail is refused here, and a refused request costs nothing.
+         *
+         *     429 with `Retry-After`: a run was started just now, as many as allowed today, or too many are waiting.
+         */
+        post: operations["runs_create_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Run
+         * @description Return a run. Its weak ETag changes with everything shown, so that polling costs little.
+         */
+        get: operations["runs_get_run"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Run
+         * @description Delete a run with everything recorded of it, for good. 409 while it waits or is played.
+         */
+        delete: operations["runs_delete_run"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Run
+         * @description Cancel a run: finished episodes stay, the rest is not played. A run that is over is returned as it is.
+         */
+        post: operations["runs_cancel_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/episodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Episodes
+         * @description Return the episodes of a run in the order of its plan; those that have not begun are `pending`.
+         */
+        get: operations["runs_list_episodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Run
+         * @description Return a run as schema-1 replay JSON, without what is hidden from who asks.
+         */
+        get: operations["runs_export_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Log
+         * @description Return what the platform has to say about a run: how it went on, warnings, why it failed.
+         */
+        get: operations["runs_get_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Run
+         * @description Queue a cancelled or failed run again: only the episodes that it owes are played. 409 where it owes none.
+         */
+        post: operations["runs_resume_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Traces
+         * @description Return the events of all episodes that have begun, by episode id, without what is hidden from who asks.
+         */
+        get: operations["runs_get_traces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/visibility": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Visibility
+         * @description Show a run to everybody once it has completed, or to its owner and their team alone.
+         */
+        patch: operations["runs_change_visibility"];
+        trace?: never;
+    };
+    "/v1/runs/active": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Active Runs
+         * @description Return one's own runs that wait or are played, newest first.
+         */
+        get: operations["runs_active_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Run States
+         * @description Return where several runs stand; those that one may not read are left out.
+         */
+        get: operations["runs_run_states"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/teams": {
         parameters: {
             query?: never;
@@ -840,6 +1559,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tokens
+         * @description Return one's own tokens, newest first.
+         */
+        get: operations["tokens_tokens"];
+        put?: never;
+        /**
+         * Create
+         * @description Make a token. It is shown this once; only who signed in themselves can make one.
+         */
+        post: operations["tokens_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description Delete one of one's own tokens: it is not valid any more.
+         */
+        delete: operations["tokens_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -862,6 +1625,74 @@ export interface components {
             token: string;
         };
         /**
+         * AgentConfig
+         * @description The agent of a run.
+         */
+        AgentConfig: {
+            /**
+             * Max Tokens
+             * @description tokens of one answer at most
+             * @default 4096
+             */
+            max_tokens: number;
+            /**
+             * Model
+             * @description a model of GET /v1/models, `provider/name`
+             */
+            model: string;
+            /**
+             * System Prompt
+             * @description what the agent is told beside the environment's own words
+             */
+            system_prompt?: string | null;
+            /**
+             * Techniques
+             * @description techniques with parameters of one's own
+             * @default []
+             */
+            techniques: components["schemas"]["TechniqueConfig"][];
+            /**
+             * Temperature
+             * @description temperature of sampling
+             * @default 0
+             */
+            temperature: number;
+        };
+        /**
+         * AgentInput
+         * @description The agent of a run that is asked for.
+         */
+        AgentInput: {
+            /**
+             * Max Tokens
+             * @description tokens of one answer at most
+             * @default 4096
+             */
+            max_tokens: number;
+            /**
+             * Model
+             * @description a model of GET /v1/models, `provider/name`
+             */
+            model: string;
+            /**
+             * System Prompt
+             * @description what the agent is told in addition
+             */
+            system_prompt?: string | null;
+            /**
+             * Techniques
+             * @description techniques with parameters of one's own
+             * @default []
+             */
+            techniques: components["schemas"]["TechniqueConfig"][];
+            /**
+             * Temperature
+             * @description temperature of sampling
+             * @default 0
+             */
+            temperature: number;
+        };
+        /**
          * ArtifactDocument
          * @description A file of a run; its content is at `/v1/blobs/{digest}`.
          */
@@ -879,6 +1710,66 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * AuditPage
+         * @description What was done, newest first.
+         */
+        AuditPage: {
+            /**
+             * Entries
+             * @description The entries.
+             */
+            entries: components["schemas"]["AuditRow"][];
+            /**
+             * Next Cursor
+             * @description For the next page; null on the last one.
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * AuditRow
+         * @description One thing that somebody did.
+         */
+        AuditRow: {
+            /**
+             * Action
+             * @description What, as `noun.verb`.
+             */
+            action: string;
+            /**
+             * Actor
+             * @description Who: `user:ID`, `guest:ID`, `system:WORD`, or anonymous.
+             */
+            actor: string;
+            /**
+             * Address
+             * @description From where.
+             */
+            address: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When.
+             */
+            at: string;
+            /**
+             * Detail
+             * @description What else is known.
+             */
+            detail: {
+                [key: string]: unknown;
+            };
+            /**
+             * Id
+             * @description The entry's id.
+             */
+            id: string;
+            /**
+             * Object
+             * @description To what.
+             */
+            object: string;
         };
         /**
          * BenchmarkComparison
@@ -1045,6 +1936,17 @@ export interface components {
             version: string;
         };
         /**
+         * BudgetInput
+         * @description A budget.
+         */
+        BudgetInput: {
+            /**
+             * Budget Usd
+             * @description US dollars in 24 hours; null: as the settings say.
+             */
+            budget_usd: number | null;
+        };
+        /**
          * CallDocument
          * @description One call of a model with everything that was sent and came back.
          */
@@ -1132,24 +2034,17 @@ export interface components {
             };
         };
         /**
-         * CountsDocument
-         * @description Episodes of a run by outcome; `owed` ones still have to be played.
+         * Context
+         * @description What is a member's own, and what their teams have.
          */
-        CountsDocument: {
-            /** Completed */
-            completed: number;
-            /** Done */
-            done: number;
-            /** Failed */
-            failed: number;
-            /** Owed */
-            owed: number;
-            /** Planned */
-            planned: number;
-            /** Timeout */
-            timeout: number;
-            /** Truncated */
-            truncated: number;
+        Context: {
+            /** @description What belongs to the member alone. */
+            solo: components["schemas"]["Holdings"];
+            /**
+             * Teams
+             * @description Their teams, the last joined first.
+             */
+            teams: components["schemas"]["TeamContext"][];
         };
         /**
          * DensityCell
@@ -1487,6 +2382,98 @@ export interface components {
             url?: string | null;
         };
         /**
+         * Episode
+         * @description An episode as a platform shows it.
+         *
+         *     One that has not begun has an id of the form `RUN.PLACE`, by which it can be asked for later too; from its beginning
+         *     on it has one of its own.
+         */
+        Episode: {
+            /**
+             * Ended At
+             * @description when it ended
+             */
+            ended_at?: string | null;
+            /**
+             * Failure
+             * @description why it failed: cause, boundary, message
+             */
+            failure?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Id
+             * @description id of the episode
+             */
+            id: string;
+            /**
+             * Index
+             * @description place in the plan of the run
+             * @default 0
+             */
+            index: number;
+            /**
+             * Retries
+             * @description calls that were made again
+             * @default 0
+             */
+            retries: number;
+            /**
+             * Run Id
+             * @description the run that it belongs to
+             */
+            run_id: string;
+            /**
+             * Scores
+             * @description values of the metrics for this episode
+             * @default {}
+             */
+            scores: {
+                [key: string]: number | null;
+            };
+            /**
+             * Seed
+             * @description seed of the environment
+             */
+            seed?: number | null;
+            /**
+             * Started At
+             * @description when it began
+             */
+            started_at?: string | null;
+            /**
+             * @description where it stands
+             * @default pending
+             */
+            status: components["schemas"]["EpisodeStatus"];
+            /**
+             * Steps
+             * @description actions taken
+             * @default 0
+             */
+            steps: number;
+            /**
+             * Terminal Info
+             * @description the environment's last words
+             * @default {}
+             */
+            terminal_info: {
+                [key: string]: unknown;
+            };
+            /**
+             * Total Reward
+             * @description sum of all rewards
+             * @default 0
+             */
+            total_reward: number;
+            /**
+             * Trial
+             * @description which repetition of the seed
+             * @default 0
+             */
+            trial: number;
+        };
+        /**
          * EpisodeDetail
          * @description Everything known of one episode but its events.
          */
@@ -1499,7 +2486,7 @@ export interface components {
             ended_at: string | null;
             /** Events */
             events: number;
-            failure: components["schemas"]["FailureDocument"] | null;
+            failure: components["schemas"]["mesocosm__platform__documents__episode__FailureDocument"] | null;
             /** Id */
             id: string;
             /** Index */
@@ -1606,6 +2593,12 @@ export interface components {
             supports_seed: boolean;
         };
         /**
+         * EpisodeStatus
+         * @description Life of an episode on a platform.
+         * @enum {string}
+         */
+        EpisodeStatus: "pending" | "running" | "completed" | "truncated" | "timeout" | "failed" | "cancelled";
+        /**
          * EpisodeSummary
          * @description An episode as a row of a list. `index` is its place in the plan; `score` the primary score's value.
          */
@@ -1616,7 +2609,7 @@ export interface components {
             ended_at: string | null;
             /** Events */
             events: number;
-            failure: components["schemas"]["FailureDocument"] | null;
+            failure: components["schemas"]["mesocosm__platform__documents__episode__FailureDocument"] | null;
             /** Id */
             id: string;
             /** Index */
@@ -1723,27 +2716,6 @@ export interface components {
             valid: boolean;
         };
         /**
-         * FailureDocument
-         * @description Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr.
-         */
-        FailureDocument: {
-            /** Boundary */
-            boundary: string;
-            /** Cause */
-            cause: string;
-            /** Detail */
-            detail: string;
-            /** Message */
-            message: string;
-            /** Stderr */
-            stderr: string;
-            /**
-             * Valid
-             * @description whether it is the agent's own failure, which counts as the worst value
-             */
-            valid: boolean;
-        };
-        /**
          * FailureGroup
          * @description Failed episodes of one cause, with the first of them.
          */
@@ -1765,6 +2737,40 @@ export interface components {
              * @description whether it is the agent's own failure, which counts as the worst value
              */
             valid: boolean;
+        };
+        /**
+         * GuestToken
+         * @description What a guest is recognised by.
+         */
+        GuestToken: {
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When the guest's stay ends.
+             */
+            expires_at: string;
+            /**
+             * Guest Token
+             * @description Goes into `Authorization: Bearer …`.
+             */
+            guest_token: string;
+        };
+        /**
+         * HealthDocument
+         * @description Whether a platform is well.
+         */
+        HealthDocument: {
+            /**
+             * Status
+             * @description `ok`: it answers, and its store does.
+             * @example ok
+             */
+            status: string;
+            /**
+             * Version
+             * @description Version of the program.
+             */
+            version: string;
         };
         /**
          * HighScore
@@ -1793,6 +2799,58 @@ export interface components {
             missing: number;
             /** Worst */
             worst: number;
+        };
+        /**
+         * Holdings
+         * @description How much somebody, or a team, has.
+         */
+        Holdings: {
+            /**
+             * Env Count
+             * @description Environments.
+             */
+            env_count: number;
+            /**
+             * Run Count
+             * @description Runs.
+             */
+            run_count: number;
+        };
+        /**
+         * InFlightDocument
+         * @description What goes on at this moment.
+         */
+        InFlightDocument: {
+            /**
+             * Active Builds
+             * @description Versions of environments that workers build.
+             */
+            active_builds: number;
+            /**
+             * Active Episode Tasks
+             * @description Episodes that are being played, as far as the store knows.
+             */
+            active_episode_tasks: number;
+            /**
+             * Active Run Tasks
+             * @description Runs that workers play.
+             */
+            active_run_tasks: number;
+            /**
+             * Sandbox Port Pool In Use
+             * @description Always 0: adapters are reached without ports of this machine.
+             */
+            sandbox_port_pool_in_use: number;
+            /**
+             * Sandbox Port Pool Total
+             * @description Always 0, for the same reason.
+             */
+            sandbox_port_pool_total: number;
+            /**
+             * Sandbox Reachable
+             * @description Whether a worker is there that could start environments.
+             */
+            sandbox_reachable: boolean;
         };
         /**
          * InvalidDocument
@@ -1864,6 +2922,17 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * KeyRotated
+         * @description The key that signs from now on.
+         */
+        KeyRotated: {
+            /**
+             * Key Id
+             * @description Its id, the `kid` of tokens.
+             */
+            key_id: string;
+        };
+        /**
          * LabelDocument
          * @description A fact that samples can be taken apart by, and how many values it has; at least so many when not `exact`.
          */
@@ -1894,6 +2963,292 @@ export interface components {
             p95: number;
             /** P99 */
             p99: number;
+        };
+        /**
+         * Me
+         * @description Who asks.
+         */
+        Me: {
+            /** @description What is theirs; for members who ask with `include=context`. */
+            context?: components["schemas"]["Context"] | null;
+            /**
+             * Guest Session Id
+             * @description The id of a guest.
+             */
+            guest_session_id?: string | null;
+            /**
+             * Role
+             * @description What a member may do; null for others.
+             */
+            role?: ("member" | "admin") | null;
+            /**
+             * Scope
+             * @description `read` for a personal token that may change nothing.
+             * @default write
+             * @enum {string}
+             */
+            scope: "read" | "write";
+            /**
+             * Type
+             * @description How they are known.
+             * @enum {string}
+             */
+            type: "anonymous" | "member" | "guest";
+            /**
+             * User Id
+             * @description The number of a member.
+             */
+            user_id?: number | null;
+            /**
+             * Username
+             * @description The name of a member.
+             */
+            username?: string | null;
+            /**
+             * Way
+             * @description What they were recognised by: jwt, token, web, guest, open, or nothing.
+             * @default
+             */
+            way: string;
+        };
+        /**
+         * CountsDocument
+         * @description How much there is, each by status.
+         */
+        mesocosm__client__documents__system__CountsDocument: {
+            /**
+             * Bench Jobs
+             * @description Full benches.
+             */
+            bench_jobs: {
+                [key: string]: number;
+            };
+            /**
+             * Builds
+             * @description Versions of environments, by state of their build.
+             */
+            builds: {
+                [key: string]: number;
+            };
+            /**
+             * Developer Envs
+             * @description Submitted environments that are not deleted.
+             */
+            developer_envs: {
+                [key: string]: number;
+            };
+            /**
+             * Episodes
+             * @description Stored episodes.
+             */
+            episodes: {
+                [key: string]: number;
+            };
+            /**
+             * Orders
+             * @description Ordered runs: queued, claimed by a worker, ended, cancelled.
+             */
+            orders: {
+                [key: string]: number;
+            };
+            /**
+             * Runs
+             * @description Runs.
+             * @example {
+             *       "finished": 12,
+             *       "running": 1
+             *     }
+             */
+            runs: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * FailureDocument
+         * @description A run that failed or was cancelled.
+         */
+        mesocosm__client__documents__system__FailureDocument: {
+            /**
+             * Actor Id
+             * @description Whose it is: `user:ID`, `guest:ID`, `system:WORD`.
+             */
+            actor_id: string;
+            /**
+             * Actor Type
+             * @description `member`, `guest` or `system`.
+             */
+            actor_type: string;
+            /** Domain Id */
+            domain_id: string;
+            /** Ended At */
+            ended_at?: string | null;
+            /** Model */
+            model: string;
+            /**
+             * Reason
+             * @description Why, in the words that its owner sees.
+             */
+            reason: string;
+            /** Run Id */
+            run_id: string;
+            /**
+             * Status
+             * @description `failed` or `cancelled`.
+             */
+            status: string;
+        };
+        /**
+         * FailureDocument
+         * @description Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr.
+         */
+        mesocosm__platform__documents__episode__FailureDocument: {
+            /** Boundary */
+            boundary: string;
+            /** Cause */
+            cause: string;
+            /** Detail */
+            detail: string;
+            /** Message */
+            message: string;
+            /** Stderr */
+            stderr: string;
+            /**
+             * Valid
+             * @description whether it is the agent's own failure, which counts as the worst value
+             */
+            valid: boolean;
+        };
+        /**
+         * CountsDocument
+         * @description Episodes of a run by outcome; `owed` ones still have to be played.
+         */
+        mesocosm__platform__documents__run__CountsDocument: {
+            /** Completed */
+            completed: number;
+            /** Done */
+            done: number;
+            /** Failed */
+            failed: number;
+            /** Owed */
+            owed: number;
+            /** Planned */
+            planned: number;
+            /** Timeout */
+            timeout: number;
+            /** Truncated */
+            truncated: number;
+        };
+        /**
+         * Metric
+         * @description One number of a run with everything needed to trust it.
+         */
+        Metric: {
+            /**
+             * Aggregation
+             * @description how values of episodes become the number
+             * @default mean
+             */
+            aggregation: string;
+            /**
+             * Directed
+             * @description whether the author said which direction is better
+             * @default true
+             */
+            directed: boolean;
+            /**
+             * High
+             * @description upper end of the interval
+             */
+            high?: number | null;
+            /**
+             * Higher Is Better
+             * @description which direction is better
+             * @default true
+             */
+            higher_is_better: boolean;
+            /**
+             * Level
+             * @description confidence of the interval
+             * @default 0.95
+             */
+            level: number;
+            /**
+             * Low
+             * @description lower end of the interval
+             */
+            low?: number | null;
+            /**
+             * Method
+             * @description how the interval was computed
+             * @default
+             */
+            method: string;
+            /**
+             * Missing
+             * @description episodes without a value, by cause
+             * @default {}
+             */
+            missing: {
+                [key: string]: number;
+            };
+            /**
+             * N Planned
+             * @description episodes that the run was to have
+             */
+            n_planned: number;
+            /**
+             * N Scored
+             * @description episodes with a value, failures of the agent's own doing among them
+             */
+            n_scored: number;
+            /**
+             * N Tasks
+             * @description different tasks among them
+             * @default 0
+             */
+            n_tasks: number;
+            /**
+             * N Worst
+             * @description of these, failures of the agent's own doing, counted as the worst value
+             * @default 0
+             */
+            n_worst: number;
+            /**
+             * Name
+             * @description name of the metric
+             */
+            name: string;
+            /**
+             * Pessimistic
+             * @description the number if every missing episode were the worst
+             */
+            pessimistic?: number | null;
+            /**
+             * Pessimistic High
+             * @description upper end of the interval of that
+             */
+            pessimistic_high?: number | null;
+            /**
+             * Pessimistic Low
+             * @description lower end of the interval of that
+             */
+            pessimistic_low?: number | null;
+            /**
+             * Primary
+             * @description whether it ranks runs
+             * @default false
+             */
+            primary: boolean;
+            /**
+             * Value
+             * @description the number; null when nothing could be scored
+             */
+            value: number | null;
+            /**
+             * Worst Value
+             * @description what such failures count as
+             */
+            worst_value?: number | null;
         };
         /**
          * MetricDef
@@ -1995,6 +3350,17 @@ export interface components {
             worst_value: number | null;
         };
         /**
+         * ModelList
+         * @description The models of a platform.
+         */
+        ModelList: {
+            /**
+             * Models
+             * @description all of them, in the order of the operator
+             */
+            models: components["schemas"]["OfferedModel"][];
+        };
+        /**
          * Neighbours
          * @description The episodes before and after one, under the same filter and order.
          */
@@ -2003,6 +3369,53 @@ export interface components {
             next: string | null;
             /** Previous */
             previous: string | null;
+        };
+        /**
+         * OfferedModel
+         * @description A model that runs may ask for. Where `name` ends with `*`, whatever stands in its place is accepted.
+         */
+        OfferedModel: {
+            /**
+             * Available
+             * @description whether it can be run now
+             * @default true
+             */
+            available: boolean;
+            /**
+             * Full Bench
+             * @description whether it takes part in full benches
+             * @default false
+             */
+            full_bench: boolean;
+            /**
+             * Guests
+             * @description whether guests may use it
+             * @default false
+             */
+            guests: boolean;
+            /**
+             * Name
+             * @description what to ask for, `provider/name`
+             * @example openai/gpt-4o-mini
+             */
+            name: string;
+            /**
+             * Provider
+             * @description who answers
+             */
+            provider: string;
+            /**
+             * Reason
+             * @description why it cannot
+             * @default
+             */
+            reason: string;
+            /**
+             * Title
+             * @description what people call it
+             * @default
+             */
+            title: string;
         };
         /**
          * Pair
@@ -2091,6 +3504,109 @@ export interface components {
             pass_hat_k: components["schemas"]["ChanceDocument"];
         };
         /**
+         * PasswordInput
+         * @description A change of one's own password.
+         */
+        PasswordInput: {
+            /**
+             * New
+             * @description The password from now on: at least 8 characters.
+             */
+            new: string;
+            /**
+             * Old
+             * @description The password until now.
+             */
+            old: string;
+            /**
+             * Refresh
+             * @description Answer with an access token and a refresh token.
+             * @default false
+             */
+            refresh: boolean;
+        };
+        /**
+         * PersonalToken
+         * @description A personal token, without itself.
+         */
+        PersonalToken: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * @description When it ends; null: never.
+             */
+            expires_at?: string | null;
+            /**
+             * Id
+             * @description The token's id.
+             */
+            id: string;
+            /**
+             * Last Used At
+             * @description When it was last used, to the minute.
+             */
+            last_used_at?: string | null;
+            /**
+             * Name
+             * @description What it is for.
+             */
+            name: string;
+            /**
+             * Scope
+             * @description What it may do.
+             * @enum {string}
+             */
+            scope: "read" | "write";
+        };
+        /**
+         * PersonalTokenCreated
+         * @description A new personal token.
+         */
+        PersonalTokenCreated: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * @description When it ends; null: never.
+             */
+            expires_at?: string | null;
+            /**
+             * Id
+             * @description The token's id.
+             */
+            id: string;
+            /**
+             * Last Used At
+             * @description When it was last used, to the minute.
+             */
+            last_used_at?: string | null;
+            /**
+             * Name
+             * @description What it is for.
+             */
+            name: string;
+            /**
+             * Scope
+             * @description What it may do.
+             * @enum {string}
+             */
+            scope: "read" | "write";
+            /**
+             * Token
+             * @description The token itself. It is shown this once.
+             */
+            token: string;
+        };
+        /**
          * PositionBin
          * @description Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and how many failed.
          */
@@ -2119,6 +3635,27 @@ export interface components {
             source: string;
             /** Value */
             value: number;
+        };
+        /**
+         * QueueDocument
+         * @description What waits.
+         */
+        QueueDocument: {
+            /**
+             * Builds
+             * @description Versions of environments that wait for a worker.
+             */
+            builds: number;
+            /**
+             * Oldest Seconds
+             * @description How long the oldest run waits, in seconds; 0 where none does.
+             */
+            oldest_seconds: number;
+            /**
+             * Runs
+             * @description Runs that wait for a worker.
+             */
+            runs: number;
         };
         /**
          * RefreshInput
@@ -2233,14 +3770,224 @@ export interface components {
             type: "scalar" | "vector" | "sparse" | "binary";
         };
         /**
+         * RoleInput
+         * @description A role.
+         */
+        RoleInput: {
+            /**
+             * Role
+             * @description What they may do from now on.
+             * @enum {string}
+             */
+            role: "member" | "admin";
+        };
+        /**
+         * RotateInput
+         * @description How to change the key that tokens are signed with.
+         */
+        RotateInput: {
+            /**
+             * At Once
+             * @description End everything that older keys signed, instead of letting it expire by itself.
+             * @default false
+             */
+            at_once: boolean;
+        };
+        /**
+         * Run
+         * @description A run as a platform shows it; `scores` maps metric names to numbers.
+         */
+        Run: {
+            /**
+             * Completed At
+             * @description when it ended
+             */
+            completed_at?: string | null;
+            /** @description what was asked for */
+            config: components["schemas"]["RunConfig"];
+            /**
+             * Cost Usd
+             * @description what it cost so far; null when a price is not known
+             * @default 0
+             */
+            cost_usd: number | null;
+            /**
+             * Created At
+             * @description when it was asked for
+             */
+            created_at?: string | null;
+            /**
+             * Env Id
+             * @description the submitted environment that it is played in
+             */
+            env_id?: string | null;
+            /**
+             * Env Version
+             * @description which submission of the environment
+             */
+            env_version?: number | null;
+            /**
+             * Error
+             * @description why it failed or stopped
+             * @default
+             */
+            error: string;
+            /**
+             * Expires At
+             * @description when a guest's run is removed
+             */
+            expires_at?: string | null;
+            /**
+             * Finished
+             * @description episodes that are finished
+             * @default 0
+             */
+            finished: number;
+            /**
+             * Id
+             * @description id of the run
+             */
+            id: string;
+            /**
+             * Metrics
+             * @description the scores with intervals and denominators
+             * @default []
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Name
+             * @description what the run is called in lists
+             * @default
+             */
+            name: string;
+            /**
+             * Planned
+             * @description episodes that it is to have
+             * @default 0
+             */
+            planned: number;
+            /**
+             * Purpose
+             * @description run, test or full_bench
+             * @default run
+             */
+            purpose: string;
+            /**
+             * Redacted
+             * @description whether parts are hidden from who asks
+             * @default false
+             */
+            redacted: boolean;
+            /**
+             * Requester Id
+             * @description user id as text, or `guest:ID`; null for who may not know
+             * @default
+             */
+            requester_id: string | null;
+            /**
+             * Scores
+             * @description metric names and their values
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Started At
+             * @description when its first episode began
+             */
+            started_at?: string | null;
+            /**
+             * @description where it stands
+             * @default pending
+             */
+            status: components["schemas"]["RunStatus"];
+            /**
+             * Tags
+             * @description words to find it by
+             * @default []
+             */
+            tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to
+             */
+            team_id?: string | null;
+            /**
+             * Visibility
+             * @description who may see it
+             * @default private
+             * @enum {string}
+             */
+            visibility: "private" | "gallery_public";
+            /**
+             * Warnings
+             * @description what its owner should know
+             * @default []
+             */
+            warnings: string[];
+        };
+        /**
+         * RunChange
+         * @description What the owner of a run may change of it later.
+         */
+        "RunChange-Input": {
+            /**
+             * Visibility
+             * @description who may see it
+             * @enum {string}
+             */
+            visibility: "private" | "gallery_public";
+        };
+        /**
          * RunChange
          * @description An event of a live stream: the runs that changed, whole, and the ids of those that are gone.
          */
-        RunChange: {
+        "RunChange-Output": {
             /** Deleted */
             deleted: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
+        };
+        /**
+         * RunConfig
+         * @description What a run is asked to do. With a `seed_set`, `num_episodes` is its length.
+         */
+        RunConfig: {
+            /** @description who plays */
+            agent_config: components["schemas"]["AgentConfig"];
+            /**
+             * Binding Vow Version
+             * @description version of the domain's vow; it must be the present one
+             */
+            binding_vow_version: string;
+            /**
+             * Domain Id
+             * @description the domain to play
+             */
+            domain_id: string;
+            /**
+             * Env Id
+             * @description the submitted environment, where the domain has several
+             */
+            env_id?: string | null;
+            /**
+             * Max Parallel
+             * @description how many of them at once
+             * @default 1
+             */
+            max_parallel: number;
+            /**
+             * Num Episodes
+             * @description how many episodes
+             * @default 1
+             */
+            num_episodes: number;
+            /**
+             * Seed Set
+             * @description one seed for each episode; 0, 1, … by default
+             */
+            seed_set?: number[] | null;
         };
         /**
          * RunDetail
@@ -2262,7 +4009,7 @@ export interface components {
             /** Benchmark Version */
             benchmark_version: string;
             commands: components["schemas"]["Reproduction"];
-            counts: components["schemas"]["CountsDocument"];
+            counts: components["schemas"]["mesocosm__platform__documents__run__CountsDocument"];
             /**
              * Created At
              * Format: date-time
@@ -2364,6 +4111,290 @@ export interface components {
             tag: components["schemas"]["Facet"][];
         };
         /**
+         * RunInput
+         * @description A run that is asked for.
+         * @example {
+         *       "agent_config": {
+         *         "max_tokens": 1024,
+         *         "model": "openai/gpt-4o-mini",
+         *         "temperature": 0
+         *       },
+         *       "binding_vow_version": "1.0.0",
+         *       "domain_id": "f0a1c2d3-0000-4000-8000-000000000001",
+         *       "max_parallel": 2,
+         *       "num_episodes": 10
+         *     }
+         */
+        RunInput: {
+            /** @description who plays */
+            agent_config: components["schemas"]["AgentInput"];
+            /**
+             * Binding Vow Version
+             * @description version of the domain's vow; the present one
+             */
+            binding_vow_version: string;
+            /**
+             * Domain Id
+             * @description the domain to play
+             */
+            domain_id: string;
+            /**
+             * Env Id
+             * @description the environment, where the domain has several
+             */
+            env_id?: string | null;
+            /**
+             * Max Parallel
+             * @description how many of them at once
+             * @default 1
+             */
+            max_parallel: number;
+            /**
+             * Name
+             * @description what the run is called in lists
+             * @default
+             */
+            name: string;
+            /**
+             * Num Episodes
+             * @description how many episodes
+             * @default 1
+             */
+            num_episodes: number;
+            /**
+             * Seed Set
+             * @description one seed for each episode; 0, 1, … by default
+             */
+            seed_set?: number[] | null;
+            /**
+             * Tags
+             * @description words to find it by
+             * @default []
+             */
+            tags: string[];
+            /**
+             * Team Id
+             * @description the team that the run belongs to
+             */
+            team_id?: string | null;
+            /**
+             * Trials
+             * @description how often each seed is played
+             * @default 1
+             */
+            trials: number;
+            /**
+             * Visibility
+             * @description private by default; runs of guests are always public
+             */
+            visibility?: ("private" | "gallery_public") | null;
+        };
+        /**
+         * RunListItem
+         * @description A run in a list.
+         */
+        RunListItem: {
+            /**
+             * Actor Id
+             * @description id of who asked for it
+             */
+            actor_id?: string | null;
+            /**
+             * Actor Type
+             * @description member, guest or system
+             * @default member
+             */
+            actor_type: string;
+            /**
+             * Actor Username
+             * @description name of who asked for it
+             */
+            actor_username?: string | null;
+            /**
+             * Avg Reward
+             * @description mean total reward over the stored episodes
+             */
+            avg_reward?: number | null;
+            /**
+             * Completed At
+             * @description when it ended
+             */
+            completed_at?: string | null;
+            /**
+             * Completed Count
+             * @description episodes that ended in the ordinary way
+             * @default 0
+             */
+            completed_count: number;
+            /** @description what was asked for */
+            config: components["schemas"]["RunConfig"];
+            /**
+             * Cost Usd
+             * @description what it cost so far; null when a price is not known
+             * @default 0
+             */
+            cost_usd: number | null;
+            /**
+             * Created At
+             * @description when it was asked for
+             */
+            created_at?: string | null;
+            /**
+             * Domain Name
+             * @description title of the domain
+             * @default
+             */
+            domain_name: string;
+            /**
+             * Env Id
+             * @description the submitted environment that it is played in
+             */
+            env_id?: string | null;
+            /**
+             * Env Version
+             * @description which submission of the environment
+             */
+            env_version?: number | null;
+            /**
+             * Error
+             * @description why it failed or stopped
+             * @default
+             */
+            error: string;
+            /**
+             * Expires At
+             * @description when a guest's run is removed
+             */
+            expires_at?: string | null;
+            /**
+             * Failed Count
+             * @description episodes that failed, ran out of time or were cancelled
+             * @default 0
+             */
+            failed_count: number;
+            /**
+             * Finished
+             * @description episodes that are finished
+             * @default 0
+             */
+            finished: number;
+            /**
+             * Id
+             * @description id of the run
+             */
+            id: string;
+            /**
+             * Metrics
+             * @description the scores with intervals and denominators
+             * @default []
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Name
+             * @description what the run is called in lists
+             * @default
+             */
+            name: string;
+            /**
+             * Planned
+             * @description episodes that it is to have
+             * @default 0
+             */
+            planned: number;
+            /**
+             * Purpose
+             * @description run, test or full_bench
+             * @default run
+             */
+            purpose: string;
+            /**
+             * Redacted
+             * @description whether parts are hidden from who asks
+             * @default false
+             */
+            redacted: boolean;
+            /**
+             * Requester Id
+             * @description user id as text, or `guest:ID`; null for who may not know
+             * @default
+             */
+            requester_id: string | null;
+            /**
+             * Scores
+             * @description metric names and their values
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Started At
+             * @description when its first episode began
+             */
+            started_at?: string | null;
+            /**
+             * @description where it stands
+             * @default pending
+             */
+            status: components["schemas"]["RunStatus"];
+            /**
+             * Tags
+             * @description words to find it by
+             * @default []
+             */
+            tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to
+             */
+            team_id?: string | null;
+            /**
+             * Visibility
+             * @description who may see it
+             * @default private
+             * @enum {string}
+             */
+            visibility: "private" | "gallery_public";
+            /**
+             * Warnings
+             * @description what its owner should know
+             * @default []
+             */
+            warnings: string[];
+        };
+        /**
+         * RunLog
+         * @description What the platform has to say about a run, oldest first.
+         */
+        RunLog: {
+            /** Lines */
+            lines: components["schemas"]["RunLogLine"][];
+            /** Run Id */
+            run_id: string;
+        };
+        /**
+         * RunLogLine
+         * @description A line for the owner of a run.
+         */
+        RunLogLine: {
+            /**
+             * At
+             * @description when, where that is known
+             */
+            at?: string | null;
+            /**
+             * Kind
+             * @description what it is
+             * @enum {string}
+             */
+            kind: "state" | "warning" | "error";
+            /**
+             * Text
+             * @description the words
+             */
+            text: string;
+        };
+        /**
          * RunPage
          * @description A page of runs; `total` is exact or, when `total_exact` is false, a lower bound.
          *
@@ -2443,6 +4474,43 @@ export interface components {
             slices: components["schemas"]["SliceDocument"][];
         };
         /**
+         * RunState
+         * @description Where a run stands, in short.
+         */
+        RunState: {
+            /** Completed At */
+            completed_at?: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            status: components["schemas"]["RunStatus"];
+        };
+        /**
+         * RunStates
+         * @description Where several runs stand; those that one may not read are left out.
+         */
+        RunStates: {
+            /**
+             * Runs
+             * @description states by run id
+             */
+            runs: {
+                [key: string]: components["schemas"]["RunState"];
+            };
+        };
+        /**
+         * RunStatus
+         * @description Life of a run on a platform.
+         * @enum {string}
+         */
+        RunStatus: "pending" | "running" | "completed" | "failed" | "cancelled";
+        /**
          * RunSummary
          * @description A run as a row of a list. `duration_s` is what was worked on it until now, without pauses.
          */
@@ -2459,7 +4527,7 @@ export interface components {
             benchmark_title: string;
             /** Benchmark Version */
             benchmark_version: string;
-            counts: components["schemas"]["CountsDocument"];
+            counts: components["schemas"]["mesocosm__platform__documents__run__CountsDocument"];
             /**
              * Created At
              * Format: date-time
@@ -2556,6 +4624,44 @@ export interface components {
             primary_metric: string;
         };
         /**
+         * ServiceDocument
+         * @description What answers at the root of a platform. The paths carry its prefix.
+         */
+        ServiceDocument: {
+            /**
+             * Docs
+             * @description Path of a page that lists the routes.
+             */
+            docs: string;
+            /**
+             * Health
+             * @description Path that tells whether it is well.
+             */
+            health: string;
+            /**
+             * Openapi
+             * @description Path of the OpenAPI document.
+             */
+            openapi: string;
+            /**
+             * Redoc
+             * @description The same page, under the name that older programs look for.
+             */
+            redoc: string;
+            /**
+             * Service
+             * @description What this is.
+             * @example mesocosm
+             */
+            service: string;
+            /**
+             * Version
+             * @description Version of the program.
+             * @example 0.1.0
+             */
+            version: string;
+        };
+        /**
          * SignedIn
          * @description Somebody who is signed in; the tokens are there when they were asked for.
          */
@@ -2628,6 +4734,26 @@ export interface components {
              * @description A refresh token to end.
              */
             refresh_token?: string | null;
+        };
+        /**
+         * SignUpInput
+         * @description A new account.
+         * @example {
+         *       "password": "a long secret",
+         *       "username": "ada"
+         *     }
+         */
+        SignUpInput: {
+            /**
+             * Password
+             * @description At least 8 characters.
+             */
+            password: string;
+            /**
+             * Username
+             * @description 1 to 64 letters, digits and . _ @ + -.
+             */
+            username: string;
         };
         /**
          * SliceDocument
@@ -2728,6 +4854,44 @@ export interface components {
             command: string;
             /** Run Id */
             run_id: string;
+        };
+        /**
+         * StatusDocument
+         * @description The state of a platform, for those who run it.
+         */
+        StatusDocument: {
+            /**
+             * Cost Usd
+             * @description Cost of all runs in USD, as far as it is known.
+             */
+            cost_usd: number;
+            counts: components["schemas"]["mesocosm__client__documents__system__CountsDocument"];
+            in_flight: components["schemas"]["InFlightDocument"];
+            queue: components["schemas"]["QueueDocument"];
+            /**
+             * Reaper Enabled
+             * @description Whether somebody clears up after workers that die: any worker does.
+             */
+            reaper_enabled: boolean;
+            /**
+             * Recent Failures
+             * @description At most ten runs, those that ended last first.
+             */
+            recent_failures: components["schemas"]["mesocosm__client__documents__system__FailureDocument"][];
+            /**
+             * Tokens
+             * @description Tokens of all runs: `input`, `output`.
+             */
+            tokens: {
+                [key: string]: number;
+            };
+            /** Version */
+            version: string;
+            /**
+             * Workers
+             * @description Workers that have not ended, the newest first.
+             */
+            workers: components["schemas"]["WorkerDocument"][];
         };
         /**
          * StepPage
@@ -2888,6 +5052,57 @@ export interface components {
             name?: string | null;
         };
         /**
+         * TeamContext
+         * @description A team that a member is in, and how much it has.
+         */
+        TeamContext: {
+            /**
+             * Env Count
+             * @description Environments.
+             */
+            env_count: number;
+            /**
+             * Join Code
+             * @description The code that others join with; only its owner sees it.
+             */
+            join_code?: string | null;
+            /**
+             * Max Members
+             * @description How many may be in it.
+             */
+            max_members: number;
+            /**
+             * Member Count
+             * @description How many are in it.
+             */
+            member_count: number;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Role
+             * @description `owner` or `member`.
+             */
+            role: string;
+            /**
+             * Run Count
+             * @description Runs.
+             */
+            run_count: number;
+            /**
+             * Slug
+             * @description Its name in addresses.
+             */
+            slug: string;
+            /**
+             * Team Id
+             * @description The team.
+             */
+            team_id: string;
+        };
+        /**
          * TeamInput
          * @description A team to be made.
          */
@@ -2932,6 +5147,25 @@ export interface components {
              * @description their name
              */
             username: string;
+        };
+        /**
+         * TechniqueConfig
+         * @description A technique that a run switches on, with its parameters.
+         */
+        TechniqueConfig: {
+            /**
+             * Params
+             * @description parameters in place of those of the vow
+             * @default {}
+             */
+            params: {
+                [key: string]: unknown;
+            };
+            /**
+             * Technique Id
+             * @description name of a technique that the domain's vow declares
+             */
+            technique_id: string;
         };
         /**
          * TechniqueDeclaration
@@ -2985,6 +5219,35 @@ export interface components {
             tokens: number;
         };
         /**
+         * TokenInput
+         * @description A personal token to make.
+         * @example {
+         *       "days": 90,
+         *       "name": "CI",
+         *       "scope": "write"
+         *     }
+         */
+        TokenInput: {
+            /**
+             * Days
+             * @description How long it lasts; null: until it is deleted.
+             * @default 90
+             */
+            days: number | null;
+            /**
+             * Name
+             * @description What it is for.
+             */
+            name: string;
+            /**
+             * Scope
+             * @description `read` may change nothing.
+             * @default write
+             * @enum {string}
+             */
+            scope: "read" | "write";
+        };
+        /**
          * Tokens
          * @description An access token, and the refresh token that gets the next one.
          */
@@ -3025,6 +5288,44 @@ export interface components {
             total: number;
         };
         /**
+         * TraceEvent
+         * @description One event of a trace.
+         */
+        TraceEvent: {
+            /**
+             * Episode Id
+             * @description the episode that it belongs to
+             */
+            episode_id: string;
+            /** @description what it is */
+            event_type: components["schemas"]["TraceEventType"];
+            /**
+             * Payload
+             * @description what was seen, done or said
+             * @default {}
+             */
+            payload: {
+                [key: string]: unknown;
+            };
+            /**
+             * Step
+             * @description 0 before the first action
+             */
+            step: number;
+            /**
+             * Timestamp
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+        };
+        /**
+         * TraceEventType
+         * @description Kinds of trace events that programs may meet.
+         * @enum {string}
+         */
+        TraceEventType: "observation" | "action" | "reward" | "model_call" | "tool_call" | "technique_event" | "step_result" | "episode_start" | "episode_end" | "warning" | "error" | "retry";
+        /**
          * TransferInput
          * @description Who is to own a team.
          */
@@ -3056,6 +5357,150 @@ export interface components {
             total: number;
         };
         /**
+         * UserCreated
+         * @description Somebody new, or with a new password.
+         */
+        UserCreated: {
+            /**
+             * Budget Usd
+             * @description US dollars in 24 hours; null: as the settings say.
+             */
+            budget_usd?: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description Since when they are there.
+             */
+            created_at: string;
+            /**
+             * Disabled
+             * @description Whether they are kept out.
+             */
+            disabled: boolean;
+            /**
+             * Id
+             * @description Their number.
+             */
+            id: number;
+            /**
+             * Last Login At
+             * @description When they last signed in.
+             */
+            last_login_at?: string | null;
+            /**
+             * Oidc
+             * @description Whether they sign in with another provider.
+             */
+            oidc: boolean;
+            /**
+             * Password
+             * @description The password where it was made up. It is shown this once.
+             */
+            password?: string | null;
+            /**
+             * Role
+             * @description What they may do.
+             * @enum {string}
+             */
+            role: "member" | "admin";
+            /**
+             * Username
+             * @description Their name.
+             */
+            username: string;
+        };
+        /**
+         * UserInput
+         * @description Somebody to add.
+         * @example {
+         *       "role": "member",
+         *       "username": "ada"
+         *     }
+         */
+        UserInput: {
+            /**
+             * Password
+             * @description Null: one is made up.
+             */
+            password?: string | null;
+            /**
+             * Role
+             * @description What they may do.
+             * @default member
+             * @enum {string}
+             */
+            role: "member" | "admin";
+            /**
+             * Username
+             * @description 1 to 64 letters, digits and . _ @ + -.
+             */
+            username: string;
+        };
+        /**
+         * UserPage
+         * @description People, newest first.
+         */
+        UserPage: {
+            /**
+             * Next Cursor
+             * @description For the next page; null on the last one.
+             */
+            next_cursor?: number | null;
+            /**
+             * Users
+             * @description The people.
+             */
+            users: components["schemas"]["UserRow"][];
+        };
+        /**
+         * UserRow
+         * @description Somebody with an account, for those who run the platform.
+         */
+        UserRow: {
+            /**
+             * Budget Usd
+             * @description US dollars in 24 hours; null: as the settings say.
+             */
+            budget_usd?: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description Since when they are there.
+             */
+            created_at: string;
+            /**
+             * Disabled
+             * @description Whether they are kept out.
+             */
+            disabled: boolean;
+            /**
+             * Id
+             * @description Their number.
+             */
+            id: number;
+            /**
+             * Last Login At
+             * @description When they last signed in.
+             */
+            last_login_at?: string | null;
+            /**
+             * Oidc
+             * @description Whether they sign in with another provider.
+             */
+            oidc: boolean;
+            /**
+             * Role
+             * @description What they may do.
+             * @enum {string}
+             */
+            role: "member" | "admin";
+            /**
+             * Username
+             * @description Their name.
+             */
+            username: string;
+        };
+        /**
          * VersionEntry
          * @description One entry of a domain's history; `date` is YYYY-MM-DD.
          */
@@ -3078,6 +5523,87 @@ export interface components {
              */
             version: string;
         };
+        /**
+         * Ways
+         * @description How people get in.
+         */
+        Ways: {
+            /**
+             * Guests
+             * @description Without an account, for some days.
+             */
+            guests: boolean;
+            /**
+             * Oidc
+             * @description What to call the other provider that they can sign in with.
+             */
+            oidc?: string | null;
+            /**
+             * Open
+             * @description Accounts are switched off: everybody is the administrator.
+             * @default false
+             */
+            open: boolean;
+            /**
+             * Password
+             * @description With a name and a password.
+             */
+            password: boolean;
+            /**
+             * Sign Up
+             * @description Everybody may make an account.
+             */
+            sign_up: boolean;
+        };
+        /**
+         * WorkerDocument
+         * @description A process that builds and plays.
+         */
+        WorkerDocument: {
+            /**
+             * Alive
+             * @description Whether it was heard of lately enough to be alive.
+             */
+            alive: boolean;
+            /**
+             * Capacity
+             * @description Runs that it plays at the same time at most.
+             */
+            capacity: number;
+            /**
+             * Heartbeat At
+             * Format: date-time
+             * @description When it was last heard of.
+             */
+            heartbeat_at: string;
+            /**
+             * Host
+             * @description Name of its machine.
+             */
+            host: string;
+            /** Id */
+            id: string;
+            /**
+             * Pid
+             * @description Its process id there.
+             */
+            pid: number;
+            /**
+             * Running
+             * @description Runs that it plays now.
+             */
+            running: number;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * Version
+             * @description Version of its program.
+             */
+            version: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -3087,6 +5613,53 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    system_root: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     login_csrf: {
         parameters: {
             query?: never;
@@ -3402,6 +5975,1441 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    system_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    system_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Numbers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_audit: {
+        parameters: {
+            query?: {
+                /** @description The id of the last one seen. */
+                cursor?: string | null;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateInput"] | null;
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyRotated"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_users: {
+        parameters: {
+            query?: {
+                /** @description The number of the last one seen. */
+                cursor?: number | null;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserPage"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserCreated"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    admin_budget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserRow"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_disable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserRow"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_enable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserRow"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserCreated"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    admin_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoleInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserRow"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    admin_end_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserRow"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    auth_guest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuestToken"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    auth_end_guest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    auth_login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    auth_logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SignOutInput"] | null;
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    auth_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    auth_sign_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignUpInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    auth_ways: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ways"];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -3763,6 +7771,224 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Domain"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    me_me: {
+        parameters: {
+            query?: {
+                /** @description `context`: also what is theirs; for members. */
+                include?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    me_context: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Context"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_my_runs: {
+        parameters: {
+            query?: {
+                /** @description only runs that were asked for before this time */
+                created_before?: string | null;
+                /** @description id of the last run seen */
+                cursor?: string | null;
+                domain_id?: string | null;
+                /** @description rows at most */
+                limit?: number;
+                team_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    models_list_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelList"];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -4280,7 +8506,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunChange"];
+                    "application/json": components["schemas"]["RunChange-Output"];
                     "text/event-stream": unknown;
                 };
             };
@@ -4654,7 +8880,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunChange"];
+                    "application/json": components["schemas"]["RunChange-Output"];
                     "text/event-stream": unknown;
                 };
             };
@@ -5025,6 +9251,677 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunFacets"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_list_runs: {
+        parameters: {
+            query?: {
+                /** @description only runs that were asked for before this time */
+                created_before?: string | null;
+                /** @description id of the last run seen */
+                cursor?: string | null;
+                domain_id?: string | null;
+                env_id?: string | null;
+                /** @description rows at most */
+                limit?: number;
+                team_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_create_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_get_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_delete_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_cancel_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_list_episodes: {
+        parameters: {
+            query?: {
+                /** @description `index` of the last episode seen */
+                cursor?: number;
+                /** @description rows at most; all by default */
+                limit?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Episode"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_export_run: {
+        parameters: {
+            query?: {
+                /** @description parts with commas between: episodes, traces, replay; all by default */
+                include?: string;
+            };
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The document, streamed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_get_log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunLog"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_resume_run: {
+        parameters: {
+            query?: {
+                /** @description also episodes that infrastructure made fail */
+                retry_failed?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_get_traces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The document, streamed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_change_visibility: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunChange-Input"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_active_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    runs_run_states: {
+        parameters: {
+            query?: {
+                /** @description ids with commas between, 50 at most */
+                ids?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunStates"];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -5582,6 +10479,223 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JoinedTeam"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    tokens_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonalToken"][];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    tokens_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonalTokenCreated"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    tokens_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
             /** @description The input is wrong; the document says where. */

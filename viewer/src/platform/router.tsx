@@ -1,18 +1,100 @@
 /** The pages of a platform by address: those of the record, and its own; each is loaded when it is first opened. */
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { readAdminSearch } from '../admin/search'
+import { readDomainsSearch } from '../domain/search'
+import { readEnvironmentsSearch } from '../environments/search'
+import { readLaunchSearch } from '../launch/search'
 import { home, recordPages, root, routerOptions } from '../router'
 import { readSignInSearch } from '../session/search'
+import { readTeamsSearch } from '../teams/search'
 import { PlatformLayout } from './PlatformLayout'
 
+const getParentRoute = () => root
+
 const signIn = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/sign-in',
   validateSearch: readSignInSearch,
   component: lazyRouteComponent(() => import('../session/SignInPage'), 'SignInPage'),
 })
 
-const pages = [...recordPages, signIn] as const
+const gallery = createRoute({
+  getParentRoute,
+  path: '/gallery',
+  component: lazyRouteComponent(() => import('../gallery/GalleryPage'), 'GalleryPage'),
+})
+
+const domains = createRoute({
+  getParentRoute,
+  path: '/domains',
+  validateSearch: readDomainsSearch,
+  component: lazyRouteComponent(() => import('../domain/DomainsPage'), 'DomainsPage'),
+})
+
+const domain = createRoute({
+  getParentRoute,
+  path: '/domains/$domainId',
+  component: lazyRouteComponent(() => import('../domain/DomainPage'), 'DomainPage'),
+})
+
+const environments = createRoute({
+  getParentRoute,
+  path: '/environments',
+  validateSearch: readEnvironmentsSearch,
+  component: lazyRouteComponent(() => import('../environments/EnvironmentsPage'), 'EnvironmentsPage'),
+})
+
+const submit = createRoute({
+  getParentRoute,
+  path: '/environments/new',
+  component: lazyRouteComponent(() => import('../environments/SubmitPage'), 'SubmitPage'),
+})
+
+const environment = createRoute({
+  getParentRoute,
+  path: '/environments/$environmentId',
+  component: lazyRouteComponent(() => import('../environments/EnvironmentPage'), 'EnvironmentPage'),
+})
+
+const newRun = createRoute({
+  getParentRoute,
+  path: '/new-run',
+  validateSearch: readLaunchSearch,
+  component: lazyRouteComponent(() => import('../launch/NewRunPage'), 'NewRunPage'),
+})
+
+const teams = createRoute({
+  getParentRoute,
+  path: '/teams',
+  validateSearch: readTeamsSearch,
+  component: lazyRouteComponent(() => import('../teams/TeamsPage'), 'TeamsPage'),
+})
+
+const team = createRoute({
+  getParentRoute,
+  path: '/teams/$teamId',
+  component: lazyRouteComponent(() => import('../teams/TeamPage'), 'TeamPage'),
+})
+
+const account = createRoute({
+  getParentRoute,
+  path: '/account',
+  component: lazyRouteComponent(() => import('../account/AccountPage'), 'AccountPage'),
+})
+
+const admin = createRoute({
+  getParentRoute,
+  path: '/admin',
+  validateSearch: readAdminSearch,
+  component: lazyRouteComponent(() => import('../admin/AdminPage'), 'AdminPage'),
+})
+
+const pages = [
+  ...recordPages,
+  ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
+  ...([newRun, teams, team, account, admin] as const),
+] as const
 
 function routerOf(cache: QueryClient) {
   return createRouter({ routeTree: root.addChildren(pages), ...routerOptions(cache) })

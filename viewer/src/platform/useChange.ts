@@ -21,7 +21,7 @@ export function useChange<Input, Answer>(act: (input: Input) => Promise<Answer>,
     onSuccess: (answer) => {
       void client.invalidateQueries({ queryKey: ['platform'] })
       if (options.done) toast({ text: options.done, tone: 'good' })
-      options.then?.(answer)
+      options.after?.(answer)
     },
     onError: (error) => {
       if (!options.silent) toast({ text: error.message, tone: 'bad' })

@@ -50,7 +50,7 @@ export function useRunActions(runId: string, onStarted: () => void) {
 function useAction<Input = void>(
   act: (input: Input) => Promise<unknown>,
   done: string,
-  after: () => Promise<unknown>,
+  then: () => Promise<unknown>,
 ): Action<Input> {
   const toast = useToast()
   const { mutate, isPending } = useMutation({

@@ -17,7 +17,7 @@ export function SignUpForm({ next }: { next: string }) {
     mutationFn: async () => {
       const body = { username: username.trim(), password }
       await ask('post', '/v1/auth/sign-up', { body })
-      await ask('post', '/v1/auth/login', { body })
+      await ask('post', '/v1/auth/login', { body: { ...body, refresh: false } })
     },
     onSuccess: () => openPage(next),
   })

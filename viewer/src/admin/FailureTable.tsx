@@ -1,0 +1,40 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+
+/** Runs that failed or were cancelled lately. */
+export function FailureTable({ failures }: { failures: readonly Doc<'FailureDocument'>[] }) {
+  if (failures.length === 0) return <Empty title="Nothing failed lately" />
+  return (
+    <PlainTable label="Failed lately">
+      <thead>
+        <tr>
+          <th scope="col">Run</th>
+          <th scope="col">How</th>
+          <th scope="col">Whose</th>
+          <th scope="col">When</th>
+          <th scope="col">Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {failures.map((one) => (
+          <tr key={one.run_id}>
+            <th scope="row">
+              <Link to="/runs/$runId" params={{ runId: one.run_id }}>
+                {one.model}
+              </Link>
+            </th>
+            <td>{one.status}</td>
+            <td>{one.actor_id}</td>
+            <td>
+              <When at={one.ended_at} />
+            </td>
+            <td>{one.reason || '–'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </PlainTable>
+  )
+}

@@ -1,0 +1,72 @@
+import { useQuery } from '@tanstack/react-query'
+import { platformQuery } from '../api/platform'
+import { compact, count, duration } from '../format'
+import { Money } from '../parts/Money'
+import { Panel } from '../parts/Panel'
+import { Loaded } from '../platform/Loaded'
+import styles from '../platform/platform.module.css'
+import { FailureTable } from './FailureTable'
+import { Figures } from './Figures'
+import { WorkerTable } from './WorkerTable'
+
+const LOOK_AGAIN = 3_000
+
+/** How the platform goes: what waits, who works, what failed. */
+export function StatusView() {
+  const status = useQuery({ ...platformQuery('/v1/admin/status'), refetchInterval: LOOK_AGAIN })
+  return (
+    <Loaded query={status} title="The status could not be read" height="24rem">
+      {(found) => (
+        <div className={styles.stack}>
+          <Figures
+            figures={[
+              { label: 'Runs waiting', value: count(found.queue.runs) },
+              { label: 'The oldest waits', value: found.queue.runs > 0 ? duration(found.queue.oldest_seconds) : '–' },
+              { label: 'Runs playing', value: count(found.in_flight.active_run_tasks) },
+              { label: 'Episodes playing', value: count(found.in_flight.active_episode_tasks) },
+              { label: 'Builds', value: count(found.in_flight.active_builds + found.queue.builds) },
+              {
+                label: 'Tokens so far',
+                value: compact(Object.values(found.tokens).reduce((sum, one) => sum + one, 0)),
+              },
+              { label: 'Cost so far', value: <Money usd={found.cost_usd} /> },
+            ]}
+          />
+          <Panel title="Workers" flush>
+            <WorkerTable workers={found.workers} />
+          </Panel>
+          <Panel title="Failed lately" flush>
+            <FailureTable failures={found.recent_failures} />
+          </Panel>
+          <div className={styles.list}>
+            <Counts title="Runs" counts={found.counts.runs} />
+            <Counts title="Episodes" counts={found.counts.episodes} />
+            <Counts title="Environments" counts={found.counts.developer_envs} />
+            <Counts title="Builds" counts={found.counts.builds} />
+          </div>
+          <p className="muted">mesocosm {found.version}</p>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function Counts({ title, counts }: { title: string; counts: Record<string, number> }) {
+  const entries = Object.entries(counts)
+  return (
+    <Panel title={title}>
+      {entries.length === 0 ? (
+        <p className="muted">None yet.</p>
+      ) : (
+        <dl className={styles.terms}>
+          {entries.map(([state, n]) => (
+            <div key={state} className={styles.pair}>
+              <dt>{state}</dt>
+              <dd className="number">{count(n)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,53 @@
+import type { Doc } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+import { UserActions } from './UserActions'
+import type { Made } from './UsersView'
+
+/** People with an account. */
+export function UserTable({
+  users,
+  onPassword,
+}: {
+  users: readonly Doc<'UserRow'>[]
+  onPassword: (made: Made) => void
+}) {
+  return (
+    <PlainTable label="People">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" data-numeric>
+            No.
+          </th>
+          <th scope="col">Role</th>
+          <th scope="col">Signed in</th>
+          <th scope="col">There since</th>
+          <th scope="col">
+            <span className="hidden-text">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {users.map((user) => (
+          <tr key={user.id}>
+            <th scope="row">
+              <bdi>{user.username}</bdi> {user.disabled && <Badge tone="warn">kept out</Badge>}{' '}
+              {user.oidc && <Badge title="Signs in with another provider">SSO</Badge>}
+            </th>
+            <td data-numeric>{user.id}</td>
+            <td>{user.role === 'admin' ? 'administrator' : 'member'}</td>
+            <td>{user.last_login_at ? <When at={user.last_login_at} /> : 'never'}</td>
+            <td>
+              <When at={user.created_at} />
+            </td>
+            <td data-numeric>
+              <UserActions user={user} onPassword={onPassword} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </PlainTable>
+  )
+}

@@ -1,0 +1,54 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Secret } from '../account/Secret'
+import { ask } from '../api/platform'
+import { Button } from '../parts/Button'
+import { Failure } from '../parts/Failure'
+import { Panel } from '../parts/Panel'
+import { Skeleton } from '../parts/Skeleton'
+import styles from '../platform/platform.module.css'
+import { AddUser } from './AddUser'
+import { UserTable } from './UserTable'
+
+/** Something shown once: whose password, and the password. */
+export interface Made {
+  username: string
+  password: string
+}
+
+/** Everybody with an account, and adding somebody. */
+export function UsersView() {
+  const [made, setMade] = useState<Made>()
+  const users = useInfiniteQuery({
+    queryKey: ['platform', '/v1/admin/users', 'pages'],
+    queryFn: ({ pageParam, signal }) =>
+      ask('get', '/v1/admin/users', { query: { cursor: pageParam, limit: 50 }, signal }),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  })
+  return (
+    <div className={styles.columns}>
+      <div className={styles.stack}>
+        {made && <Secret label={`The password of ${made.username}`} secret={made.password} />}
+        <Panel title="People" flush>
+          {users.error && <Failure error={users.error} title="The people could not be read" />}
+          {users.data ? (
+            <UserTable users={users.data.pages.flatMap((page) => page.users)} onPassword={setMade} />
+          ) : (
+            <Skeleton height="12rem" />
+          )}
+        </Panel>
+        {users.hasNextPage && (
+          <div>
+            <Button busy={users.isFetchingNextPage} onClick={() => void users.fetchNextPage()}>
+              Show more
+            </Button>
+          </div>
+        )}
+      </div>
+      <Panel title="Add somebody">
+        <AddUser onPassword={setMade} />
+      </Panel>
+    </div>
+  )
+}

@@ -1,0 +1,44 @@
+import { useState } from 'react'
+import { ask, type Doc } from '../api/platform'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu, type MenuItem } from '../parts/Menu'
+import { useChange } from '../platform/useChange'
+import { isAdmin, useMe } from '../session/me'
+
+/** What the owner of a domain can do with it. */
+export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
+  const [asked, setAsked] = useState(false)
+  const me = useMe()
+  const params = { domain_id: domain.id }
+  const publish = useChange(() => ask('post', '/v1/domains/{domain_id}/publish', { params }), { done: 'Published.' })
+  const unpublish = useChange(() => ask('post', '/v1/domains/{domain_id}/unpublish', { params }), {
+    done: 'It is a draft again.',
+  })
+  const archive = useChange(() => ask('post', '/v1/domains/{domain_id}/archive', { params }), {
+    done: 'Archived.',
+    after: () => setAsked(false),
+  })
+  const own = me?.type === 'member' && String(me.user_id) === domain.owner_id
+  if (!own && !isAdmin(me)) return null
+  const items: MenuItem[] =
+    domain.status === 'published'
+      ? [{ label: 'Back to draft', onChoose: () => unpublish.mutate(undefined) }]
+      : [{ label: 'Publish', onChoose: () => publish.mutate(undefined) }]
+  if (domain.status !== 'archived') items.push({ label: 'Archive…', danger: true, onChoose: () => setAsked(true) })
+  return (
+    <>
+      <Menu label="More" icon="menu" small items={items} />
+      <ConfirmDialog
+        open={asked}
+        title={`Archive ${domain.name}?`}
+        confirm="Archive"
+        danger
+        busy={archive.isPending}
+        onConfirm={() => archive.mutate(undefined)}
+        onClose={() => setAsked(false)}
+      >
+        <p>It leaves the lists, and its public runs become private. It can be published again.</p>
+      </ConfirmDialog>
+    </>
+  )
+}

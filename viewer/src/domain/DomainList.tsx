@@ -1,0 +1,30 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import styles from '../platform/platform.module.css'
+
+/** Domains as cards. */
+export function DomainList({ domains }: { domains: readonly Doc<'Domain'>[] }) {
+  return (
+    <ul className={styles.list}>
+      {domains.map((one) => (
+        <li key={one.id} className={styles.item}>
+          <div className={styles.itemHead}>
+            <Link to="/domains/$domainId" params={{ domainId: one.id }}>
+              <bdi>{one.name}</bdi>
+            </Link>
+            {one.status !== 'published' && <Badge>{one.status}</Badge>}
+          </div>
+          {one.detail && <p className={styles.words}>{one.detail}</p>}
+          <p className={styles.facts}>
+            <span>vow {one.binding_vow.version}</span>
+            <span>{one.scoring.primary_metric}</span>
+            {one.tags?.slice(0, 4).map((tag) => (
+              <Badge key={tag}>{tag}</Badge>
+            ))}
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,86 @@
+import { Link, useParams } from '@tanstack/react-router'
+import { type Doc, usePlatform } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { Panel } from '../parts/Panel'
+import { LinkButton } from '../platform/LinkButton'
+import { Loaded } from '../platform/Loaded'
+import styles from '../platform/platform.module.css'
+import { RunTable } from '../runlist/RunTable'
+import { DomainActions } from './DomainActions'
+import { LeaderboardTable } from './LeaderboardTable'
+import { VowPanel } from './VowPanel'
+
+/** A domain: what it is about, what it promises, who is good at it. */
+export function DomainPage() {
+  const { domainId } = useParams({ from: '/domains/$domainId' })
+  const domain = usePlatform('/v1/domains/{domain_id}', { params: { domain_id: domainId } })
+  if (domain.data) return <DomainView domain={domain.data} />
+  return (
+    <Page title="Domain" trail={<Link to="/domains">Leaderboards</Link>}>
+      <Loaded query={domain} title="This domain could not be read">
+        {() => null}
+      </Loaded>
+    </Page>
+  )
+}
+
+function DomainView({ domain }: { domain: Doc<'Domain'> }) {
+  const params = { domain_id: domain.id }
+  const entries = usePlatform('/v1/leaderboards/{domain_id}', { params })
+  const activity = usePlatform('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } })
+  const runnable = domain.status === 'published'
+  return (
+    <Page
+      title={domain.name}
+      heading={<bdi>{domain.name}</bdi>}
+      trail={<Link to="/domains">Leaderboards</Link>}
+      aside={
+        <>
+          {!runnable && <Badge tone="warn">{domain.status}</Badge>}
+          {domain.tags?.map((tag) => (
+            <Badge key={tag}>{tag}</Badge>
+          ))}
+        </>
+      }
+      note={domain.detail || undefined}
+      actions={
+        <>
+          {runnable && (
+            <LinkButton to="/new-run" search={{ domain: domain.id }} look="primary" icon="play">
+              New run
+            </LinkButton>
+          )}
+          <DomainActions domain={domain} />
+        </>
+      }
+    >
+      <Panel title="Leaderboard" note="public runs that finished, taken together by model and agent" flush>
+        <Loaded query={entries} title="The leaderboard could not be read">
+          {(found) =>
+            found.length > 0 ? (
+              <LeaderboardTable label="Leaderboard" entries={found} version={domain.binding_vow.version} />
+            ) : (
+              <Empty title="Nobody is on it yet">A public run that finishes is the first entry.</Empty>
+            )
+          }
+        </Loaded>
+      </Panel>
+      <div className={styles.columns}>
+        <Panel title="Newest runs" note="public ones, and your own" flush>
+          <Loaded query={activity} title="The runs could not be read">
+            {({ items }) =>
+              items.length > 0 ? (
+                <RunTable label="Newest runs" runs={items} hide={['domain']} />
+              ) : (
+                <Empty title="No runs to see yet" />
+              )
+            }
+          </Loaded>
+        </Panel>
+        <VowPanel domain={domain} />
+      </div>
+    </Page>
+  )
+}

@@ -1,0 +1,39 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { usePlatform } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { SearchField } from '../parts/SearchField'
+import { Loaded } from '../platform/Loaded'
+import { DomainList } from './DomainList'
+import { matching } from './matching'
+
+/** What can be played, each with its leaderboard. */
+export function DomainsPage() {
+  const { q = '' } = useSearch({ from: '/domains' })
+  const navigate = useNavigate({ from: '/domains' })
+  const domains = usePlatform('/v1/domains')
+  return (
+    <Page title="Leaderboards" note="Every domain has a leaderboard of what models reached in public runs.">
+      <SearchField
+        page
+        label="Search domains"
+        placeholder="Name, tag, description…"
+        value={q}
+        onChange={(value) => void navigate({ search: value ? { q: value } : {}, replace: true })}
+      />
+      <Loaded query={domains} title="The domains could not be read">
+        {(found) => {
+          const shown = matching(found, q)
+          if (shown.length > 0) return <DomainList domains={shown} />
+          return found.length > 0 ? (
+            <Empty title="No domain is like that">Try another word.</Empty>
+          ) : (
+            <Empty title="No domains yet">
+              The first environment that somebody submits, and that can be built, makes the first one.
+            </Empty>
+          )
+        }}
+      </Loaded>
+    </Page>
+  )
+}

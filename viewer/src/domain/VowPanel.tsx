@@ -1,0 +1,80 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { count } from '../format'
+import { Panel } from '../parts/Panel'
+import styles from '../platform/platform.module.css'
+import { isMember, useMe } from '../session/me'
+
+/** What an environment promises, and what is measured. */
+export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
+  const me = useMe()
+  const vow = domain.binding_vow
+  const { reward, episode } = vow
+  const range = reward.range ? `${reward.range.low} to ${reward.range.high}` : ''
+  const history = [...(domain.version_history ?? [])].reverse()
+  return (
+    <div className={styles.stack}>
+      <Panel title="Binding vow" note={`version ${vow.version}`}>
+        <div className={styles.stack}>
+          {vow.description && <p>{vow.description}</p>}
+          <dl className={styles.terms}>
+            <dt>The agent sees</dt>
+            <dd>{spaceWords(vow.observation_space)}</dd>
+            <dt>It answers</dt>
+            <dd>{spaceWords(vow.action_space)}</dd>
+            <dt>Reward</dt>
+            <dd>{[reward.type, range].filter(Boolean).join(', ')}</dd>
+            <dt>Steps</dt>
+            <dd className="number">{episode.max_steps ? `${count(episode.max_steps)} at most` : 'no limit'}</dd>
+            <dt>Seeds</dt>
+            <dd>{episode.supports_seed === false ? 'not supported' : 'supported'}</dd>
+            {(vow.techniques ?? []).length > 0 && (
+              <>
+                <dt>Techniques</dt>
+                <dd>{vow.techniques?.map((one) => one.technique_id).join(', ')}</dd>
+              </>
+            )}
+          </dl>
+        </div>
+      </Panel>
+      <Panel title="Scoring">
+        <dl className={styles.terms}>
+          {domain.scoring.metrics.map((metric) => (
+            <div key={metric.name} className={styles.pair}>
+              <dt>{metric.name}</dt>
+              <dd>
+                {String(metric.aggregation).replaceAll('_', ' ')}
+                {metric.name === domain.scoring.primary_metric && ' (ranks)'}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </Panel>
+      {history.length > 1 && (
+        <Panel title="Versions">
+          <dl className={styles.terms}>
+            {history.map((one) => (
+              <div key={one.version} className={styles.pair}>
+                <dt>{one.version}</dt>
+                <dd>{[one.date, one.changes].filter(Boolean).join(': ') || '–'}</dd>
+              </div>
+            ))}
+          </dl>
+        </Panel>
+      )}
+      {domain.environment_id && isMember(me) && String(me?.user_id) === domain.owner_id && (
+        <p>
+          <Link to="/environments/$environmentId" params={{ environmentId: domain.environment_id }}>
+            Its environment: build, versions, logs
+          </Link>
+        </p>
+      )}
+    </div>
+  )
+}
+
+function spaceWords(space: object): string {
+  if (!('type' in space)) return 'fields' in space ? 'several fields' : 'anything'
+  const { type, enum_values: values } = space as { type: string; enum_values?: string[] | null }
+  return values && values.length > 0 ? `one of ${values.slice(0, 8).join(', ')}${values.length > 8 ? ', …' : ''}` : type
+}

@@ -1,0 +1,13 @@
+/** Finding domains by words. */
+import type { Doc } from '../api/platform'
+
+type Found = Pick<Doc<'Domain'>, 'id' | 'name' | 'detail' | 'tags'>
+
+/** The domains whose name, description or tags have every word. */
+export function matching<One extends Found>(domains: readonly One[], words: string): One[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
+  return domains.filter((one) => {
+    const text = [one.id, one.name, one.detail ?? '', ...(one.tags ?? [])].join('\n').toLowerCase()
+    return wanted.every((word) => text.includes(word))
+  })
+}

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { agentWords, placeOf, placeWords, scaleOf } from './places'
+
+const entry = (rank: number | null, last: number | null, reference: '' | 'floor' | 'ceiling' = '') => ({
+  rank,
+  rank_last: last,
+  reference,
+  tied: rank !== last,
+})
+
+it('writes places that are shared as a range', () => {
+  expect(placeOf(entry(1, 1))).toBe('1')
+  expect(placeOf(entry(2, 4))).toBe('2–4')
+  expect(placeOf(entry(null, null))).toBe('–')
+  expect(placeOf(entry(null, null, 'floor'))).toBe('floor')
+})
+
+it('says what a place means', () => {
+  expect(placeWords(entry(2, 4))).toContain('from 2 to 4')
+  expect(placeWords(entry(1, 1))).toBe('Place 1')
+  expect(placeWords(entry(null, null, 'ceiling'))).toContain('takes no place')
+})
+
+it('draws all entries on one scale', () => {
+  const metric = (value: number | null, low: number | null, high: number | null) =>
+    ({ primary: { value, low, high } }) as Parameters<typeof scaleOf>[0][number]
+  expect(scaleOf([metric(0.5, 0.4, 0.6)])).toEqual([0, 1])
+  expect(scaleOf([metric(-3, -5, 2), metric(40, 30, 55), { primary: null }])).toEqual([-5, 55])
+})
+
+it('names what is special about an agent', () => {
+  const plain = { custom_prompt: false, techniques: [], temperature: 0, max_tokens: 4096 }
+  expect(agentWords(plain)).toBe('')
+  expect(agentWords({ ...plain, custom_prompt: true, techniques: ['memory'], temperature: 0.7 })).toBe(
+    'own prompt, memory, temperature 0.7',
+  )
+})

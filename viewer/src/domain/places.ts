@@ -1,0 +1,38 @@
+/** How the place of an entry on a leaderboard is written. */
+import type { Doc } from '../api/platform'
+
+/** The place in short: `1`, `2–4` for one that it shares, the end of the scale that it is, or a dash. */
+export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference'>): string {
+  if (entry.reference) return entry.reference
+  if (entry.rank === null || entry.rank === undefined) return '–'
+  const last = entry.rank_last ?? entry.rank
+  return last > entry.rank ? `${entry.rank}–${last}` : String(entry.rank)
+}
+
+/** The place in words. */
+export function placeWords(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied'>): string {
+  if (entry.reference === 'floor') return 'What chance reaches; takes no place'
+  if (entry.reference === 'ceiling') return 'What the best actions reach; takes no place'
+  if (entry.rank === null || entry.rank === undefined) return 'Takes no place: nothing was scored'
+  return entry.tied
+    ? `Any place from ${placeOf(entry).replace('–', ' to ')}: the differences to its neighbours may be chance`
+    : `Place ${entry.rank}`
+}
+
+/** The scale that all entries are drawn on: from zero, or the lowest, to one, or the highest. */
+export function scaleOf(entries: readonly Pick<Doc<'LeaderboardEntry'>, 'primary'>[]): [number, number] {
+  const values = entries.flatMap(({ primary }) =>
+    primary ? [primary.value, primary.low, primary.high].filter((one) => typeof one === 'number') : [],
+  )
+  return [Math.min(0, ...values), Math.max(1, ...values)]
+}
+
+/** How an agent was set up, in a few words; empty when nothing is special. */
+export function agentWords(agent: Doc<'LeaderboardAgent'>): string {
+  const words = [
+    agent.custom_prompt && 'own prompt',
+    ...agent.techniques,
+    agent.temperature !== 0 && `temperature ${agent.temperature}`,
+  ]
+  return words.filter(Boolean).join(', ')
+}

@@ -1,0 +1,52 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { count, interval, measure } from '../format'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+
+/** Public runs. */
+export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
+  return (
+    <PlainTable label="Public runs">
+      <thead>
+        <tr>
+          <th scope="col">Model</th>
+          <th scope="col">Domain</th>
+          <th scope="col" data-numeric>
+            Score
+          </th>
+          <th scope="col" data-numeric>
+            Episodes
+          </th>
+          <th scope="col">By</th>
+          <th scope="col">Started</th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => (
+          <tr key={run.run_id}>
+            <th scope="row">
+              <Link to="/runs/$runId" params={{ runId: run.run_id }}>
+                <bdi>{run.model}</bdi>
+              </Link>
+            </th>
+            <td>
+              <Link to="/domains/$domainId" params={{ domainId: run.domain_id }}>
+                <bdi>{run.domain_name}</bdi>
+              </Link>
+            </td>
+            <td data-numeric title={run.primary?.name}>
+              <strong className="number">{measure(run.primary_score)}</strong>{' '}
+              <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>
+            </td>
+            <td data-numeric>{count(run.num_episodes)}</td>
+            <td>{run.actor_label === 'Guest' ? 'a guest' : 'a member'}</td>
+            <td>
+              <When at={run.created_at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </PlainTable>
+  )
+}

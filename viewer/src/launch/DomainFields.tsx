@@ -1,0 +1,53 @@
+import type { Doc } from '../api/platform'
+import { Row } from '../form/Row'
+import { SelectField } from '../form/SelectField'
+import { TextField } from '../form/TextField'
+import type { PartProps } from './LaunchForm'
+
+/** What is played. */
+export function DomainFields({
+  order,
+  set,
+  problems,
+  domains,
+  onDomain,
+}: PartProps & { domains: readonly Doc<'Domain'>[]; onDomain: (id: string) => void }) {
+  const domain = domains.find((one) => one.id === order.domain)
+  return (
+    <>
+      <SelectField
+        label="Domain"
+        hint={domain?.detail ? clipped(domain.detail) : 'What is played, with its rules and its scoring.'}
+        value={order.domain}
+        onChange={onDomain}
+        problem={problems.domain ?? problems.environment}
+        options={[
+          { value: '', label: 'Choose…', disabled: true },
+          ...domains.map((one) => ({ value: one.id, label: one.name })),
+        ]}
+      />
+      <Row>
+        <TextField
+          label="Vow version"
+          hint="The rules that the score holds for; the present version."
+          spellCheck={false}
+          value={order.version}
+          onChange={(version) => set({ version })}
+          problem={problems.version}
+        />
+        <TextField
+          label="Name of the run"
+          optional
+          maxLength={200}
+          value={order.name}
+          onChange={(name) => set({ name })}
+          problem={problems.name}
+        />
+      </Row>
+    </>
+  )
+}
+
+function clipped(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 199)}…` : text
+}

@@ -1,0 +1,96 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ApiError } from '../api/error'
+import { ask, type Doc } from '../api/platform'
+import { Form } from '../form/Form'
+import { Button } from '../parts/Button'
+import styles from '../platform/platform.module.css'
+import { useChange } from '../platform/useChange'
+import { isMember, type Me } from '../session/me'
+import { AgentFields } from './AgentFields'
+import { DomainFields } from './DomainFields'
+import { EpisodeFields } from './EpisodeFields'
+import { FRESH, type Order, orderBody, orderProblems, type Problems, placed } from './order'
+import { Summary } from './Summary'
+import type { LaunchSearch } from './search'
+import { WhoseFields } from './WhoseFields'
+import { withDomain } from './withDomain'
+
+/** What can be chosen from, and what is chosen already. */
+export interface LaunchFormProps {
+  domains: readonly Doc<'Domain'>[]
+  models: readonly Doc<'OfferedModel'>[]
+  search: LaunchSearch
+  me: Me
+}
+
+/** What every part of the form is given. */
+export interface PartProps {
+  order: Order
+  set: (change: Partial<Order>) => void
+  problems: Problems
+}
+
+/** The fields of a run and a summary beside them. */
+export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
+  const [order, setOrder] = useState<Order>(() => begin(domains, models, search, me))
+  const [tried, setTried] = useState(false)
+  const navigate = useNavigate()
+  const start = useChange(() => ask('post', '/v1/runs', { body: orderBody(order) }), {
+    silent: true,
+    done: 'The run is in the queue.',
+    after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
+  })
+  const own = orderProblems(order)
+  const told = placed(start.error instanceof ApiError ? start.error.fields : {})
+  const problems = { ...told.at, ...(tried ? own : {}) }
+  const domain = domains.find((one) => one.id === order.domain)
+  const part: PartProps = { order, problems, set: (change) => setOrder((before) => ({ ...before, ...change })) }
+  const submit = () => {
+    setTried(true)
+    if (Object.keys(own).length === 0) start.mutate(undefined)
+  }
+  const said = Object.keys(told.at).length > 0 && told.rest.length === 0
+  return (
+    <div className={styles.columns}>
+      <Form
+        label="New run"
+        onSubmit={submit}
+        error={said ? undefined : start.error}
+        title="The run was not started"
+        actions={
+          <>
+            <Button type="submit" look="primary" icon="play" busy={start.isPending}>
+              Start the run
+            </Button>
+            {tried && Object.keys(own).length > 0 && <span role="status">Some fields need another look.</span>}
+          </>
+        }
+      >
+        <DomainFields {...part} domains={domains} onDomain={(id) => setOrder(withDomain(order, domains, id))} />
+        <AgentFields {...part} models={models} guest={!isMember(me)} />
+        <EpisodeFields {...part} />
+        <WhoseFields {...part} guest={!isMember(me)} />
+      </Form>
+      <Summary order={order} domain={domain} />
+    </div>
+  )
+}
+
+function begin(
+  domains: readonly Doc<'Domain'>[],
+  models: readonly Doc<'OfferedModel'>[],
+  search: LaunchSearch,
+  me: Me,
+): Order {
+  const usable = models.find((one) => one.available && !one.name.endsWith('*') && (isMember(me) || one.guests))
+  const only = domains.length === 1 ? domains[0]?.id : undefined
+  const order: Order = {
+    ...FRESH,
+    model: search.model ?? usable?.name ?? '',
+    environment: search.environment ?? '',
+    team: search.team ?? '',
+    visibility: isMember(me) ? 'private' : 'gallery_public',
+  }
+  return { ...withDomain(order, domains, search.domain ?? only ?? ''), environment: search.environment ?? '' }
+}

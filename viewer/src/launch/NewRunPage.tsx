@@ -1,0 +1,56 @@
+import { useSearch } from '@tanstack/react-router'
+import { usePlatform } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Page } from '../parts/Page'
+import { PageSkeleton } from '../parts/PageSkeleton'
+import { LinkButton } from '../platform/LinkButton'
+import { Loaded } from '../platform/Loaded'
+import { useMe } from '../session/me'
+import { LaunchForm } from './LaunchForm'
+
+/** The form for a new run; what a link to it names is chosen already. */
+export function NewRunPage() {
+  const search = useSearch({ from: '/new-run' })
+  const me = useMe()
+  const domains = usePlatform('/v1/domains')
+  const models = usePlatform('/v1/models')
+  if (me === undefined) return <PageSkeleton />
+  if (me.type === 'anonymous') {
+    const next = `/new-run${search.domain ? `?domain=${encodeURIComponent(search.domain)}` : ''}`
+    return (
+      <Page title="New run">
+        <Empty title="Say who you are first">
+          <p>Runs belong to somebody. Members and guests can start them.</p>
+          <LinkButton to="/sign-in" search={{ next }} look="primary">
+            Sign in
+          </LinkButton>
+        </Empty>
+      </Page>
+    )
+  }
+  return (
+    <Page
+      title="New run"
+      note="A model plays episodes of an environment; you watch it live, and everything is recorded."
+    >
+      <Loaded query={domains} title="The domains could not be read" height="30rem">
+        {(found) => (
+          <Loaded query={models} title="The models could not be read" height="30rem">
+            {(offered) =>
+              found.length > 0 ? (
+                <LaunchForm domains={found} models={offered.models} search={search} me={me} />
+              ) : (
+                <Empty title="There is nothing to run yet">
+                  <p>A model needs an environment to play in.</p>
+                  <LinkButton to="/environments/new" look="primary">
+                    Submit an environment
+                  </LinkButton>
+                </Empty>
+              )
+            }
+          </Loaded>
+        )}
+      </Loaded>
+    </Page>
+  )
+}

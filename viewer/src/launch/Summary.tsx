@@ -1,0 +1,49 @@
+import type { Doc } from '../api/platform'
+import { compact, count } from '../format'
+import { Command } from '../parts/Command'
+import { Panel } from '../parts/Panel'
+import styles from '../platform/platform.module.css'
+import { mostOf, type Order, orderCommand } from './order'
+
+/** What the run will be: how much it needs at most, what is measured, and the command that starts the same. */
+export function Summary({ order, domain }: { order: Order; domain: Doc<'Domain'> | undefined }) {
+  const steps = domain?.binding_vow.episode.max_steps
+  const most = mostOf(order, steps)
+  return (
+    <div className={styles.stack}>
+      <Panel title="What it needs">
+        {domain ? (
+          <dl className={styles.terms}>
+            <dt>Score</dt>
+            <dd>{domain.scoring.primary_metric}</dd>
+            <dt>Steps of an episode</dt>
+            <dd className="number">{steps ? `${count(steps)} at most` : 'as many as the platform allows'}</dd>
+            {most && (
+              <>
+                <dt>Model calls</dt>
+                <dd className="number">{count(most.calls)} at most</dd>
+                <dt>Answer tokens</dt>
+                <dd className="number" title={count(most.tokens)}>
+                  {compact(most.tokens)} at most
+                </dd>
+              </>
+            )}
+            <dt>Model</dt>
+            <dd>
+              <bdi>{order.model || '–'}</bdi>
+            </dd>
+          </dl>
+        ) : (
+          <p className="muted">Choose a domain.</p>
+        )}
+        <p className="muted">
+          The platform pays for the calls. It ends a run that goes over its budget, and says so before it starts one
+          that is larger than it allows.
+        </p>
+      </Panel>
+      <Panel title="The same in the terminal">
+        <Command>{orderCommand(order)}</Command>
+      </Panel>
+    </div>
+  )
+}

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import { FRESH, mostOf, orderBody, orderCommand, orderProblems, placed } from './order'
+
+const FULL = { ...FRESH, domain: 'd1', version: '1.0.0', model: 'openai/gpt-4o-mini' }
+
+it('names what is missing or wrong', () => {
+  expect(orderProblems(FULL)).toEqual({})
+  expect(Object.keys(orderProblems(FRESH))).toEqual(['domain', 'model'])
+  const wrong = { ...FULL, episodes: '0', temperature: '3', seeds: 'x', maxTokens: '1.5', model: 'openai/*' }
+  expect(Object.keys(orderProblems(wrong)).sort()).toEqual(['episodes', 'maxTokens', 'model', 'seeds', 'temperature'])
+})
+
+it('names a technique whose parameters are no object', () => {
+  const techniques = [{ id: 'memory', on: true, params: '[1]' }]
+  expect(Object.keys(orderProblems({ ...FULL, techniques }))).toEqual(['technique memory'])
+  expect(orderProblems({ ...FULL, techniques: [{ id: 'memory', on: false, params: '[1]' }] })).toEqual({})
+})
+
+it('sends as many episodes as there are seeds', () => {
+  expect(orderBody({ ...FULL, seeds: '3-5' })).toMatchObject({ seed_set: [3, 4, 5], num_episodes: 3 })
+  expect(orderBody(FULL)).toMatchObject({ seed_set: null, num_episodes: 5, visibility: 'private', team_id: null })
+})
+
+it('sends the techniques that are on', () => {
+  const techniques = [
+    { id: 'memory', on: true, params: '{"window": 3}' },
+    { id: 'reflection', on: false, params: '' },
+  ]
+  expect(orderBody({ ...FULL, techniques }).agent_config.techniques).toEqual([
+    { technique_id: 'memory', params: { window: 3 } },
+  ])
+})
+
+it('puts what the platform said at the fields', () => {
+  expect(placed({ 'agent_config.model': 'no', 'seed_set.2': 'too large', other: 'odd' })).toEqual({
+    at: { model: 'no', seeds: 'too large' },
+    rest: ['other: odd'],
+  })
+})
+
+it('tells the command that does the same', () => {
+  expect(orderCommand({ ...FULL, systemPrompt: 'Be brief', team: 't1', parallel: '1' })).toBe(
+    'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --episodes 5 --max-tokens 4096 ' +
+      "--system-prompt 'Be brief' --team t1 --visibility private",
+  )
+})
+
+it('tells how much a run needs at most', () => {
+  expect(mostOf(FULL, 10)).toEqual({ calls: 50, tokens: 204_800 })
+  expect(mostOf(FULL, null)).toBeUndefined()
+})

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { readSeeds } from './seeds'
+
+it('reads numbers and ranges', () => {
+  expect(readSeeds('0, 3 10-12;-4')).toEqual([0, 3, 10, 11, 12, -4])
+  expect(readSeeds('5..6')).toEqual([5, 6])
+  expect(readSeeds('  ')).toBeNull()
+})
+
+it.each([
+  ['one', 'no whole number'],
+  ['1.5', 'no whole number'],
+  ['9-3', 'no range'],
+  ['0-100000', 'no range'],
+  ['1, 1', 'twice'],
+  ['99999999999999999999', 'no whole number'],
+])('refuses %s', (text, words) => {
+  expect(() => readSeeds(text)).toThrow(words)
+})
