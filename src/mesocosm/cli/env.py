@@ -43,19 +43,14 @@ def submit(
     solo: bool,
 ) -> int:
     """Submit a repository; the same one again is its next version. Prints its row as JSON."""
+    from mesocosm.cli.platform.input import document
     from mesocosm.cli.platform.output import show
     from mesocosm.client.documents.environment import EnvironmentInput
 
     client = member()
-    wanted = EnvironmentInput(
-        name=name,
-        description=description,
-        github_url=url,
-        team_id=team_for(client.caller, team, solo=solo),
-        ref=ref,
-        folder=folder,
-    )
-    row = client.environments.submit(wanted)
+    fields = {"name": name, "description": description, "github_url": url, "ref": ref, "folder": folder}
+    team_id = team_for(client.caller, team, solo=solo)
+    row = client.environments.submit(document(EnvironmentInput, {**fields, "team_id": team_id}))
     if not (sys.stderr.isatty() if wait is None else wait):
         show(row)
         return 0

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import Remote
+from mesocosm.cli.platform.place import elsewhere, remote_option
 from mesocosm.core.episode import Episode
 
 if TYPE_CHECKING:
@@ -17,12 +19,22 @@ WIDTH = 400
 """Characters of an observation or a reply that the timeline on a terminal shows."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Remote, always=True)
 @click.argument("run_id")
 @click.option("--traces", is_flag=True, help="Also what happened in each episode.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most this many episodes.")
-def episodes(run_id: str, traces: bool, limit: int | None) -> None:
-    """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document."""
+@remote_option
+def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None:
+    """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document.
+
+    Those of a run on a platform are always JSON.
+    """
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.platform import runs
+
+        runs.episodes(*there, traces=traces, limit=limit)
+        return
     from itertools import islice
 
     from mesocosm.cli.run import find_run, results
@@ -109,11 +121,18 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
     return text.replace("\n", "\n" + " " * 20)
 
 
-@click.command(cls=Command)
+@click.command(cls=Remote)
 @click.argument("run_id")
 @click.option("-o", "--output", metavar="FILE", help="File to write; standard output (-) without it.")
-def export(run_id: str, output: str | None) -> None:
+@remote_option
+def export(run_id: str, output: str | None, remote: bool) -> None:
     """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.platform import runs
+
+        runs.export(*there, output)
+        return
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import find_run, results
     from mesocosm.interop.files import replacing

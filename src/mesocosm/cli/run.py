@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Finite, Group, options, plural, view_option
+from mesocosm.cli.main import Finite, options, plural, view_option
+from mesocosm.cli.platform.connection import RemoteGroup
+from mesocosm.cli.platform.place import elsewhere, remote_option
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -17,16 +19,23 @@ if TYPE_CHECKING:
 STATUSES = ("pending", "running", "finished", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
+    "create": ("mesocosm.cli.platform.run_create:create", "Start a run on the platform."),
+    "get": ("mesocosm.cli.platform.runs:get", "Print a run of the platform with its episodes and scores, as JSON."),
+    "visibility": ("mesocosm.cli.platform.runs:visibility", "Say who may see a run of the platform."),
     "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
 }
 
 
-@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
 @click.pass_context
 def run(context: click.Context) -> None:
-    """Run environments, and look at runs. A run may be named by any unique beginning of its id, or by `last`."""
+    """Run environments, and look at runs. A run may be named by any unique beginning of its id, or by `last`.
+
+    A run is looked for in the results here, and then on the platform where somebody is logged in; with --remote only
+    there.
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -54,8 +63,17 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs of one page.")
 @click.option("--cursor", help="Where the page before ended.")
-def list_(**given: Any) -> None:
+@click.option("--remote", is_flag=True, help="Your runs on the platform; --benchmark is then a domain.")
+def list_(remote: bool, **given: Any) -> None:
     """List runs, newest first."""
+    if remote:
+        from mesocosm.cli.platform.runs import listed
+
+        wanting = [name for name in ("status", "model", "text") if given[name]]
+        if wanting:
+            raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
+        listed(given["limit"], given["cursor"], given["benchmark"])
+        return
     from mesocosm.cli.render import emit, interval, number, short, state, table, when
     from mesocosm.interop.record import run_document
 
@@ -84,8 +102,21 @@ def list_(**given: Any) -> None:
 @run.command()
 @click.argument("run_id")
 @click.option("--interval", "every", type=Finite(min=0.1), default=1.0, show_default=True, help="Seconds.")
-def watch(run_id: str, every: float) -> int:
-    """Follow a run that another process works on, until it ends; exit as that run would."""
+@remote_option
+def watch(run_id: str, every: float, remote: bool) -> int:
+    """Follow a run that another process or a platform works on, until it ends; exit as that run would.
+
+    Ctrl-C ends the watching only.
+    """
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.platform.watch import watched
+
+        return watched(*there, every)
+    return _watch(run_id, every)
+
+
+def _watch(run_id: str, every: float) -> int:
     import time
 
     from mesocosm.cli.render import GOING, abandoned, emit, print_result
@@ -114,8 +145,17 @@ def watch(run_id: str, every: float) -> int:
 
 @run.command()
 @click.argument("run_id")
-def stop(run_id: str) -> None:
-    """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed."""
+@remote_option
+def stop(run_id: str, remote: bool) -> int:
+    """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed.
+
+    A run of a platform is cancelled; finished episodes stay.
+    """
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.platform import runs
+
+        return runs.stop(*there)
     from mesocosm.cli.render import GOING, abandoned, emit
 
     store = results()
@@ -130,6 +170,7 @@ def stop(run_id: str) -> None:
         emit({"run_id": item.id, "stop_requested": True})
     else:
         click.echo(message)
+    return 0
 
 
 @run.command()
@@ -140,11 +181,17 @@ def stop(run_id: str) -> None:
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
 @click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
 @click.option("--quiet", is_flag=True, help="No progress.")
+@remote_option
 @view_option
 def resume(
-    run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, view: bool | None, **budgets: Any
+    run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, remote: bool, view: bool | None, **budgets: Any
 ) -> int:
-    """Continue a run: only episodes that are not finished are played."""
+    """Continue a run: only episodes that are not finished are played. A platform continues its runs by itself."""
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.platform.runs import not_resumed
+
+        return not_resumed(*there)
     from mesocosm.cli.session import attend_resume
     from mesocosm.core.run import Limits
     from mesocosm.engine.session import Settings

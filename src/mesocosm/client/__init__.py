@@ -1,9 +1,7 @@
 """A client of the platform: what is exchanged with it, and how.
 
-from mesocosm.client import Client
-
-client = Client()                      # URL and token from the environment or the saved login
-run = client.runs.get("01J…")
+`Client()` takes URL and token from the environment or the saved login; `client.runs.get(ID)` returns a document of
+`client.documents`, or raises ApiError.
 """
 
 from typing import TYPE_CHECKING, Any

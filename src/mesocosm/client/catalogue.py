@@ -3,6 +3,7 @@
 from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput
 from mesocosm.client.documents.model import ModelList, OfferedModel
+from mesocosm.client.documents.technique import Technique
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 
@@ -13,6 +14,18 @@ class Models(Resource):
     def list(self) -> tuple[OfferedModel, ...]:
         """Return the models in the order of the operator."""
         return tuple(self._one(ModelList, "GET", "/v1/models").models)
+
+
+class Techniques(Resource):
+    """Techniques that a vow may declare."""
+
+    def list(self) -> tuple[Technique, ...]:
+        """Return all of them."""
+        return self._many(Technique, "/v1/techniques")
+
+    def get(self, technique_id: str) -> Technique:
+        """Return one."""
+        return self._one(Technique, "GET", f"/v1/techniques/{segment(technique_id)}")
 
 
 class Benches(Resource):

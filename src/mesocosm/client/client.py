@@ -7,7 +7,9 @@ from mesocosm.client.identity import Identity
 from mesocosm.client.transport import BenchApi
 
 if TYPE_CHECKING:
-    from mesocosm.client.catalogue import Benches, Models
+    from mesocosm.client.admin import Admin
+    from mesocosm.client.boards import Gallery, Leaderboards
+    from mesocosm.client.catalogue import Benches, Models, Techniques
     from mesocosm.client.domains import Domains
     from mesocosm.client.environments import Environments
     from mesocosm.client.people import Auth, Me, Tokens
@@ -100,6 +102,27 @@ class Client:
         return TestEpisodes(self.api)
 
     @cached_property
+    def leaderboards(self) -> "Leaderboards":
+        """What agents reached on a domain."""
+        from mesocosm.client.boards import Leaderboards
+
+        return Leaderboards(self.api)
+
+    @cached_property
+    def gallery(self) -> "Gallery":
+        """Runs that everybody may see."""
+        from mesocosm.client.boards import Gallery
+
+        return Gallery(self.api)
+
+    @cached_property
+    def techniques(self) -> "Techniques":
+        """Techniques that a vow may declare."""
+        from mesocosm.client.catalogue import Techniques
+
+        return Techniques(self.api)
+
+    @cached_property
     def models(self) -> "Models":
         """Models that may be run."""
         from mesocosm.client.catalogue import Models
@@ -112,3 +135,10 @@ class Client:
         from mesocosm.client.catalogue import Benches
 
         return Benches(self.api)
+
+    @cached_property
+    def admin(self) -> "Admin":
+        """What only those who run the platform may do."""
+        from mesocosm.client.admin import Admin
+
+        return Admin(self.api)

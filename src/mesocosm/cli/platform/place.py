@@ -1,0 +1,56 @@
+"""Where a run is that a command names: in the results here, or on a platform."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import anyone
+from mesocosm.core.failure import MesocosmError, UnknownName
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+
+
+def remote_option(command: Any) -> Any:
+    """Add --remote."""
+    what = "The run is on the platform  [it is looked for here first, then there]."
+    return click.option("--remote", is_flag=True, help=what)(command)
+
+
+def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
+    """Return the client of the platform that has a run, and its id there; None for a run in the results here.
+
+    `last` is the newest run here, with `remote` the caller's newest one there. A run that is not here is asked for
+    there by who is logged in, or names the platform with --base-url; else raises UnknownName.
+    """
+    if remote:
+        client = anyone()
+        return client, _newest(client) if run_id == "last" else run_id
+    try:
+        if run_id == "last" or _here(run_id):
+            return None
+    except UnknownName:
+        client = anyone()
+        if client.caller.mode or options().base_url:
+            return client, run_id
+        raise
+    return None
+
+
+def _here(run_id: str) -> bool:
+    """Return that a run is in the results here. Raises UnknownName where it is not."""
+    from mesocosm.cli.run import find_run, results
+
+    return bool(find_run(results(), run_id).id)
+
+
+def _newest(client: "Client") -> str:
+    found = client.runs.mine(limit=1)
+    if not found:
+        raise UnknownName(f"you have no run at {client.base_url} yet; start one with: mesocosm run create")
+    return found[0].id
+
+
+class NotThere(MesocosmError):
+    """A platform does not offer what was asked of one of its runs."""

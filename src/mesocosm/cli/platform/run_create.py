@@ -1,0 +1,83 @@
+"""`mesocosm run create`: a run on the platform."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Finite
+from mesocosm.cli.platform.connection import Remote, somebody, team_for
+from mesocosm.cli.platform.scope import team_options
+
+if TYPE_CHECKING:
+    from mesocosm.client.documents.run import RunInput
+
+
+@click.command(cls=Remote, many=("--seeds", "--tag"))
+@click.option("--domain", required=True, metavar="ID", help="Domain to play: mesocosm domain list.")
+@click.option("--vow-version", required=True, metavar="VERSION", help="Version of its binding vow, as in 1.0.0.")
+@click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
+@click.option("--episodes", type=click.IntRange(min=1), help="Number of episodes  [1, or one for each seed].")
+@click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at the same time.")
+@click.option("--seeds", type=int, multiple=True, metavar="N [N ...]", help="One for each episode  [0, 1, …].")
+@click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
+@click.option("--system-prompt", metavar="TEXT", help="Extra instruction for the agent.")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--visibility", type=click.Choice(["private", "gallery_public"]), help="Who may see it when it is over  [private]."
+)
+@click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
+@click.option("--name", default="", help="What the run is called in lists.")
+@click.option("--tag", "tags", multiple=True, help="Word to find it by.")
+@click.option("--wait/--no-wait", help="Follow it until it is over.")
+@team_options
+def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
+    """Start a run on the platform. Prints it as JSON, with --wait when it is over.
+
+    The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
+    """
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.watch import FAILED, INTERRUPTED, follow
+
+    client = somebody()
+    run = client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo)))
+    if not wait:
+        show(run)
+        click.echo(f"follow it with: mesocosm run watch {run.id}", err=True)
+        return 0
+    click.echo(f"run {run.id}", err=True)
+    over = follow(client, run.id)
+    if over is None:
+        return INTERRUPTED
+    show(over)
+    return 1 if over.status in FAILED else 0
+
+
+def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
+    from mesocosm.cli.platform.input import document
+    from mesocosm.client.documents.run import RunInput
+
+    seeds = given["seeds"]
+    return document(
+        RunInput,
+        {
+            "domain_id": given["domain"],
+            "binding_vow_version": given["vow_version"],
+            "agent_config": {
+                "model": given["model"],
+                "system_prompt": given["system_prompt"],
+                "temperature": given["temperature"],
+                "max_tokens": given["max_tokens"],
+            },
+            "num_episodes": given["episodes"] or (len(seeds) if seeds else 1),
+            "seed_set": list(seeds) if seeds else None,
+            "max_parallel": given["parallel"],
+            "env_id": given["env_id"],
+            "team_id": team_id,
+            "visibility": given["visibility"],
+            "name": given["name"],
+            "tags": list(given["tags"]),
+            "trials": given["trials"],
+        },
+    )

@@ -1,0 +1,118 @@
+"""`mesocosm run …` for runs of a platform: looking at them, stopping them, showing them to others."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import Remote, anyone, somebody
+from mesocosm.cli.platform.place import NotThere
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+
+
+@click.command(cls=Remote, always=True)
+@click.argument("run_id")
+def get(run_id: str) -> None:
+    """Print a run of the platform with its episodes and scores, as JSON."""
+    from mesocosm.cli.platform.output import show
+
+    client = anyone()
+    run = client.runs.get(run_id)
+    show({"run": run, "episodes": client.runs.episodes(run_id), "aggregate_scores": run.scores})
+
+
+@click.command(cls=Remote)
+@click.argument("run_id")
+@click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
+def visibility(run_id: str, visibility: str) -> None:
+    """Say who may see a run of the platform: you and your team, or everybody once it has completed."""
+    from mesocosm.cli.platform.output import show
+
+    changed = somebody().runs.show_to(run_id, visibility)
+    if options().json:
+        show(changed)
+    else:
+        click.echo(f"run {run_id} is {changed.visibility}")
+
+
+def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:
+    """Print the episodes of a run as JSON, with `traces` what happened in them."""
+    from mesocosm.cli.platform.output import show
+
+    found = client.runs.episodes(run_id)[:limit]
+    told = client.runs.traces(run_id) if traces else {}
+    kept = {episode.id: told[episode.id] for episode in found if episode.id in told}
+    show({"run_id": run_id, "episodes": found, "traces_by_episode": kept})
+
+
+def export(client: "Client", run_id: str, output: str | None) -> None:
+    """Write a run as replay JSON into a file, else to standard output, as it comes."""
+    import sys
+    from pathlib import Path
+
+    from mesocosm.cli.render import emit
+    from mesocosm.interop.files import replacing
+
+    if output in {None, "-"}:
+        client.runs.export(run_id, sys.stdout.buffer)
+        sys.stdout.buffer.write(b"\n")
+        return
+    with replacing(Path(str(output))) as file:
+        client.runs.export(run_id, file)
+    if options().json:
+        emit({"output": output, "run_id": run_id})
+    else:
+        click.echo(f"Wrote {output}")
+
+
+def listed(limit: int, cursor: str | None, domain: str | None) -> None:
+    """List the caller's runs on the platform, newest first."""
+    from mesocosm.cli.platform.output import plain
+    from mesocosm.cli.render import emit, interval, number, table, when
+
+    client = somebody()
+    limit = min(limit, 100)
+    found = client.runs.mine(domain_id=domain, limit=limit, cursor=cursor)
+    following = found[-1].id if len(found) == limit else None
+    if options().json:
+        emit({"runs": plain(found), "next_cursor": following})
+        return
+    if not found:
+        click.echo(f"no runs match at {client.base_url}; `mesocosm run create` starts one")
+        return
+    rows = []
+    for one in found:
+        primary = next((metric for metric in one.metrics if metric.primary), None)
+        score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
+        made = when(one.created_at.timestamp() if one.created_at else None)
+        rows.append([one.id, one.status.value, one.config.domain_id, one.config.agent_config.model, score, done, made])
+    columns = ["id", "status", "domain", "model", "score", "episodes", "started"]
+    table(columns, rows, options(), right=(5,), whole=(0, 1, 5))
+    if following:
+        click.echo(f"more: --cursor {following}")
+
+
+def stop(client: "Client", run_id: str) -> int:
+    """Cancel a run; what is finished stays. Return the exit code."""
+    from mesocosm.cli.platform.output import show
+
+    run = client.runs.cancel(run_id)
+    if options().json:
+        show({"run": run})
+    elif run.status == "cancelled":
+        click.echo(f"run {run_id} is cancelled; {run.finished:,} finished episodes stay")
+    else:
+        click.echo(f"run {run_id} is {run.status.value} already")
+    return 0
+
+
+def not_resumed(client: "Client", run_id: str) -> int:
+    """Tell that a platform resumes by itself. Raises NotThere for a run that is over."""
+    run = client.runs.get(run_id)
+    if run.status in {"pending", "running"}:
+        click.echo(f"run {run_id} is {run.status.value}; the platform continues it by itself", err=True)
+        return 0
+    raise NotThere(f"run {run_id} at {client.base_url} is {run.status.value}; start it anew with: mesocosm run create")

@@ -1,0 +1,121 @@
+"""Following a run of a platform until it is over."""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.render import duration, emit, interval, money, number, table
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+    from mesocosm.client.documents.episode import Episode
+    from mesocosm.client.documents.run import Metric, Run
+
+GOING = frozenset({"pending", "running"})
+FAILED = frozenset({"failed", "cancelled", "error"})
+LOST = frozenset({"failed", "timeout", "cancelled"})
+INTERRUPTED = 130
+
+
+class Line:
+    """The line of progress on standard error: written over on a terminal, else once for each change."""
+
+    def __init__(self) -> None:
+        self._over = sys.stderr.isatty() and not options().bare()
+        self._said = ""
+
+    def say(self, words: str) -> None:
+        """Show a line."""
+        if words == self._said or options().quiet:
+            return
+        self._said = words
+        click.echo(f"\r\x1b[K{words}" if self._over else words, nl=not self._over, err=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._over and self._said:
+            click.echo(err=True)
+
+
+def follow(client: "Client", run_id: str, every_s: float = 1.0) -> "Run | None":
+    """Show how a run goes on until it is over, and return it; None where Ctrl-C came first: the run goes on."""
+    line = Line()
+    failed, seen = 0, -1
+    try:
+        while True:
+            run = client.runs.get(run_id)
+            if run.finished != seen:
+                failed, seen = _lost(client.runs.episodes(run_id)), run.finished
+            line.say(progress(run, failed))
+            if run.status not in GOING:
+                return run
+            time.sleep(every_s)
+    except KeyboardInterrupt:
+        line.end()
+        click.echo(f"run {run_id} goes on; follow it with: mesocosm run watch {run_id}", err=True)
+        click.echo(f"stop it with: mesocosm run stop {run_id}", err=True)
+        return None
+    finally:
+        line.end()
+
+
+def progress(run: "Run", failed: int) -> str:
+    """Return how far a run is, in one line."""
+    planned = run.planned or run.config.num_episodes
+    parts = [f"{run.status.value}: {run.finished:,}/{planned:,} done, {failed:,} failed"]
+    primary = next((metric for metric in run.metrics if metric.primary), None)
+    if primary is not None and primary.value is not None:
+        parts.append(f"{primary.name} {number(primary.value)} {interval(primary.low, primary.high)}".rstrip())
+    if run.cost_usd is None or run.cost_usd:
+        parts.append(money(run.cost_usd))
+    return ", ".join(parts)
+
+
+def _lost(episodes: "Sequence[Episode]") -> int:
+    return sum(episode.status in LOST for episode in episodes)
+
+
+def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
+    """Follow a run, print what came of it, and return the exit code: 0 completed, 1 otherwise, 130 interrupted."""
+    from mesocosm.cli.platform.output import plain
+
+    run = follow(client, run_id, every_s)
+    if run is None:
+        return INTERRUPTED
+    if options().json:
+        emit({"run": plain(run)})
+    else:
+        print_run(run)
+    return 1 if run.status in FAILED else 0
+
+
+def print_run(run: "Run") -> None:
+    """Print what came of a run."""
+    click.echo(f"{run.config.domain_id} · {run.config.agent_config.model} · {run.status.value}")
+    if run.metrics:
+        rows = [_row(metric) for metric in run.metrics]
+        table(["metric", "value", "95 % interval", "n"], rows, options(), right=(1, 3))
+    facts = [f"{run.finished:,}/{run.planned or run.config.num_episodes:,} episodes"]
+    if run.cost_usd is None or run.cost_usd:
+        facts.append(money(run.cost_usd))
+    if run.started_at and run.completed_at:
+        facts.append(f"took {duration((run.completed_at - run.started_at).total_seconds())}")
+    click.echo(" · ".join(facts))
+    if run.error:
+        click.echo(f"{run.status.value}: {run.error}")
+    for warning in run.warnings:
+        click.echo(f"warning: {warning}")
+    click.echo(f"\nrun {run.id}\n  mesocosm run get {run.id}\n  mesocosm run export {run.id} -o replay.json")
+
+
+def _row(metric: "Metric") -> list[str]:
+    return [
+        ("* " if metric.primary else "  ") + metric.name,
+        number(metric.value),
+        interval(metric.low, metric.high) or "–",
+        f"{metric.n_scored:,}/{metric.n_planned:,}",
+    ]

@@ -1,0 +1,65 @@
+"""What only those who run a platform may do."""
+
+from mesocosm.client.documents.account import (
+    AuditPage,
+    BudgetInput,
+    KeyRotated,
+    RoleWord,
+    UserCreated,
+    UserInput,
+    UserPage,
+    UserRow,
+)
+from mesocosm.client.documents.system import StatusDocument
+from mesocosm.client.resource import Resource
+
+
+class Admin(Resource):
+    """People, keys, what was done, and how the platform is."""
+
+    def status(self) -> StatusDocument:
+        """Return what goes on, waits and failed, and the workers."""
+        return self._one(StatusDocument, "GET", "/v1/admin/status")
+
+    def users(self, *, limit: int | None = None, cursor: int | None = None) -> UserPage:
+        """Return people, newest first."""
+        return self._one(UserPage, "GET", "/v1/admin/users", query={"limit": limit, "cursor": cursor})
+
+    def add_user(self, username: str, *, password: str | None = None, role: RoleWord = "member") -> UserCreated:
+        """Add somebody; a password that is not given is made up, and shown this once."""
+        return self._one(
+            UserCreated, "POST", "/v1/admin/users", UserInput(username=username, password=password, role=role)
+        )
+
+    def disable(self, user_id: int) -> UserRow:
+        """Keep somebody out, from now on."""
+        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/disable")
+
+    def enable(self, user_id: int) -> UserRow:
+        """Let them in again."""
+        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/enable")
+
+    def set_role(self, user_id: int, role: RoleWord) -> UserRow:
+        """Say what somebody may do."""
+        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/role", {"role": role})
+
+    def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
+        """Say what somebody may spend in 24 hours; None: as the settings say."""
+        body = BudgetInput(budget_usd=budget_usd).model_dump()
+        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/budget", body)
+
+    def reset_password(self, user_id: int) -> UserCreated:
+        """Give somebody a new password, which the answer shows this once."""
+        return self._one(UserCreated, "POST", f"/v1/admin/users/{user_id}/reset")
+
+    def end_sessions(self, user_id: int) -> UserRow:
+        """Log somebody out everywhere."""
+        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/sessions/end")
+
+    def rotate_keys(self, *, at_once: bool = False) -> KeyRotated:
+        """Sign tokens with a new key; `at_once` ends everything that older ones signed."""
+        return self._one(KeyRotated, "POST", "/v1/admin/keys/rotate", {"at_once": at_once})
+
+    def audit(self, *, limit: int | None = None, cursor: str | None = None) -> AuditPage:
+        """Return what was done, newest first."""
+        return self._one(AuditPage, "GET", "/v1/admin/audit", query={"limit": limit, "cursor": cursor})

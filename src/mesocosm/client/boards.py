@@ -1,0 +1,37 @@
+"""Leaderboards, and runs that everybody may see."""
+
+from mesocosm.client.documents.gallery import Activity, GalleryRun
+from mesocosm.client.documents.leaderboard import LeaderboardEntry, TeamLeaderboardEntry
+from mesocosm.client.documents.leaderboard import Leaderboards as LeaderboardsDocument
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+
+
+class Leaderboards(Resource):
+    """What agents reached, with intervals and the places that they may have."""
+
+    def get(self, domain_id: str, limit: int | None = None) -> tuple[LeaderboardEntry, ...]:
+        """Return the leaderboard of a domain, best first."""
+        return self._many(LeaderboardEntry, f"/v1/leaderboards/{segment(domain_id)}", {"limit": limit})
+
+    def of(self, *domain_ids: str) -> dict[str, list[LeaderboardEntry]]:
+        """Return the leaderboards of several domains, 50 at most."""
+        query = {"domain_ids": ",".join(domain_ids)}
+        return self._one(LeaderboardsDocument, "GET", "/v1/leaderboards", query=query).leaderboards
+
+    def team(self, team_id: str, limit: int | None = None) -> tuple[TeamLeaderboardEntry, ...]:
+        """Return what a team reached, private runs too."""
+        return self._many(TeamLeaderboardEntry, f"/v1/teams/{segment(team_id)}/leaderboard", {"limit": limit})
+
+
+class Gallery(Resource):
+    """Runs that everybody may see."""
+
+    def runs(self, domain_id: str | None = None, limit: int | None = None) -> tuple[GalleryRun, ...]:
+        """Return public runs, of one domain or of all."""
+        return self._many(GalleryRun, "/v1/gallery/runs", {"domain_id": domain_id, "limit": limit})
+
+    def activity(self, domain_id: str, *, limit: int | None = None, cursor: str | None = None) -> Activity:
+        """Return the caller's and public runs of a domain, newest first."""
+        path = f"/v1/gallery/domains/{segment(domain_id)}/activity"
+        return self._one(Activity, "GET", path, query={"limit": limit, "cursor": cursor})
