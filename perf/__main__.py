@@ -2,7 +2,7 @@
 
 import sys
 
-from perf import api, engine, evaluation, listing, orchestration, page, proxy, resume, rollouts, show_runs
+from perf import api, crowd, engine, evaluation, listing, orchestration, page, proxy, resume, rollouts, show_runs
 from perf.machine import machine
 
 ALL = {
@@ -19,6 +19,7 @@ ALL = {
     "rollouts": rollouts.rollouts,
     "evaluation": evaluation.evaluation,
     "show-runs": show_runs.show_runs,
+    "crowd": crowd.crowd,
 }
 
 

@@ -475,7 +475,9 @@ def _declared(spec: RunSpec) -> Iterator[str]:
     """Yield the values of secrets that the benchmark's options name: their own names need not look like such."""
     options = spec.benchmark.options
     yield from (os.environ.get(str(name), "") for name in options.get("secrets") or ())
-    yield from secret_values(options.get("environment") or {})
+    # A rollout's variables; other kinds may call something else by that name.
+    variables = options.get("environment")
+    yield from secret_values(variables if isinstance(variables, dict) else {})
 
 
 async def _whole(call: Callable[..., T], *arguments: Any) -> T:
