@@ -30,11 +30,16 @@ TREE: dict[str, tuple[str, str]] = {
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "serve": ("mesocosm.cli.serve:serve", "Serve the platform, with its workers."),
     "worker": ("mesocosm.cli.worker:worker", "Build and play what is queued on a platform."),
+    "admin": ("mesocosm.cli.admin.admin:admin", "Run a platform: its people, its backup, its cleaning up."),
     "import": ("mesocosm.cli.transfer:import_", "Bring runs into the store: bundles and replay files."),
     "export": ("mesocosm.cli.transfer:export", "Write runs to a bundle that loses nothing, or to a static site."),
     "auth": ("mesocosm.cli.auth:auth", "Log in to a platform, and see who you are there."),
     "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
     "env": ("mesocosm.cli.env:env", "Submit environments to a platform, and watch them being built."),
+    "domain": ("mesocosm.cli.domain:domain", "See what runs can be started on, and leaderboards."),
+    "gallery": ("mesocosm.cli.domain:gallery", "List runs that everybody may see."),
+    "models": ("mesocosm.cli.domain:models", "List the models that the platform runs."),
+    "register": ("mesocosm.cli.register:register", "Register a domain.py; env submit is for repositories."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
@@ -58,6 +63,7 @@ class Options:
     base_url: str | None = None
     results_dir: str | None = None
     database_url: str | None = None
+    blob_url: str | None = None
 
     def results(self) -> Path:
         """The directory that keeps the results."""
@@ -109,6 +115,7 @@ def _common() -> list[click.Option]:
         click.Option(
             ["--database-url"], metavar="URL", help="PostgreSQL or SQLite store instead of the file.", **shared
         ),
+        click.Option(["--blob-url"], metavar="URL", help="Object store for large content.", **shared),
     ]
 
 
@@ -235,6 +242,7 @@ Every command takes, in any place:
   --debug                    tracebacks
   --results-dir DIR          where results are kept   [./benchmark_results, MESOCOSM_RESULTS_DIR]
   --database-url URL         store in PostgreSQL instead of the file   [MESOCOSM_DATABASE_URL]
+  --blob-url URL             large content in an object store: file:///…, s3://…, gs://…, az://…   [MESOCOSM_BLOB_URL]
   --base-url, --bench-url    platform to talk to
 """
 

@@ -4,15 +4,19 @@ import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from mesocosm.client.documents.domain import DomainConfig, EnvironmentEndpoint
-from mesocosm.client.transport import BenchApi, BenchApiError, segment
+from mesocosm.client.documents.domain import Domain, DomainConfig, EnvironmentEndpoint
+from mesocosm.client.error import ApiError
+from mesocosm.client.transport import BenchApi, segment
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join
 from mesocosm.environments.manifest import load_manifest
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
 
 _CONFLICT = 409
 
@@ -27,18 +31,15 @@ def register_domain(
     """Create the domain at the platform, or update it where the id exists; print one line and return the answer.
 
     Registering the same configuration again changes nothing. Raises VowViolation when the binding vow breaks its rules,
-    BenchApiError when the platform refuses or, with `update_if_exists` off, has the id already.
+    ApiError when the platform refuses or, with `update_if_exists` off, has the id already.
     """
     domain = config if isinstance(config, DomainConfig) else DomainConfig.model_validate(config)
-    domain.binding_vow.validate()
+    body = _body(domain)
     api = BenchApi(api_url, token)
-    body = domain.model_dump(mode="json")
-    if not domain.owner_id:
-        del body["owner_id"]
     done = "registered"
     try:
         answer = api.record("POST", "/v1/domains", body)
-    except BenchApiError as error:
+    except ApiError as error:
         if error.status != _CONFLICT or not update_if_exists:
             raise
         answer, done = api.record("PATCH", f"/v1/domains/{segment(domain.id)}", body), "updated"
@@ -46,8 +47,25 @@ def register_domain(
     return answer
 
 
+def put_domain(client: "Client", config: DomainConfig) -> tuple[Domain, bool]:
+    """Create the domain at a platform, or update it where the id exists; return it, and whether it is new.
+
+    Raises VowViolation when the binding vow breaks its rules, ApiError when the platform refuses.
+    """
+    return client.domains.put(_body(config))
+
+
+def _body(domain: DomainConfig) -> dict[str, Any]:
+    """Return what a platform is told of a domain that keeps the rules. Raises VowViolation."""
+    domain.binding_vow.validate()
+    body = domain.model_dump(mode="json")
+    if not domain.owner_id:
+        del body["owner_id"]
+    return body
+
+
 def publish_domain(domain_id: str, *, api_url: str | None = None, token: str | None = None) -> dict[str, Any]:
-    """Publish a registered domain; print one line and return the answer. Raises BenchApiError."""
+    """Publish a registered domain; print one line and return the answer. Raises ApiError."""
     api = BenchApi(api_url, token)
     answer = api.record("POST", f"/v1/domains/{segment(domain_id)}/publish")
     print(f"published domain {domain_id} at {api.base_url}")

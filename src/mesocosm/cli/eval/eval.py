@@ -6,6 +6,8 @@ from mesocosm.cli.main import Group
 
 _HERE = "mesocosm.cli.eval"
 TREE = {
+    "test": (f"{_HERE}.test:test", "Play one episode on the platform to try a domain of yours."),
+    "run": (f"{_HERE}.run:run", "Run episodes of a domain on the platform and aggregate their scores."),
     "init": (f"{_HERE}.init:init", "Write a rollout, its dataset and its configuration, ready to run."),
     "run-local": (
         f"{_HERE}.run_local:run_local",
@@ -29,6 +31,6 @@ INSTEAD = {
 @click.group(cls=Group, tree=TREE, instead=INSTEAD, invoke_without_command=True)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
-    """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset."""
+    """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset; or, with test and run, domains."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

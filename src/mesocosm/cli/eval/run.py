@@ -1,0 +1,101 @@
+"""`mesocosm eval run`: episodes of a domain on the platform, with their scores together."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.main import Finite
+from mesocosm.cli.platform.connection import Remote, somebody
+from mesocosm.core.failure import MesocosmError
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+    from mesocosm.client.documents.run import Run
+
+
+class WrongSeeds(MesocosmError):
+    """The set of seeds cannot be used."""
+
+
+@click.command(cls=Remote, always=True)
+@click.option("--domain-id", required=True, metavar="ID", help="Domain to play.")
+@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
+@click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
+@click.option("--num-episodes", type=click.IntRange(min=1), help="Episodes  [1, or one for each seed].")
+@click.option("--seed-set", metavar="JSON", help="One seed for each episode, as in '[1,2,3]'.")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+@click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at once.")
+@click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Until it is over.")
+def run(
+    domain_id: str, vow_version: str | None, seed_set: str | None, require_published: bool, wait: bool, **given: Any
+) -> int:
+    """Run episodes of a domain, private to you, and print the run with its episodes and scores as JSON.
+
+    Exits 1 when the run failed or was cancelled.
+    """
+    from mesocosm.cli.eval import domain
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import emit
+
+    seeds = _seeds(seed_set)
+    client = somebody()
+    known = client.domains.get(domain_id) if require_published or not vow_version else None
+    if known is not None and require_published and known.status != "published":
+        hint = "Use --allow-draft to bypass."
+        emit({"error": "domain_not_published", "status": known.status.value, "hint": hint})
+        click.echo(f"error: domain {domain_id} is {known.status.value}; --allow-draft runs it all the same", err=True)
+        return 1
+    version = domain.vow_version(client, domain_id, vow_version, known)
+    made = client.runs.create(_wanted(domain_id, version, seeds, given))
+    if not wait:
+        show(made)
+        click.echo(f"follow it with: mesocosm run watch {made.id}", err=True)
+        return 0
+    return _result(client, made)
+
+
+def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[str, Any]) -> Any:
+    from mesocosm.cli.platform.input import document
+    from mesocosm.client.documents.run import RunInput
+
+    agent = {name: given[name] for name in ("model", "temperature", "max_tokens")}
+    fields = {
+        "domain_id": domain_id,
+        "binding_vow_version": version,
+        "agent_config": agent,
+        "num_episodes": given["num_episodes"] or (len(seeds) if seeds else 1),
+        "seed_set": seeds,
+        "max_parallel": given["max_parallel"],
+        "visibility": "private",
+    }
+    return document(RunInput, fields)
+
+
+def _result(client: "Client", made: "Run") -> int:
+    """Wait for a run, print it with its episodes and scores, and return the exit code."""
+    from mesocosm.cli.platform.output import plain, show
+    from mesocosm.cli.platform.watch import FAILED, INTERRUPTED, follow
+
+    click.echo(f"run {made.id}", err=True)
+    over = follow(client, made.id)
+    if over is None:
+        return INTERRUPTED
+    episodes = client.runs.episodes(over.id)
+    show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores})
+    return 1 if over.status in FAILED else 0
+
+
+def _seeds(text: str | None) -> list[int] | None:
+    """Return the seeds of a JSON array. Raises WrongSeeds."""
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not found or any(type(item) is not int for item in found):
+        raise WrongSeeds("--seed-set must be a JSON array of integers, e.g. '[1,2,3]'")
+    return found

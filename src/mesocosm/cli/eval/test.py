@@ -1,0 +1,50 @@
+"""`mesocosm eval test`: one episode on the platform."""
+
+import click
+
+from mesocosm.cli.main import Finite
+from mesocosm.cli.platform.connection import Remote, somebody
+
+
+@click.command(cls=Remote, always=True)
+@click.option("--domain-id", required=True, metavar="ID", help="Domain to try; it must be yours.")
+@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
+@click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
+@click.option("--env-url", metavar="URL", help="Play at this address in place of the domain's.")
+@click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
+@click.option("--seed", type=int, help="Seed of the episode.")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+def test(
+    domain_id: str,
+    vow_version: str | None,
+    model: str,
+    env_url: str | None,
+    env_id: str | None,
+    seed: int | None,
+    temperature: float,
+    max_tokens: int,
+) -> int:
+    """Play one episode of a domain of yours and print it as JSON; exits 1 when it failed or was cancelled."""
+    from mesocosm.cli.eval import domain
+    from mesocosm.cli.platform.input import document
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.watch import FAILED
+    from mesocosm.client.documents.episode import TestEpisodeInput
+
+    client = somebody()
+    fields = {
+        "domain_id": domain_id,
+        "binding_vow_version": domain.vow_version(client, domain_id, vow_version),
+        "agent_config": {"model": model, "temperature": temperature, "max_tokens": max_tokens},
+        "env_url": env_url,
+        "env_id": env_id,
+        "seed": seed,
+    }
+    episode = client.test.play(document(TestEpisodeInput, fields))
+    show(episode)
+    if episode.status not in FAILED:
+        return 0
+    why = episode.terminal_info.get("error") or episode.terminal_info.get("reason") or ""
+    click.echo(f"episode {episode.status.value}" + (f": {why}" if why else ""), err=True)
+    return 1

@@ -1,0 +1,35 @@
+"""`mesocosm register FILE`: a domain of one's own, from Python."""
+
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import Remote, member
+
+
+@click.command(cls=Remote)
+@click.argument("domain_file", metavar="DOMAIN.PY", type=click.Path(path_type=Path))
+@click.option("--auto-id", is_flag=True, help="Register under the name of the file's directory.")
+@click.option("--publish", is_flag=True, help="Show it to everybody afterwards.")
+def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
+    """Register the DOMAIN_CONFIG of a Python file, for an environment that runs at a URL of its own.
+
+    Registering again changes what differs. For environments in a repository there is `mesocosm env submit`.
+    """
+    from mesocosm.cli.platform.output import show
+    from mesocosm.environments.registration import domain_from_script, put_domain, renamed
+
+    client = member()
+    config = domain_from_script(domain_file)
+    if auto_id:
+        config = renamed(config, domain_file.resolve().parent.name)
+    domain, new = put_domain(client, config)
+    if publish:
+        domain = client.domains.publish(config.id)
+    if options().json:
+        show(domain)
+        return
+    click.echo(f"{'registered' if new else 'updated'} domain {config.id} ({config.name}) at {client.base_url}")
+    if publish:
+        click.echo(f"published domain {config.id} at {client.base_url}")
