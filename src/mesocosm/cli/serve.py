@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 @click.option("--public-url", metavar="URL", help="Address that people use, where a proxy speaks TLS before this.")
 @click.option("--prefix", metavar="PATH", help="Path below which it answers too, such as /bench.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
-@click.option("--blob-url", metavar="URL", help="Object store for large content: file:///…, s3://…, gs://…, az://….")
 @click.option("--workers", type=click.IntRange(0, 64), help="Worker processes started beside it [1].")
 @click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
 @click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions get all rights.")
@@ -39,7 +38,7 @@ def serve(config: Path | None, **given: Any) -> int:
     from mesocosm.platform.settings import read_settings
 
     chosen = options()
-    given["database_url"] = chosen.database_url
+    given |= {"database_url": chosen.database_url, "blob_url": chosen.blob_url}
     settings = read_settings(config, **given)
     # First the ports: where one is taken, nothing is made.
     with logging_as(settings.log_format), listening_at(settings) as listening, opened(settings) as service:

@@ -35,7 +35,9 @@ def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
     """Return the store that the options name. Raises UnknownName when it must exist and does not."""
     from mesocosm.store import DATABASE_NAME, open_store
 
-    return open_store(chosen.database() or chosen.results() / DATABASE_NAME, create=create)
+    return open_store(
+        chosen.database() or chosen.results() / DATABASE_NAME, create=create, blob_url=chosen.blob_url or ""
+    )
 
 
 def find_run(store: "SqlStore", name: str) -> Run:

@@ -11,7 +11,6 @@ from mesocosm.cli.main import Command, options
 @click.command(cls=Command)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
-@click.option("--blob-url", metavar="URL", help="Object store for large content.")
 @click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs that it plays at the same time [8].")
 @click.option("--episodes-at-once", type=click.IntRange(min=1), help="Episodes of all its runs together [64].")
 @click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
@@ -30,7 +29,8 @@ def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int
     from mesocosm.platform.settings import read_settings
     from mesocosm.platform.workers.process import run_worker
 
-    settings = read_settings(config, **given, database_url=options().database_url)
+    chosen = options()
+    settings = read_settings(config, **given, database_url=chosen.database_url, blob_url=chosen.blob_url)
     with logging_as(settings.log_format), opened(settings) as service:
         run_worker(service, once=once, attached=attached)
     return 0

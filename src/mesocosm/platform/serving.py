@@ -40,7 +40,7 @@ class Addresses:
 @contextmanager
 def opened(settings: Settings) -> Iterator[Service]:
     """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
-    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME)
+    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
     try:
         yield Service(settings, store)
     finally:

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,9 +12,10 @@ from sqlalchemy import Connection, delete, exists, select
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.store.database import Database
+from mesocosm.store.objects import SMALL, URL_VARIABLE, Objects
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
@@ -38,11 +40,42 @@ class Blobs(Part):
 
     def get(self, digest: str) -> Blob:
         """Return a blob. Raises UnknownName."""
-        wanted = select(blobs.c.content_type, blobs.c.data).where(blobs.c.digest == digest)
+        wanted = select(blobs.c.content_type, blobs.c.data, blobs.c.outside).where(blobs.c.digest == digest)
         row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
             raise UnknownName(f"there is no blob {digest!r} in {self._database.place}")
-        return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(row.data))
+        data = self._outside(digest) if row.outside else row.data
+        return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(data))
+
+    def _outside(self, digest: str) -> bytes:
+        objects = self._database.objects
+        if objects is None:
+            raise InfrastructureError(
+                f"blob {digest} is kept outside of {self._database.place}; name its object store with --blob-url "
+                f"or {URL_VARIABLE}"
+            )
+        return objects.get(digest)
+
+    def drop_outside(self, older_than_s: float = 86_400.0) -> int:
+        """Remove from the object store what no row refers to; return how much that was.
+
+        What was written lately stays: its row may be about to come.
+        """
+        objects = self._database.objects
+        if objects is None:
+            return 0
+        removed, listed = 0, objects.older_than(older_than_s)
+        while some := list(islice(listed, _BATCH)):
+            needed = self._kept_outside(some)
+            for digest in some:
+                if digest not in needed:
+                    objects.delete(digest)
+                    removed += 1
+        return removed
+
+    def _kept_outside(self, digests: Sequence[str]) -> set[str]:
+        known = select(blobs.c.digest).where(blobs.c.digest.in_(digests), blobs.c.outside)
+        return set(self._database.read(lambda connection: connection.scalars(known).all()))
 
     def add_artifact(self, run_id: str, name: str, data: bytes, *, content_type: str, episode_id: str = "") -> Artifact:
         """Keep `data` as a file of a run, or of one of its episodes. Raises UnknownName where there is no such one."""
@@ -76,9 +109,17 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
     return Artifact(id_, run_id, name, digest, created_at, episode_id or "")
 
 
-def blob_row(blob: Blob) -> tuple[Any, ...]:
-    """Return the values of a blob in the order of the table's columns."""
-    return (blob.digest, plain(blob.content_type), len(blob.data), compress([blob.data])[0], False)
+def blob_row(blob: Blob, objects: Objects | None) -> tuple[Any, ...]:
+    """Return the values of a blob in the order of the table's columns, having put it into the object store if need be.
+
+    Raises InfrastructureError where that cannot be reached.
+    """
+    packed = compress([blob.data])[0]
+    outside = objects is not None and len(packed) > SMALL
+    if objects is not None and outside:
+        objects.put(blob.digest, packed)
+        packed = b""
+    return (blob.digest, plain(blob.content_type), len(blob.data), packed, outside)
 
 
 def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -92,7 +133,7 @@ def insert_artifacts(
 ) -> None:
     """Insert artifacts of one run with their contents; known ids stay as they are."""
     for blob in contents:
-        insert_blobs(database, connection, listed[0].run_id, [blob_row(blob)])
+        insert_blobs(database, connection, listed[0].run_id, [blob_row(blob, database.objects)])
     rows = [(a.id, a.run_id, a.episode_id or None, a.name, a.digest, a.created_at) for a in listed]
     database.add(connection, artifacts, rows, known="keep")
 

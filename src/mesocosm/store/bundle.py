@@ -61,7 +61,7 @@ class Bundles(EpisodeLists, Traces):
         with self._database.once(immediate=True) as connection:
             _insert_state(self._database, connection, run)
             for blob in blobs:
-                insert_blobs(self._database, connection, run.id, [blob_row(blob)])
+                insert_blobs(self._database, connection, run.id, [blob_row(blob, self._database.objects)])
             primary = primary_of(connection, run.id)
             remaining, new, fresh = iter(entries), 0, set[str]()
             while batch := list(islice(remaining, _BATCH)):
@@ -113,6 +113,6 @@ def _insert_entries(
     rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
     database.add(connection, scores, rows, known="keep")
     for entry in batch:
-        listed = [blob_row(blob) for blob in entry.blobs]
+        listed = [blob_row(blob, database.objects) for blob in entry.blobs]
         insert_blobs(database, connection, entry.episode.run_id, listed)
     return fresh

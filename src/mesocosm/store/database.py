@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.store.faults import explain, transient
 from mesocosm.store.migrations import migrate
+from mesocosm.store.objects import Objects
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class Database:
-    """An engine with our rules for transactions. `place` names it in messages, without a password."""
+    """An engine with our rules for transactions. `place` names it in messages, without a password.
+
+    `objects` is where large content is kept, None for the database itself.
+    """
 
     def __init__(self, engine: Engine, place: str, patience: float = PATIENCE) -> None:
         self.engine = engine
         self.place = place
         self.patience = patience
         self.postgres = engine.dialect.name == "postgresql"
+        self.objects: Objects | None = None
         self._texts: dict[tuple[str, str, int], str] = {}
 
     def read(self, work: Callable[[Connection], Result]) -> Result:

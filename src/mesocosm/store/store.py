@@ -16,6 +16,7 @@ from mesocosm.store.holder import abandoned
 from mesocosm.store.journal import SqlJournal
 from mesocosm.store.ledger import Ledger
 from mesocosm.store.names import Names
+from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.queries import Listing
 from mesocosm.store.recovery import Recovery
 from mesocosm.store.runs import Runs
@@ -67,10 +68,17 @@ class SqlStore(
         self._database.close()
 
 
-def open_store(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> SqlStore:
+def open_store(
+    place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE, blob_url: str = ""
+) -> SqlStore:
     """Open the store in a results directory, a SQLite file or a PostgreSQL URL, migrating it where it is older.
 
     `patience` is how many seconds a locked file or a vanished server is waited for before an operation gives up. With
-    `create` off, a place without results is an UnknownName. Raises UsageError, InfrastructureError with the remedy.
+    `create` off, a place without results is an UnknownName. Large content is kept in the object store `blob_url`, by
+    default that of MESOCOSM_BLOB_URL, else in the database. Raises UsageError, InfrastructureError with the remedy.
     """
-    return SqlStore(open_database(place, create=create, patience=patience))
+    url = blob_url or os.environ.get(URL_VARIABLE, "")
+    objects = open_objects(url) if url else None
+    database = open_database(place, create=create, patience=patience)
+    database.objects = objects
+    return SqlStore(database)

@@ -106,7 +106,7 @@ class Writer:
             chunks += [(episode_id, chunk) for chunk in entry.chunks]
             for blob in entry.blobs:
                 if blob.digest not in self._stored and blob.digest not in batch.blobs:
-                    batch.blobs[blob.digest] = blob_row(blob)
+                    batch.blobs[blob.digest] = blob_row(blob, self._database.objects)
         batch.chunks = chunk_rows(chunks)
         for episode_id, episode in batch.episodes.items():
             try:

@@ -26,6 +26,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     guests: int = 0
     sessions: int = 0
     environment_folders: int = 0
+    objects: int = 0
     workers: int = 0
 
     def __bool__(self) -> bool:
@@ -45,6 +46,7 @@ def clean(service: "Service") -> Cleaned:
         guests=Guests(database).remove_expired(before),
         sessions=Sessions(database).remove_expired(before),
         environment_folders=_folders(service),
+        objects=service.store.drop_outside(),
         workers=service.workers.forget(),
     )
 

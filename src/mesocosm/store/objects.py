@@ -1,0 +1,113 @@
+"""Content outside of the database: an object store, by digest."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+URL_VARIABLE = "MESOCOSM_BLOB_URL"
+SMALL = 4096
+"""Bytes up to which packed content stays in the database: a request for it would cost more than it saves."""
+SCHEMES = ("file", "memory", "s3", "gs", "az")
+
+_memory: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+class Objects:
+    """A place for content, named by digest. Methods block and may be called from any thread."""
+
+    def __init__(self, store: Any, shown: str) -> None:
+        self._store = store
+        self.shown = shown
+
+    def put(self, digest: str, data: bytes) -> None:
+        """Keep `data`. The same digest has the same content, so doing it again changes nothing but its age."""
+        import obstore
+
+        self._said(lambda: obstore.put(self._store, _path(digest), data), "written")
+
+    def get(self, digest: str) -> bytes:
+        """Return content. Raises UnknownName where there is none."""
+        import obstore
+
+        try:
+            return bytes(self._said(lambda: obstore.get(self._store, _path(digest)).bytes(), "read"))
+        except FileNotFoundError as error:
+            raise UnknownName(
+                f"blob {digest} is not in the object store {self.shown}, where the database says it is; "
+                "was it moved, or is this another one?"
+            ) from error
+
+    def delete(self, digest: str) -> None:
+        """Remove content; what is gone already is no error."""
+        import obstore
+
+        try:
+            self._said(lambda: obstore.delete(self._store, _path(digest)), "changed")
+        except FileNotFoundError:
+            return
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Yield the digests of content that was written longer ago than that."""
+        import obstore
+
+        before = time.time() - seconds
+        listed = self._said(lambda: iter(obstore.list(self._store, prefix="blobs")), "listed")
+        while (page := self._said(lambda: next(listed, None), "listed")) is not None:
+            for found in page:
+                if found["last_modified"].timestamp() < before:
+                    yield found["path"].rpartition("/")[2]
+
+    def _said(self, work: "Callable[[], Any]", what: str) -> Any:
+        """Return what `work` gives. Raises InfrastructureError; FileNotFoundError goes through."""
+        from obstore.exceptions import BaseError
+
+        try:
+            return work()
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError) as error:
+            words = str(error).partition("\n")[0]
+            raise InfrastructureError(
+                f"the object store {self.shown} cannot be {what} ({words}); check its URL, its keys, and that it is up"
+            ) from error
+
+
+def open_objects(url: str) -> Objects:
+    """Open the object store at `url`: file:///…, s3://…, gs://…, az://…, or memory:// which lives in this process.
+
+    Keys are taken from the variables that each provider's own programs use. Raises UsageError for another URL.
+    """
+    shown = _shown(url)
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES:
+        raise UsageError(f"{shown!r} is no URL of an object store; it begins with {', '.join(SCHEMES)}, then ://")
+    try:
+        import obstore.store
+    except ImportError as error:
+        raise UsageError("an object store needs a package; install it with: pip install 'mesocosm[objects]'") from error
+    if parts.scheme == "memory":
+        with _lock:
+            return Objects(_memory.setdefault(url, obstore.store.MemoryStore()), shown)
+    try:
+        if parts.scheme == "file":
+            return Objects(obstore.store.LocalStore.from_url(url, mkdir=True), shown)
+        return Objects(obstore.store.from_url(url), shown)
+    except (obstore.exceptions.BaseError, ValueError, OSError) as error:
+        raise UsageError(f"the object store {shown} cannot be opened: {str(error).partition(chr(10))[0]}") from error
+
+
+def _path(digest: str) -> str:
+    return f"blobs/{digest[:2]}/{digest}"
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

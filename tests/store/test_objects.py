@@ -1,0 +1,115 @@
+"""Large content outside of the database, in an object store."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.core.entry import Blob, Entry
+from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
+from mesocosm.core.ids import digest_bytes, new_id
+from mesocosm.store import SqlStore, open_store
+from mesocosm.store.objects import open_objects
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+LARGE = random.Random(1).randbytes(20_000)
+LARGE_BLOB = Blob(digest_bytes(LARGE), "image/png", LARGE)
+SMALL_BLOB = Blob(digest_bytes(b"small"), "text/plain", b"small")
+
+OpenStore = Callable[[], SqlStore]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return (tmp_path / "objects").as_uri()
+
+
+@pytest.fixture
+def store(tmp_path: Path, url: str) -> SqlStore:
+    return open_store(tmp_path / "results", blob_url=url)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "objects").rglob("*") if path.is_file())
+
+
+async def written(store: SqlStore, samples: "Samples") -> str:
+    run = samples.held(store)
+    await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [LARGE_BLOB, SMALL_BLOB])])
+    store.release(run.id, store.holder())
+    return str(run.id)
+
+
+async def test_large_content_lies_outside_and_small_content_does_not(
+    store: SqlStore, samples: "Samples", tmp_path: Path
+) -> None:
+    run_id = await written(store, samples)
+    assert files(tmp_path) == [LARGE_BLOB.digest]
+    assert {blob.digest: blob for blob in store.blobs(run_id)} == {
+        blob.digest: blob for blob in (LARGE_BLOB, SMALL_BLOB)
+    }
+
+
+async def test_what_no_run_needs_is_removed_in_time(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+    run_id = await written(store, samples)
+    assert store.drop_outside(0.0) == 0
+    store.delete_run(run_id)
+    assert store.drop_outside() == 0
+    assert store.drop_outside(0.0) == 1
+    assert files(tmp_path) == []
+
+
+async def test_without_its_object_store_a_blob_says_where_it_is(
+    store: SqlStore, samples: "Samples", tmp_path: Path
+) -> None:
+    await written(store, samples)
+    with pytest.raises(InfrastructureError, match="--blob-url"):
+        open_store(tmp_path / "results").get(LARGE_BLOB.digest)
+
+
+async def test_a_blob_that_is_gone_from_its_object_store_is_an_unknown_name(
+    store: SqlStore, samples: "Samples", tmp_path: Path
+) -> None:
+    await written(store, samples)
+    next((tmp_path / "objects").rglob(LARGE_BLOB.digest)).unlink()
+    with pytest.raises(UnknownName, match=LARGE_BLOB.digest):
+        store.get(LARGE_BLOB.digest)
+
+
+async def test_content_from_before_there_was_an_object_store_is_still_read(
+    samples: "Samples", tmp_path: Path, url: str
+) -> None:
+    await written(open_store(tmp_path / "results"), samples)
+    assert open_store(tmp_path / "results", blob_url=url).get(LARGE_BLOB.digest) == LARGE_BLOB
+
+
+def test_a_file_of_a_run_comes_back(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+    run = samples.held(store)
+    artifact = store.add_artifact(run.id, "shot.png", LARGE, content_type="image/png")
+    assert files(tmp_path) == [artifact.digest]
+    assert store.get(artifact.digest).data == LARGE
+
+
+def test_an_object_store_in_memory_is_the_same_for_all_of_a_process() -> None:
+    name = f"memory:///{new_id()}"
+    open_objects(name).put("ab12", b"content")
+    assert open_objects(name).get("ab12") == b"content"
+
+
+def test_the_variable_names_the_object_store(
+    tmp_path: Path, url: str, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESOCOSM_BLOB_URL", url)
+    store = open_store(tmp_path / "results")
+    store.add_artifact(samples.held(store).id, "shot.png", LARGE, content_type="image/png")
+    assert len(files(tmp_path)) == 1
+
+
+def test_another_url_is_refused_without_its_password() -> None:
+    with pytest.raises(UsageError, match="ftp://host/place") as caught:
+        open_objects("ftp://somebody:secret@host/place")
+    assert "secret" not in str(caught.value)
