@@ -39,7 +39,10 @@ def main() -> None:
     lifeline.close()
     os.close(numbers[0])
     command = sys.argv[end + 1 :]
-    os.execvp(command[0], command)  # noqa: S606 -- running what it is told is its purpose
+    try:
+        os.execvp(command[0], command)  # noqa: S606 -- running what it is told is its purpose
+    except OSError as error:
+        sys.exit(f"{command[0]} cannot be started: {error.strerror}; is it among the readable folders?")
 
 
 def work(lifeline: socket.socket, door: socket.socket, port: int) -> None:
