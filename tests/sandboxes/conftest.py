@@ -4,11 +4,14 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, Finished
+from mesocosm.sandboxes.enclosure.tree import below
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
 
@@ -70,3 +73,91 @@ async def programs(tmp_path: Path) -> AsyncIterator[Programs]:
     started = Programs(tmp_path)
     yield started
     await started.close()
+
+
+TRY = """
+import ctypes, errno, glob, os, signal, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(what, *arguments):
+    try:
+        print("achieved:", what.__name__, arguments, what(*arguments))
+    except Exception as error:
+        print("no:", type(error).__name__)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) == -1:
+        raise OSError(ctypes.get_errno())
+def read(path):
+    return open(path, "rb").read()
+def porters():
+    found = [int(path.rpartition("/")[2]) for path in glob.glob("/proc/[0-9]*")]
+    return [number for number in found if read(f"/proc/{number}/cmdline").split(b"\\0")[1:3] == [b"-I", b"-S"]]
+"""
+
+
+class Strangers:
+    """Runs Python scripts of bad will in enclosures. Before each stands what helps them to try things."""
+
+    def __init__(self, source: Path) -> None:
+        limits = Allowance(cpu_seconds=20, processes=32, file_bytes=64 * MIB, open_files=256, scratch_bytes=8 * MIB)
+        self.enclosure = Enclosure(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
+        self._source = source
+        self._python = [str(Path(sys.executable).resolve()), "-c"]
+        self._started: list[Enclosed] = []
+
+    async def run(self, script: str, *, enclosure: Enclosure | None = None) -> Finished:
+        """Run a script to its end."""
+        return await (enclosure or self.enclosure).run([*self._python, TRY + script], cwd=self._source, seconds=20)
+
+    async def achieve_nothing(self, script: str) -> None:
+        """Run a script whose attempts must all fail."""
+        finished = await self.run(script)
+        assert finished.how == "ok", finished
+        assert "no:" in finished.output_tail
+        assert "achieved" not in finished.output_tail
+
+    async def serve(self, script: str) -> Enclosed:
+        """Start a script as a server at port 8000."""
+        enclosed = await self.enclosure.serve([*self._python, TRY + script], cwd=self._source, port=8000)
+        self._started.append(enclosed)
+        return enclosed
+
+    async def says(self, enclosed: Enclosed, words: str) -> str:
+        """Wait until a server has said these words, and return all that it said."""
+        async with asyncio.timeout(20):
+            while words not in enclosed.stdout_tail(1000):
+                assert enclosed.returncode is None, enclosed.stderr_tail()
+                await asyncio.sleep(0.005)
+        return enclosed.stdout_tail(1000)
+
+    async def ended(self, enclosed: Enclosed) -> str:
+        """Wait until a server is over, and return why it was ended."""
+        async with asyncio.timeout(20):
+            await enclosed.wait()
+        return enclosed.reason
+
+    async def close(self) -> None:
+        """End whatever still runs."""
+        await asyncio.gather(*(enclosed.stop(grace=0) for enclosed in self._started))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """The folder of a stranger's program."""
+    folder = tmp_path / "source"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+@pytest.fixture
+def _nothing_left() -> Iterator[None]:
+    before = set(below(os.getpid()))
+    yield
+    assert not set(below(os.getpid())) - before
+
+
+@pytest.fixture
+async def strangers(_nothing_left: None, source: Path) -> AsyncIterator[Strangers]:
+    """Runs scripts of bad will, and sees that nothing of them is left."""
+    running = Strangers(source)
+    yield running
+    await running.close()
