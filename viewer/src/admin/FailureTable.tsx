@@ -5,7 +5,7 @@ import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 
 /** Runs that failed or were cancelled lately. */
-export function FailureTable({ failures }: { failures: readonly Doc<'FailureDocument'>[] }) {
+export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['recent_failures'] }) {
   if (failures.length === 0) return <Empty title="Nothing failed lately" />
   return (
     <PlainTable label="Failed lately">

@@ -6,7 +6,7 @@ export function Figures({ figures }: { figures: readonly { label: string; value:
   return (
     <dl className={styles.figures}>
       {figures.map(({ label, value }) => (
-        <div key={label}>
+        <div key={label} className={styles.figure}>
           <dt>{label}</dt>
           <dd className="number">{value}</dd>
         </div>

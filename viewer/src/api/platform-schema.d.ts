@@ -457,6 +457,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/auth/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Callback
+         * @description Take a browser back from the provider and sign it in.
+         *
+         *     Browsers that cannot be signed in go to the sign-in page, which says why; programs get the refusal.
+         */
+        get: operations["auth_callback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/oidc/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start
+         * @description Send a browser to the provider.
+         */
+        get: operations["auth_start"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/auth/password": {
         parameters: {
             query?: never;
@@ -509,6 +551,363 @@ export interface paths {
          * @description Return how people get in here.
          */
         get: operations["auth_ways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bench/full/{env_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Full Bench
+         * @description Ask for a run of every model of the operator's list in an environment of one's own, in one's own name.
+         */
+        post: operations["bench_full_bench"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bench/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Jobs
+         * @description Return full benches, newest first: one's own; all of them to workers and to those who run the platform.
+         */
+        get: operations["bench_list_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bench/jobs/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Job
+         * @description Return a full bench of one's own with what each model has reached.
+         */
+        get: operations["bench_get_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bench/jobs/{job_id}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Claim
+         * @description Take over a full bench that has not begun, for a program outside that carries it out. 409 where it has.
+         */
+        patch: operations["bench_claim"];
+        trace?: never;
+    };
+    "/v1/bench/jobs/{job_id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Complete
+         * @description Report how a claimed full bench ended. 409 where nobody outside claimed it, or where it has ended.
+         */
+        patch: operations["bench_complete"];
+        trace?: never;
+    };
+    "/v1/bench/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Bench Status
+         * @description Return whether benches are going on, and how much waits.
+         */
+        get: operations["bench_bench_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bench/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bench Test
+         * @description Play one episode in an environment of one's own and wait for its end. 504 as with a test episode.
+         */
+        post: operations["bench_bench_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/domains/{domain_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Domain Used
+         * @description Return how much a domain was used; zeros for one that is not there, or a draft of somebody else.
+         */
+        get: operations["environments_domain_used"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Environments
+         * @description List environments, the newest first: the caller's own, or as `scope` says.
+         *
+         *     With a `domain_id` and no scope, those of the caller and all their teams. 422 for the scope team without a team, 403
+         *     for a team of others.
+         */
+        get: operations["environments_list_environments"];
+        put?: never;
+        /**
+         * Submit Environment
+         * @description Submit an environment: it is cloned, checked, installed and tried, then it has a domain to run on.
+         *
+         *     The same repository and folder of the same holder again make the next version (200): runs use the newest one that
+         *     could be built. 422 for an address that cannot work, 403 for a team of others, 409 while the version before is being
+         *     built, or where there are as many as may be.
+         */
+        post: operations["environments_submit_environment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Environment
+         * @description Return an environment and how much it was used.
+         */
+        get: operations["environments_get_environment"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Environment
+         * @description Delete an environment. Its domain is archived, what runs of it is cancelled, its public runs become private.
+         */
+        delete: operations["environments_delete_environment"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment Logs
+         * @description Return what was written while a submission was built, and by its adapter when it was last run.
+         *
+         *     The log of a build grows while it goes on.
+         */
+        get: operations["environments_environment_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/poll": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Poll Environment
+         * @description Return how far an environment is.
+         */
+        get: operations["environments_poll_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Environment
+         * @description Build a failed environment once more, as its next version. 409 where it is ready, or being built.
+         */
+        post: operations["environments_retry_environment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment Runs
+         * @description List runs of an environment, the newest first, as far as the caller may read them.
+         */
+        get: operations["environments_environment_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment Used
+         * @description Return how much an environment was used, by everybody.
+         */
+        get: operations["environments_environment_used"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Versions
+         * @description List the submissions of an environment, the newest first.
+         */
+        get: operations["environments_list_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/developer/environments/{environment_id}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Version
+         * @description Return one submission of an environment: which commit was built, with its manifest.
+         */
+        get: operations["environments_get_version"];
         put?: never;
         post?: never;
         delete?: never;
@@ -591,6 +990,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/domains/{domain_id}/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Environments
+         * @description List the environments behind a domain that the caller or a team of theirs submitted, the newest first.
+         */
+        get: operations["domains_list_environments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/domains/{domain_id}/publish": {
         parameters: {
             query?: never;
@@ -611,6 +1030,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/domains/{domain_id}/runs/gallery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Public Runs
+         * @description List the public runs of a domain that have completed, the newest first.
+         */
+        get: operations["domains_list_public_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/domains/{domain_id}/runs/mine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Own Runs
+         * @description List the caller's own runs of a domain, the newest first.
+         */
+        get: operations["domains_list_own_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/domains/{domain_id}/unpublish": {
         parameters: {
             query?: never;
@@ -625,6 +1084,93 @@ export interface paths {
          * @description Make a published domain a draft again, which only those see whose it is. 409 for one that is not published.
          */
         post: operations["domains_unpublish"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/gallery/domains/{domain_id}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Activity
+         * @description List the caller's own runs of a domain and the public ones together, the newest first.
+         */
+        get: operations["gallery_list_activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/gallery/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description List public runs that have completed.
+         *
+         *     Those of one domain are sorted by its primary metric, the best first and those without a score last; those of all
+         *     domains, whose scores cannot be compared, are listed newest first. Only that order has further pages.
+         */
+        get: operations["gallery_list_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Leaderboards
+         * @description Return the leaderboards of several domains; those that do not exist or are not published are empty.
+         */
+        get: operations["leaderboards_list_leaderboards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboards/{domain_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Leaderboard
+         * @description Return the leaderboard of a domain over its public runs that have completed; empty where it is not published.
+         *
+         *     Runs of one model with one agent configuration by one version of the binding vow are one entry, their episodes taken
+         *     together by task. The newest version comes first, in each the best; where the interval of a difference holds 0,
+         *     entries share places.
+         */
+        get: operations["leaderboards_get_leaderboard"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1437,6 +1983,26 @@ export interface paths {
         patch: operations["teams_change_team"];
         trace?: never;
     };
+    "/v1/teams/{team_id}/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Environments
+         * @description List the environments that belong to a team, the newest first.
+         */
+        get: operations["teams_list_environments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/teams/{team_id}/join-code/regenerate": {
         parameters: {
             query?: never;
@@ -1451,6 +2017,26 @@ export interface paths {
          * @description Make a new join code; the old one ends at once.
          */
         post: operations["teams_regenerate_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/teams/{team_id}/leaderboard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Leaderboard
+         * @description Return the leaderboard over all completed runs of a team, private ones too; ranks hold within a domain.
+         */
+        get: operations["teams_get_leaderboard"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1517,6 +2103,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/teams/{team_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description List the runs of a team, the newest first.
+         */
+        get: operations["teams_list_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/teams/{team_id}/transfer": {
         parameters: {
             query?: never;
@@ -1553,6 +2159,109 @@ export interface paths {
          *     404 for a wrong code, 409 for a full team, 429 with Retry-After for somebody who tries too many codes.
          */
         post: operations["teams_join"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/techniques": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Techniques
+         * @description List all techniques with their parameters, by name.
+         */
+        get: operations["techniques_list_techniques"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/techniques/{technique_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Technique
+         * @description Return a technique with its parameters.
+         */
+        get: operations["techniques_get_technique"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/test/episode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Episode
+         * @description Play one episode and wait for its end. For those whose domain it is, drafts too.
+         *
+         *     There is no cooldown, and the run behind it stays private. 504 when it takes longer than the platform waits: it goes
+         *     on, and the words name the episode, to be read with GET /v1/test/episode/{id}.
+         */
+        post: operations["test_test_episode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/test/episode/{episode_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Episode
+         * @description Return an episode of any run that one may read.
+         */
+        get: operations["test_get_episode"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/test/episode/{episode_id}/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Trace
+         * @description Return the events of an episode, without what is hidden from who asks; none where it has not begun.
+         */
+        get: operations["test_get_trace"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1623,6 +2332,201 @@ export interface components {
              * @description Goes into `Authorization: Bearer …`.
              */
             token: string;
+        };
+        /**
+         * Activity
+         * @description Own and public runs of a domain, the newest first.
+         */
+        Activity: {
+            /**
+             * Items
+             * @description the runs of this page
+             */
+            items: components["schemas"]["ActivityItem"][];
+            /**
+             * Next Cursor
+             * @description the cursor of the next page; null: there is none
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * ActivityItem
+         * @description A run of a domain; `source` says whether it is the caller's own or somebody's public one.
+         */
+        ActivityItem: {
+            /**
+             * Actor Id
+             * @description id of who asked for it
+             */
+            actor_id?: string | null;
+            /**
+             * Actor Type
+             * @description member, guest or system
+             * @default member
+             */
+            actor_type: string;
+            /**
+             * Actor Username
+             * @description name of who asked for it
+             */
+            actor_username?: string | null;
+            /**
+             * Avg Reward
+             * @description mean total reward over the stored episodes
+             */
+            avg_reward?: number | null;
+            /**
+             * Completed At
+             * @description when it ended
+             */
+            completed_at?: string | null;
+            /**
+             * Completed Count
+             * @description episodes that ended in the ordinary way
+             * @default 0
+             */
+            completed_count: number;
+            /** @description what was asked for */
+            config: components["schemas"]["RunConfig"];
+            /**
+             * Cost Usd
+             * @description what it cost so far; null when a price is not known
+             * @default 0
+             */
+            cost_usd: number | null;
+            /**
+             * Created At
+             * @description when it was asked for
+             */
+            created_at?: string | null;
+            /**
+             * Domain Name
+             * @description title of the domain
+             * @default
+             */
+            domain_name: string;
+            /**
+             * Env Id
+             * @description the submitted environment that it is played in
+             */
+            env_id?: string | null;
+            /**
+             * Env Version
+             * @description which submission of the environment
+             */
+            env_version?: number | null;
+            /**
+             * Error
+             * @description why it failed or stopped
+             * @default
+             */
+            error: string;
+            /**
+             * Expires At
+             * @description when a guest's run is removed
+             */
+            expires_at?: string | null;
+            /**
+             * Failed Count
+             * @description episodes that failed, ran out of time or were cancelled
+             * @default 0
+             */
+            failed_count: number;
+            /**
+             * Finished
+             * @description episodes that are finished
+             * @default 0
+             */
+            finished: number;
+            /**
+             * Id
+             * @description id of the run
+             */
+            id: string;
+            /**
+             * Metrics
+             * @description the scores with intervals and denominators
+             * @default []
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Name
+             * @description what the run is called in lists
+             * @default
+             */
+            name: string;
+            /**
+             * Planned
+             * @description episodes that it is to have
+             * @default 0
+             */
+            planned: number;
+            /**
+             * Purpose
+             * @description run, test or full_bench
+             * @default run
+             */
+            purpose: string;
+            /**
+             * Redacted
+             * @description whether parts are hidden from who asks
+             * @default false
+             */
+            redacted: boolean;
+            /**
+             * Requester Id
+             * @description user id as text, or `guest:ID`; null for who may not know
+             * @default
+             */
+            requester_id: string | null;
+            /**
+             * Scores
+             * @description metric names and their values
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Source
+             * @description mine, or gallery
+             * @enum {string}
+             */
+            source: "mine" | "gallery";
+            /**
+             * Started At
+             * @description when its first episode began
+             */
+            started_at?: string | null;
+            /**
+             * @description where it stands
+             * @default pending
+             */
+            status: components["schemas"]["RunStatus"];
+            /**
+             * Tags
+             * @description words to find it by
+             * @default []
+             */
+            tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to
+             */
+            team_id?: string | null;
+            /**
+             * Visibility
+             * @description who may see it
+             * @default private
+             * @enum {string}
+             */
+            visibility: "private" | "gallery_public";
+            /**
+             * Warnings
+             * @description what its owner should know
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * AgentConfig
@@ -1772,6 +2676,58 @@ export interface components {
             object: string;
         };
         /**
+         * BenchJob
+         * @description A full bench: all models of the operator's list on one environment.
+         */
+        BenchJob: {
+            /**
+             * Completed At
+             * @description when it ended
+             */
+            completed_at?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description when it was asked for
+             */
+            created_at: string;
+            /**
+             * Domain Id
+             * @description its domain
+             */
+            domain_id?: string | null;
+            /**
+             * Env Id
+             * @description the environment
+             */
+            env_id: string;
+            /**
+             * Github Url
+             * @description source of the environment
+             * @default
+             */
+            github_url: string;
+            /**
+             * Id
+             * @description id of the job
+             */
+            id: string;
+            /**
+             * Model Results
+             * @description what each model reached
+             * @default []
+             */
+            model_results: (components["schemas"]["ModelResult"] | {
+                [key: string]: unknown;
+            })[];
+            /**
+             * Status
+             * @description where it stands
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed";
+        };
+        /**
          * BenchmarkComparison
          * @description The runs of one benchmark. The first one is the baseline; there is a pair for each other one.
          */
@@ -1808,6 +2764,60 @@ export interface components {
             same_content: boolean;
             /** Scores */
             scores: (components["schemas"]["MetricDocument"] | null)[];
+        };
+        /**
+         * BenchStatus
+         * @description Whether benches are going on.
+         */
+        BenchStatus: {
+            /**
+             * Busy
+             * @description whether a test bench runs or waits
+             */
+            busy: boolean;
+            /**
+             * Queued
+             * @description runs that wait for a worker
+             * @default 0
+             */
+            queued: number;
+            /**
+             * Running
+             * @description runs that are played
+             * @default 0
+             */
+            running: number;
+        };
+        /**
+         * BenchTestInput
+         * @description One episode in a submitted environment.
+         * @example {
+         *       "env_id": "0190…",
+         *       "model": "builtin/random"
+         *     }
+         */
+        BenchTestInput: {
+            /**
+             * Env Id
+             * @description the environment
+             */
+            env_id: string;
+            /**
+             * Model
+             * @description a model of GET /v1/models
+             */
+            model: string;
+            /**
+             * Num Episodes
+             * @description 1
+             * @default 1
+             */
+            num_episodes: number;
+            /**
+             * Seed
+             * @description seed of the episode; 0 by default
+             */
+            seed?: number | null;
         };
         /**
          * BindingVow
@@ -1945,6 +2955,33 @@ export interface components {
              * @description US dollars in 24 hours; null: as the settings say.
              */
             budget_usd: number | null;
+        };
+        /**
+         * BuildingDocument
+         * @description Why a submission is refused while the one before is being built.
+         */
+        BuildingDocument: {
+            /**
+             * Environment Id
+             * @description the environment that is being built
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            environment_id: string;
+            /**
+             * Message
+             * @description what to do
+             */
+            message: string;
+        };
+        /**
+         * Busy
+         * @description A submission is refused, because the one before is being built.
+         */
+        Busy: {
+            /** Detail */
+            detail: components["schemas"]["BuildingDocument"] | string;
+            /** Error */
+            error: string;
         };
         /**
          * CallDocument
@@ -2345,6 +3382,68 @@ export interface components {
          */
         DomainStatus: "draft" | "testing" | "published" | "archived";
         /**
+         * DomainUsage
+         * @description How much a domain was used.
+         */
+        DomainUsage: {
+            /**
+             * Avg Score
+             * @description mean of the scores of finished runs; none: there is none
+             */
+            avg_score?: number | null;
+            /**
+             * Best Score
+             * @description best of them, in the direction that is better
+             */
+            best_score?: number | null;
+            /**
+             * By Status
+             * @description number of runs in each status
+             * @default {}
+             * @example {
+             *       "completed": 4
+             *     }
+             */
+            by_status: {
+                [key: string]: number;
+            };
+            /**
+             * Domain Id
+             * @description the domain
+             */
+            domain_id: string;
+            /**
+             * Gallery Eligible
+             * @description finished runs that everybody may see
+             * @default 0
+             */
+            gallery_eligible: number;
+            /**
+             * Leaderboard Eligible
+             * @description those among them that have a score
+             * @default 0
+             */
+            leaderboard_eligible: number;
+            /**
+             * Leaderboard Entries
+             * @description rows that it has on its leaderboard
+             * @default 0
+             */
+            leaderboard_entries: number;
+            /**
+             * Total Episodes
+             * @description episodes of these runs that are over
+             * @default 0
+             */
+            total_episodes: number;
+            /**
+             * Total Runs
+             * @description runs of it
+             * @default 0
+             */
+            total_runs: number;
+        };
+        /**
          * Done
          * @description That something was done.
          */
@@ -2355,6 +3454,234 @@ export interface components {
              * @default ok
              */
             detail: string;
+        };
+        /**
+         * Environment
+         * @description A submitted environment.
+         */
+        Environment: {
+            /**
+             * Created At
+             * @description time of the first submission
+             */
+            created_at?: string | null;
+            /**
+             * Description
+             * @description what it is about
+             * @default
+             */
+            description: string;
+            /**
+             * Domain History
+             * @description domains that it had before
+             * @default []
+             */
+            domain_history: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Domain Id
+             * @description the domain that runs are started on, once it was built
+             */
+            domain_id?: string | null;
+            /**
+             * Env Url
+             * @description always none: submitted environments have no address of their own
+             */
+            env_url?: string | null;
+            /**
+             * Error Message
+             * @description why the newest version could not be built, and what to do
+             */
+            error_message?: string | null;
+            /**
+             * Folder
+             * @description folder in the repository; none: its root
+             */
+            folder?: string | null;
+            /**
+             * Github Url
+             * @description its repository, spelled in one way
+             * @example https://github.com/you/word-game
+             */
+            github_url: string;
+            /**
+             * Id
+             * @description identity
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            id: string;
+            /**
+             * Name
+             * @description title
+             * @example Word game
+             */
+            name: string;
+            /**
+             * Owner Id
+             * @description number of the member who submitted it; none: they are gone
+             */
+            owner_id: number | null;
+            /**
+             * Ready Version
+             * @description the version that runs use: the newest that could be built
+             */
+            ready_version?: number | null;
+            /**
+             * Ref
+             * @description branch, tag or commit that was asked for; none: the default branch
+             */
+            ref?: string | null;
+            /**
+             * Resubmitted At
+             * @description time of the newest submission, if not the first
+             */
+            resubmitted_at?: string | null;
+            /**
+             * Scope
+             * @description whose it is: the submitter's, or their team's
+             * @default solo
+             * @enum {string}
+             */
+            scope: "solo" | "team";
+            /**
+             * Stage
+             * @description of its newest version: queued, cloning, checking, installing, testing, …
+             * @default
+             */
+            stage: string;
+            /**
+             * Status
+             * @description of its newest version: waiting, being built, can be run, could not be built
+             * @enum {string}
+             */
+            status: "pending" | "cloning" | "ready" | "failed";
+            /**
+             * Submission Version
+             * @description number of the newest version, from 1 on
+             * @default 1
+             */
+            submission_version: number;
+            /**
+             * Team Id
+             * @description the team that it belongs to
+             */
+            team_id?: string | null;
+        };
+        /**
+         * EnvironmentDetail
+         * @description A submitted environment and how much it was used.
+         */
+        EnvironmentDetail: {
+            /**
+             * Created At
+             * @description time of the first submission
+             */
+            created_at?: string | null;
+            /**
+             * Description
+             * @description what it is about
+             * @default
+             */
+            description: string;
+            /**
+             * Domain History
+             * @description domains that it had before
+             * @default []
+             */
+            domain_history: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Domain Id
+             * @description the domain that runs are started on, once it was built
+             */
+            domain_id?: string | null;
+            /**
+             * Env Url
+             * @description always none: submitted environments have no address of their own
+             */
+            env_url?: string | null;
+            /**
+             * Error Message
+             * @description why the newest version could not be built, and what to do
+             */
+            error_message?: string | null;
+            /**
+             * Folder
+             * @description folder in the repository; none: its root
+             */
+            folder?: string | null;
+            /**
+             * Github Url
+             * @description its repository, spelled in one way
+             * @example https://github.com/you/word-game
+             */
+            github_url: string;
+            /**
+             * Id
+             * @description identity
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            id: string;
+            /**
+             * Name
+             * @description title
+             * @example Word game
+             */
+            name: string;
+            /**
+             * Owner Id
+             * @description number of the member who submitted it; none: they are gone
+             */
+            owner_id: number | null;
+            /**
+             * Ready Version
+             * @description the version that runs use: the newest that could be built
+             */
+            ready_version?: number | null;
+            /**
+             * Ref
+             * @description branch, tag or commit that was asked for; none: the default branch
+             */
+            ref?: string | null;
+            /**
+             * Resubmitted At
+             * @description time of the newest submission, if not the first
+             */
+            resubmitted_at?: string | null;
+            /**
+             * Scope
+             * @description whose it is: the submitter's, or their team's
+             * @default solo
+             * @enum {string}
+             */
+            scope: "solo" | "team";
+            /**
+             * Stage
+             * @description of its newest version: queued, cloning, checking, installing, testing, …
+             * @default
+             */
+            stage: string;
+            /**
+             * Status
+             * @description of its newest version: waiting, being built, can be run, could not be built
+             * @enum {string}
+             */
+            status: "pending" | "cloning" | "ready" | "failed";
+            /**
+             * Submission Version
+             * @description number of the newest version, from 1 on
+             * @default 1
+             */
+            submission_version: number;
+            /**
+             * Team Id
+             * @description the team that it belongs to
+             */
+            team_id?: string | null;
+            /** @description how much it was used */
+            usage: components["schemas"]["Usage"];
         };
         /**
          * EnvironmentEndpoint
@@ -2380,6 +3707,313 @@ export interface components {
              * @description an http(s) URL of the public internet
              */
             url?: string | null;
+        };
+        /**
+         * EnvironmentInput
+         * @description An environment to submit. The same source and folder again are its next version.
+         * @example {
+         *       "folder": "env",
+         *       "github_url": "https://github.com/you/word-game",
+         *       "name": "Word game",
+         *       "ref": "main"
+         *     }
+         */
+        EnvironmentInput: {
+            /**
+             * Description
+             * @description what it is about
+             * @default
+             */
+            description: string;
+            /**
+             * Folder
+             * @description folder in the repository; none: its root
+             */
+            folder?: string | null;
+            /**
+             * Github Url
+             * @description where its repository is: an https URL of an allowed host, OWNER/REPO on GitHub, or a …/tree/REF address; where the operator allows it also a path or file:// URL of the platform's machine
+             */
+            github_url: string;
+            /**
+             * Name
+             * @description title, shown until the manifest gives one
+             */
+            name: string;
+            /**
+             * Ref
+             * @description branch, tag or commit; none: the default branch
+             */
+            ref?: string | null;
+            /**
+             * Team Id
+             * @description the team that it belongs to; none: the submitter alone
+             */
+            team_id?: string | null;
+        };
+        /**
+         * EnvironmentLogs
+         * @description What was written while a version was built, and by its adapter since.
+         */
+        EnvironmentLogs: {
+            /**
+             * Adapter
+             * @description last lines of what its adapter wrote when it was last run on this machine
+             * @default
+             */
+            adapter: string;
+            /**
+             * Build
+             * @description log of the build; the beginning of a long one is left out
+             * @default
+             */
+            build: string;
+            /**
+             * Environment Id
+             * @description the environment
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            environment_id: string;
+            /**
+             * State
+             * @description what is being done with it, or what came of that
+             */
+            state: string;
+            /**
+             * Version
+             * @description the version
+             */
+            version: number;
+        };
+        /**
+         * EnvironmentPoll
+         * @description How far an environment is.
+         */
+        EnvironmentPoll: {
+            /**
+             * Domain Id
+             * @description the domain that runs are started on, once it was built
+             */
+            domain_id?: string | null;
+            /**
+             * Env Url
+             * @description always none
+             */
+            env_url?: string | null;
+            /**
+             * Error Message
+             * @description why the newest version could not be built, and what to do
+             */
+            error_message?: string | null;
+            /**
+             * Id
+             * @description identity
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            id: string;
+            /**
+             * Stage
+             * @description as in the environment itself
+             * @default
+             */
+            stage: string;
+            /**
+             * Status
+             * @description as in the environment itself
+             * @enum {string}
+             */
+            status: "pending" | "cloning" | "ready" | "failed";
+            /**
+             * Submission Version
+             * @description number of the newest version
+             * @default 1
+             */
+            submission_version: number;
+        };
+        /**
+         * EnvironmentVersion
+         * @description One submission of an environment.
+         */
+        EnvironmentVersion: {
+            /**
+             * Commit
+             * @description the commit that was built
+             * @example 9fceb02d0ae598e95dc970b74767f1
+             */
+            commit?: string | null;
+            /**
+             * Created At
+             * @description time of the submission
+             */
+            created_at?: string | null;
+            /**
+             * Current
+             * @description whether runs use this version
+             * @default false
+             */
+            current: boolean;
+            /**
+             * Digest
+             * @description changes with anything that can change its behaviour
+             */
+            digest?: string | null;
+            /**
+             * Ended At
+             * @description when its build was over
+             */
+            ended_at?: string | null;
+            /**
+             * Environment Id
+             * @description the environment
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            environment_id: string;
+            /**
+             * Error Message
+             * @description why it could not be built, and what to do
+             */
+            error_message?: string | null;
+            /**
+             * Folder
+             * @description folder in the repository; none: its root
+             */
+            folder?: string | null;
+            /**
+             * Github Url
+             * @description its repository
+             * @example https://github.com/you/word-game
+             */
+            github_url: string;
+            /**
+             * Manifest Path
+             * @description place of the manifest in the repository
+             */
+            manifest_path?: string | null;
+            /**
+             * Ref
+             * @description branch, tag or commit that was asked for; none: the default branch
+             */
+            ref?: string | null;
+            /**
+             * State
+             * @description what is being done with it, or what came of that
+             * @enum {string}
+             */
+            state: "queued" | "cloning" | "checking" | "installing" | "testing" | "ready" | "failed";
+            /**
+             * Submitted By
+             * @description number of the member who submitted it
+             */
+            submitted_by?: number | null;
+            /**
+             * Version
+             * @description counts submissions, from 1 on
+             */
+            version: number;
+            /**
+             * Vow Version
+             * @description version of the binding vow in the manifest
+             */
+            vow_version?: string | null;
+        };
+        /**
+         * EnvironmentVersionDetail
+         * @description One submission of an environment, with what was built.
+         */
+        EnvironmentVersionDetail: {
+            /**
+             * Commit
+             * @description the commit that was built
+             * @example 9fceb02d0ae598e95dc970b74767f1
+             */
+            commit?: string | null;
+            /**
+             * Created At
+             * @description time of the submission
+             */
+            created_at?: string | null;
+            /**
+             * Current
+             * @description whether runs use this version
+             * @default false
+             */
+            current: boolean;
+            /**
+             * Digest
+             * @description changes with anything that can change its behaviour
+             */
+            digest?: string | null;
+            /**
+             * Ended At
+             * @description when its build was over
+             */
+            ended_at?: string | null;
+            /**
+             * Environment Id
+             * @description the environment
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
+             */
+            environment_id: string;
+            /**
+             * Error Message
+             * @description why it could not be built, and what to do
+             */
+            error_message?: string | null;
+            /**
+             * Folder
+             * @description folder in the repository; none: its root
+             */
+            folder?: string | null;
+            /**
+             * Github Url
+             * @description its repository
+             * @example https://github.com/you/word-game
+             */
+            github_url: string;
+            /**
+             * Manifest
+             * @description the manifest as it was at that commit
+             */
+            manifest?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Manifest Path
+             * @description place of the manifest in the repository
+             */
+            manifest_path?: string | null;
+            /**
+             * Notes
+             * @description what its author should act on, though it could be built
+             * @default []
+             */
+            notes: string[];
+            /**
+             * Ref
+             * @description branch, tag or commit that was asked for; none: the default branch
+             */
+            ref?: string | null;
+            /**
+             * State
+             * @description what is being done with it, or what came of that
+             * @enum {string}
+             */
+            state: "queued" | "cloning" | "checking" | "installing" | "testing" | "ready" | "failed";
+            /**
+             * Submitted By
+             * @description number of the member who submitted it
+             */
+            submitted_by?: number | null;
+            /**
+             * Version
+             * @description counts submissions, from 1 on
+             */
+            version: number;
+            /**
+             * Vow Version
+             * @description version of the binding vow in the manifest
+             */
+            vow_version?: string | null;
         };
         /**
          * Episode
@@ -2739,6 +4373,61 @@ export interface components {
             valid: boolean;
         };
         /**
+         * GalleryRun
+         * @description A public run.
+         */
+        GalleryRun: {
+            /**
+             * Actor Label
+             * @description who asked for it
+             * @enum {string}
+             */
+            actor_label: "Guest" | "Member";
+            /**
+             * Binding Vow Version
+             * @description the version of the binding vow
+             */
+            binding_vow_version: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @description when it was asked for
+             */
+            created_at: string;
+            /**
+             * Domain Id
+             * @description the domain that it is of
+             */
+            domain_id: string;
+            /**
+             * Domain Name
+             * @description title of the domain
+             */
+            domain_name: string;
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+            /**
+             * Num Episodes
+             * @description finished episodes
+             */
+            num_episodes: number;
+            /** @description this metric with its interval */
+            primary: components["schemas"]["Metric"] | null;
+            /**
+             * Primary Score
+             * @description the primary metric of its domain; null: nothing was scored
+             */
+            primary_score: number | null;
+            /**
+             * Run Id
+             * @description id of the run
+             */
+            run_id: string;
+        };
+        /**
          * GuestToken
          * @description What a guest is recognised by.
          */
@@ -2865,6 +4554,26 @@ export interface components {
             error: string;
         };
         /**
+         * JobResult
+         * @description How a full bench ended, told by the program that carried it out.
+         */
+        JobResult: {
+            /**
+             * Failed
+             * @description whether it came to nothing
+             * @default false
+             */
+            failed: boolean;
+            /**
+             * Model Results
+             * @description what each model reached
+             * @default []
+             */
+            model_results: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
          * JoinCode
          * @description The new join code of a team; the old one has ended.
          */
@@ -2963,6 +4672,164 @@ export interface components {
             p95: number;
             /** P99 */
             p99: number;
+        };
+        /**
+         * LeaderboardAgent
+         * @description How the agent of an entry was configured. Prompts are their owners' business.
+         */
+        LeaderboardAgent: {
+            /**
+             * Custom Prompt
+             * @description whether it had a system prompt of its own
+             */
+            custom_prompt: boolean;
+            /**
+             * Max Tokens
+             * @description tokens of one answer at most
+             */
+            max_tokens: number;
+            /**
+             * Techniques
+             * @description techniques that were switched on or given parameters
+             */
+            techniques: string[];
+            /**
+             * Temperature
+             * @description temperature of sampling
+             */
+            temperature: number;
+        };
+        /**
+         * LeaderboardEntry
+         * @description All finished runs of one model with one agent configuration, by one version of the binding vow.
+         *
+         *     Their episodes are taken together by task: two runs of the same seed are two trials of one task. Ranks hold among
+         *     entries of one vow version. An entry may have any place from `rank` to `rank_last`: it shares places with all those
+         *     that differ by no more than could be chance.
+         */
+        LeaderboardEntry: {
+            /**
+             * Actors
+             * @description how many people's runs they are
+             */
+            actors: number;
+            /** @description how the agent was configured */
+            agent: components["schemas"]["LeaderboardAgent"];
+            /**
+             * All Scores
+             * @description every metric over all runs
+             */
+            all_scores: {
+                [key: string]: number;
+            };
+            /**
+             * Binding Vow Version
+             * @description the version of the binding vow
+             */
+            binding_vow_version: string;
+            /**
+             * Cost Usd
+             * @description mean cost of an episode; null where a price is not known
+             */
+            cost_usd: number | null;
+            /**
+             * Domain Id
+             * @description the domain that they are of
+             */
+            domain_id: string;
+            /**
+             * Metrics
+             * @description every metric with interval and denominators
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Missing
+             * @description episodes without a value, by cause
+             */
+            missing: {
+                [key: string]: number;
+            };
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+            /**
+             * N Planned
+             * @description episodes that were to be played
+             */
+            n_planned: number;
+            /**
+             * N Scored
+             * @description episodes with a value
+             */
+            n_scored: number;
+            /**
+             * N Tasks
+             * @description different tasks among the scored episodes
+             */
+            n_tasks: number;
+            /**
+             * Num Episodes
+             * @description finished episodes of all runs together
+             */
+            num_episodes: number;
+            /** @description the primary metric with interval and denominators */
+            primary: components["schemas"]["Metric"] | null;
+            /**
+             * Primary Score
+             * @description the primary metric over all runs; null: nothing was scored
+             */
+            primary_score: number | null;
+            /**
+             * Rank
+             * @description the best place that it may have; null: it takes none
+             */
+            rank: number | null;
+            /**
+             * Rank Last
+             * @description the last place that it may have
+             */
+            rank_last: number | null;
+            /**
+             * Reference
+             * @description floor or ceiling of the scale (random, empty, oracle agents), which take no place
+             * @enum {string}
+             */
+            reference: "" | "floor" | "ceiling";
+            /**
+             * Run Id
+             * @description the newest of the runs
+             */
+            run_id: string;
+            /**
+             * Run Ids
+             * @description the newest of them, at most 20
+             */
+            run_ids: string[];
+            /**
+             * Runs
+             * @description how many runs were taken together
+             */
+            runs: number;
+            /**
+             * Tied
+             * @description whether it shares its places with others
+             */
+            tied: boolean;
+        };
+        /**
+         * Leaderboards
+         * @description The leaderboards of several domains; those that do not exist or are not published are empty.
+         */
+        Leaderboards: {
+            /**
+             * Leaderboards
+             * @description entries by domain id, best first
+             */
+            leaderboards: {
+                [key: string]: components["schemas"]["LeaderboardEntry"][];
+            };
         };
         /**
          * Me
@@ -3359,6 +5226,42 @@ export interface components {
              * @description all of them, in the order of the operator
              */
             models: components["schemas"]["OfferedModel"][];
+        };
+        /**
+         * ModelResult
+         * @description What one model reached in a full bench.
+         */
+        ModelResult: {
+            /**
+             * Error
+             * @description why there is no run
+             * @default
+             */
+            error: string;
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+            /**
+             * Run Id
+             * @description its run
+             */
+            run_id?: string | null;
+            /**
+             * Scores
+             * @description metric names and their values
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Status
+             * @description where that stands
+             * @default pending
+             */
+            status: string;
         };
         /**
          * Neighbours
@@ -5121,6 +7024,126 @@ export interface components {
             slug?: string | null;
         };
         /**
+         * TeamLeaderboardEntry
+         * @description Finished runs of a team, private ones too; ranks hold within a domain and a vow version.
+         */
+        TeamLeaderboardEntry: {
+            /**
+             * Actors
+             * @description how many people's runs they are
+             */
+            actors: number;
+            /** @description how the agent was configured */
+            agent: components["schemas"]["LeaderboardAgent"];
+            /**
+             * All Scores
+             * @description every metric over all runs
+             */
+            all_scores: {
+                [key: string]: number;
+            };
+            /**
+             * Binding Vow Version
+             * @description the version of the binding vow
+             */
+            binding_vow_version: string;
+            /**
+             * Cost Usd
+             * @description mean cost of an episode; null where a price is not known
+             */
+            cost_usd: number | null;
+            /**
+             * Domain Id
+             * @description the domain that they are of
+             */
+            domain_id: string;
+            /**
+             * Domain Name
+             * @description title of the domain
+             */
+            domain_name: string;
+            /**
+             * Metrics
+             * @description every metric with interval and denominators
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Missing
+             * @description episodes without a value, by cause
+             */
+            missing: {
+                [key: string]: number;
+            };
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+            /**
+             * N Planned
+             * @description episodes that were to be played
+             */
+            n_planned: number;
+            /**
+             * N Scored
+             * @description episodes with a value
+             */
+            n_scored: number;
+            /**
+             * N Tasks
+             * @description different tasks among the scored episodes
+             */
+            n_tasks: number;
+            /**
+             * Num Episodes
+             * @description finished episodes of all runs together
+             */
+            num_episodes: number;
+            /** @description the primary metric with interval and denominators */
+            primary: components["schemas"]["Metric"] | null;
+            /**
+             * Primary Score
+             * @description the primary metric over all runs; null: nothing was scored
+             */
+            primary_score: number | null;
+            /**
+             * Rank
+             * @description the best place that it may have; null: it takes none
+             */
+            rank: number | null;
+            /**
+             * Rank Last
+             * @description the last place that it may have
+             */
+            rank_last: number | null;
+            /**
+             * Reference
+             * @description floor or ceiling of the scale (random, empty, oracle agents), which take no place
+             * @enum {string}
+             */
+            reference: "" | "floor" | "ceiling";
+            /**
+             * Run Id
+             * @description the newest of the runs
+             */
+            run_id: string;
+            /**
+             * Run Ids
+             * @description the newest of them, at most 20
+             */
+            run_ids: string[];
+            /**
+             * Runs
+             * @description how many runs were taken together
+             */
+            runs: number;
+            /**
+             * Tied
+             * @description whether it shares its places with others
+             */
+            tied: boolean;
+        };
+        /**
          * TeamMember
          * @description Somebody in a team.
          */
@@ -5147,6 +7170,36 @@ export interface components {
              * @description their name
              */
             username: string;
+        };
+        /**
+         * Technique
+         * @description A technique that runs can switch on where the binding vow of the domain declares it.
+         */
+        Technique: {
+            /**
+             * Config Schema
+             * @description its parameters as a JSON Schema; each has a default
+             */
+            config_schema: {
+                [key: string]: unknown;
+            };
+            /**
+             * Description
+             * @description what it does
+             */
+            description: string;
+            /**
+             * Id
+             * @description its name in vows and runs
+             * @example memory
+             */
+            id: string;
+            /**
+             * Version
+             * @description its version
+             * @example 1.0.0
+             */
+            version: string;
         };
         /**
          * TechniqueConfig
@@ -5196,6 +7249,52 @@ export interface components {
              * @default ^1.0
              */
             version: string;
+        };
+        /**
+         * TestEpisodeInput
+         * @description A single episode to try a domain with.
+         * @example {
+         *       "agent_config": {
+         *         "model": "builtin/random"
+         *       },
+         *       "binding_vow_version": "1.0.0",
+         *       "domain_id": "f0a1c2d3-0000-4000-8000-000000000001",
+         *       "seed": 3
+         *     }
+         */
+        TestEpisodeInput: {
+            /** @description who plays */
+            agent_config: components["schemas"]["AgentInput"];
+            /**
+             * Binding Vow Version
+             * @description version of its vow; the present one
+             */
+            binding_vow_version?: string | null;
+            /**
+             * Domain Id
+             * @description the domain to try
+             */
+            domain_id: string;
+            /**
+             * Env Id
+             * @description the environment, where the domain has several
+             */
+            env_id?: string | null;
+            /**
+             * Env Url
+             * @description play at this address in place of the domain's
+             */
+            env_url?: string | null;
+            /**
+             * Seed
+             * @description seed of the episode; 0 by default
+             */
+            seed?: number | null;
+            /**
+             * Team Id
+             * @description the team that the episode belongs to
+             */
+            team_id?: string | null;
         };
         /**
          * TimeBin
@@ -5335,6 +7434,63 @@ export interface components {
              * @description the user id of somebody in the team
              */
             new_owner_user_id: number;
+        };
+        /**
+         * Usage
+         * @description How much something was used. Scores are those of the primary metric of finished runs.
+         */
+        Usage: {
+            /**
+             * Avg Score
+             * @description mean of the scores of finished runs; none: there is none
+             */
+            avg_score?: number | null;
+            /**
+             * Best Score
+             * @description best of them, in the direction that is better
+             */
+            best_score?: number | null;
+            /**
+             * By Status
+             * @description number of runs in each status
+             * @default {}
+             * @example {
+             *       "completed": 4
+             *     }
+             */
+            by_status: {
+                [key: string]: number;
+            };
+            /**
+             * Gallery Eligible
+             * @description finished runs that everybody may see
+             * @default 0
+             */
+            gallery_eligible: number;
+            /**
+             * Leaderboard Eligible
+             * @description those among them that have a score
+             * @default 0
+             */
+            leaderboard_eligible: number;
+            /**
+             * Leaderboard Entries
+             * @description rows that it has on its leaderboard
+             * @default 0
+             */
+            leaderboard_entries: number;
+            /**
+             * Total Episodes
+             * @description episodes of these runs that are over
+             * @default 0
+             */
+            total_episodes: number;
+            /**
+             * Total Runs
+             * @description runs of it
+             * @default 0
+             */
+            total_runs: number;
         };
         /**
          * UsageDocument
@@ -7184,6 +9340,175 @@ export interface operations {
             };
         };
     };
+    auth_callback: {
+        parameters: {
+            query?: {
+                code?: string;
+                error?: string;
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Go on at the address in `Location`. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    auth_start: {
+        parameters: {
+            query?: {
+                /** @description The page to go on with. */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Go on at the address in `Location`. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
     auth_password: {
         parameters: {
             query?: never;
@@ -7410,6 +9735,1010 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ways"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_full_bench: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the environment */
+                env_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchJob"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_list_jobs: {
+        parameters: {
+            query?: {
+                /** @description id of the last job seen */
+                cursor?: string | null;
+                env_id?: string | null;
+                limit?: number;
+                status?: ("queued" | "running" | "completed" | "failed") | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchJob"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_get_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the job */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchJob"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_claim: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the job */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchJob"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_complete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the job */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobResult"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchJob"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_bench_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchStatus"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    bench_bench_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BenchTestInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Episode"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_domain_used: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DomainUsage"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_list_environments: {
+        parameters: {
+            query?: {
+                /** @description the id of the last one seen */
+                cursor?: string | null;
+                /** @description only those that serve this domain */
+                domain_id?: string | null;
+                /** @description how many; up to 1000 where left out */
+                limit?: number | null;
+                /** @description `solo`: one's own (where nothing is said); `team`: those of `team_id`; `mine`: one's own and those of all one's teams; `all`: of everybody, for who runs the platform */
+                scope?: ("solo" | "team" | "mine" | "all") | null;
+                /** @description the team whose environments */
+                team_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_submit_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnvironmentInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It was there already; this is its next version. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            /** @description The version before is being built, or there are as many as may be. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Busy"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_get_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentDetail"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_delete_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_environment_logs: {
+        parameters: {
+            query?: {
+                /** @description a submission; none: the newest */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentLogs"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_poll_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentPoll"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_retry_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            /** @description It is ready, or being built. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Busy"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_environment_runs: {
+        parameters: {
+            query?: {
+                /** @description the id of the last one seen */
+                cursor?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_environment_used: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_list_versions: {
+        parameters: {
+            query?: {
+                /** @description the number of the last one seen */
+                cursor?: number | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentVersion"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    environments_get_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of an environment */
+                environment_id: string;
+                /** @description the number of a submission, from 1 on */
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentVersionDetail"];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -7684,6 +11013,56 @@ export interface operations {
             };
         };
     };
+    domains_list_environments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     domains_publish: {
         parameters: {
             query?: never;
@@ -7734,6 +11113,116 @@ export interface operations {
             };
         };
     };
+    domains_list_public_runs: {
+        parameters: {
+            query?: {
+                /** @description the id of the last run of the page before */
+                cursor?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    domains_list_own_runs: {
+        parameters: {
+            query?: {
+                /** @description the id of the last run of the page before */
+                cursor?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     domains_unpublish: {
         parameters: {
             query?: never;
@@ -7771,6 +11260,226 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Domain"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    gallery_list_activity: {
+        parameters: {
+            query?: {
+                /** @description the id of the last run of the page before */
+                cursor?: string | null;
+                /** @description how many of these at most on a page */
+                gallery_limit?: number;
+                /** @description how many runs */
+                limit?: number;
+                /** @description how many of these at most on a page */
+                mine_limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    gallery_list_runs: {
+        parameters: {
+            query?: {
+                /** @description the id of the last run of the page before */
+                cursor?: string | null;
+                /** @description only runs of this domain */
+                domain_id?: string | null;
+                /** @description how many runs */
+                limit?: number;
+                /** @description score: the best first, within one domain alone */
+                sort?: ("score" | "newest") | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GalleryRun"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    leaderboards_list_leaderboards: {
+        parameters: {
+            query: {
+                /** @description ids with commas between them, at most 50 */
+                domain_ids: string;
+                /** @description how many entries */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Leaderboards"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    leaderboards_get_leaderboard: {
+        parameters: {
+            query?: {
+                /** @description how many entries */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LeaderboardEntry"][];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -10185,6 +13894,61 @@ export interface operations {
             };
         };
     };
+    teams_list_environments: {
+        parameters: {
+            query?: {
+                /** @description the id of the last one of the page before */
+                cursor?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a team */
+                team_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     teams_regenerate_code: {
         parameters: {
             query?: never;
@@ -10222,6 +13986,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JoinCode"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    teams_get_leaderboard: {
+        parameters: {
+            query?: {
+                /** @description only runs of this domain */
+                domain_id?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a team */
+                team_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamLeaderboardEntry"][];
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -10387,6 +14206,61 @@ export interface operations {
             };
         };
     };
+    teams_list_runs: {
+        parameters: {
+            query?: {
+                /** @description the id of the last one of the page before */
+                cursor?: string | null;
+                /** @description how many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a team */
+                team_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListItem"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     teams_transfer_team: {
         parameters: {
             query?: never;
@@ -10479,6 +14353,254 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JoinedTeam"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    techniques_list_techniques: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Technique"][];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    techniques_get_technique: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the name of a technique */
+                technique_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Technique"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    test_test_episode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestEpisodeInput"];
+            };
+        };
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Episode"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    test_get_episode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the episode */
+                episode_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Episode"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    test_get_trace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the episode */
+                episode_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TraceEvent"][];
                 };
             };
             /** @description The input is wrong; the document says where. */

@@ -16,8 +16,8 @@ export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetai
   const going = building(environment.status)
   const version = environment.submission_version ?? 1
   const logs = useQuery({
-    ...platformQuery('/v1/developer/environments/{env_id}/logs', {
-      params: { env_id: environment.id },
+    ...platformQuery('/v1/developer/environments/{environment_id}/logs', {
+      params: { environment_id: environment.id },
       query: { version },
     }),
     refetchInterval: going ? LOOK_AGAIN : false,

@@ -11,9 +11,9 @@ import { building } from './stages'
 export function EnvironmentActions({ environment }: { environment: Doc<'Environment'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
-  const params = { env_id: environment.id }
+  const params = { environment_id: environment.id }
   const going = building(environment.status)
-  const retry = useChange(() => ask('post', '/v1/developer/environments/{env_id}/retry', { params }), {
+  const retry = useChange(() => ask('post', '/v1/developer/environments/{environment_id}/retry', { params }), {
     done: 'It is built again.',
   })
   const resubmit = useChange(
@@ -30,7 +30,7 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Environm
       }),
     { done: 'Submitted as its next version.' },
   )
-  const remove = useChange(() => ask('delete', '/v1/developer/environments/{env_id}', { params }), {
+  const remove = useChange(() => ask('delete', '/v1/developer/environments/{environment_id}', { params }), {
     done: `${environment.name} is deleted.`,
     after: () => void navigate({ to: '/environments' }),
   })

@@ -21,7 +21,7 @@ const LOOK_AGAIN = 1_500
 export function EnvironmentPage() {
   const { environmentId } = useParams({ from: '/environments/$environmentId' })
   const environment = useQuery({
-    ...platformQuery('/v1/developer/environments/{env_id}', { params: { env_id: environmentId } }),
+    ...platformQuery('/v1/developer/environments/{environment_id}', { params: { environment_id: environmentId } }),
     refetchInterval: ({ state }) => (building(state.data?.status) ? LOOK_AGAIN : false),
   })
   if (environment.data) return <EnvironmentView environment={environment.data} />

@@ -6,8 +6,8 @@ import { RunTable } from '../runlist/RunTable'
 
 /** The newest runs in an environment. */
 export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
-  const runs = usePlatform('/v1/developer/environments/{env_id}/runs', {
-    params: { env_id: environmentId },
+  const runs = usePlatform('/v1/developer/environments/{environment_id}/runs', {
+    params: { environment_id: environmentId },
     query: { limit: 10 },
   })
   return (

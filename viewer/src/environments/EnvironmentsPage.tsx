@@ -17,7 +17,7 @@ export function EnvironmentsPage() {
   const { team } = useSearch({ from: '/environments' })
   const navigate = useNavigate({ from: '/environments' })
   const teams = usePlatform('/v1/teams')
-  const query = team ? { scope: 'team', team_id: team } : { scope: 'solo' }
+  const query = team ? ({ scope: 'team', team_id: team } as const) : ({ scope: 'solo' } as const)
   const environments = useQuery({
     ...platformQuery('/v1/developer/environments', { query }),
     refetchInterval: ({ state }) => (state.data?.some((one) => building(one.status)) ? LOOK_AGAIN : false),

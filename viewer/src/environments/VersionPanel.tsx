@@ -8,8 +8,8 @@ import { EnvironmentStatus } from './EnvironmentStatus'
 
 /** What was submitted, newest first; runs keep pointing at theirs. */
 export function VersionPanel({ environment }: { environment: Doc<'Environment'> }) {
-  const versions = usePlatform('/v1/developer/environments/{env_id}/versions', {
-    params: { env_id: environment.id },
+  const versions = usePlatform('/v1/developer/environments/{environment_id}/versions', {
+    params: { environment_id: environment.id },
   })
   return (
     <Panel title="Versions" flush>
