@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access import Access, Caller, Served, access, principal_of, service_of
 from mesocosm.platform.answer import answer
 from mesocosm.platform.api import blobs, compare, episodes, export, results, runs
 from mesocosm.platform.api.actions import checked_tags
@@ -21,7 +21,6 @@ from mesocosm.platform.api.runs import FACETS, read_run
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
 from mesocosm.platform.following import Listening, Register
 from mesocosm.platform.live import Live, encoded
-from mesocosm.platform.place import store_of
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.sight import Sight
 
@@ -31,9 +30,10 @@ RECORD = (runs, results, export, episodes, blobs, compare)
 router = APIRouter(prefix=PREFIX, tags=["record"])
 
 
-async def sight_of(caller: Caller, service: Served) -> Sight:
+async def sight_of(request: Request) -> Sight:
     """Return the store as the caller sees it."""
-    return Sight(service, caller)
+    service = await service_of(request)
+    return Sight(service, await principal_of(request, service))
 
 
 Seen = Annotated[Sight, Depends(sight_of)]
@@ -55,7 +55,7 @@ Registered = Annotated[Register, Depends(register_of)]
 
 def mount(app: FastAPI) -> None:
     """Add the record to a platform."""
-    app.dependency_overrides[store_of] = sight_of
+    app.state.eyes = sight_of
     app.include_router(router)
     rule = access(Access.READER)
     for resource in RECORD:
