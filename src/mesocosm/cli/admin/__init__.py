@@ -1,0 +1,1 @@
+"""`mesocosm admin`: commands for those who run a platform, working on its store directly."""

@@ -1,0 +1,18 @@
+"""The group of commands."""
+
+import click
+
+from mesocosm.cli.main import Group
+
+_HERE = "mesocosm.cli.admin"
+TREE = {
+    "user": (f"{_HERE}.user:user", "People with an account: add, list, disable, enable, reset, role."),
+}
+
+
+@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.pass_context
+def admin(context: click.Context) -> None:
+    """Run a platform: these commands work on its store directly, whether it is being served or not."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
