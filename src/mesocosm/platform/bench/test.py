@@ -1,5 +1,108 @@
 """`/v1/test`: Single test episodes."""
 
-from fastapi import APIRouter
+import asyncio
+import time
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Path, Response
+from fastapi.concurrency import run_in_threadpool
+
+from mesocosm.client.documents.episode import Episode, TestEpisodeInput, TraceEvent
+from mesocosm.client.documents.episode import EpisodeStatus as Status
+from mesocosm.client.documents.run import RunInput
+from mesocosm.core.episode import Episode as Record
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.answer import raw
+from mesocosm.platform.belonging import inside
+from mesocosm.platform.orders.checks import check_url
+from mesocosm.platform.orders.episodes import episode_document, named_episode
+from mesocosm.platform.orders.export import episode_trace
+from mesocosm.platform.orders.found import Found, find_run
+from mesocosm.platform.orders.place import place_order
+from mesocosm.platform.orders.view import TERMINAL, public_status
+from mesocosm.platform.principal import Principal
+from mesocosm.platform.redaction import redact_episode
+from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.orders import Order
 
 router = APIRouter(prefix="/v1/test", tags=["test"])
+
+_SOON_S, _LATER_S = 0.05, 0.5
+"""Seconds between looks at an episode that is waited for, at first and at last."""
+
+EpisodeId = Annotated[str, Path(max_length=200, description="id of the episode")]
+
+
+@router.post("/episode", response_model=Episode, **access(Access.MEMBER))
+async def test_episode(body: TestEpisodeInput, caller: Caller, service: Served) -> Response:
+    """Play one episode and wait for its end. For those whose domain it is, drafts too.
+
+    There is no cooldown, and the run behind it stays private. 504 when it takes longer than the platform waits: it goes
+    on, and the words name the episode, to be read with GET /v1/test/episode/{id}.
+    """
+    order = await run_in_threadpool(_placed, service, caller, body)
+    return raw((await ended_episode(service, caller, order)).model_dump_json().encode())
+
+
+@router.get("/episode/{episode_id}", response_model=Episode, **access(Access.READER))
+def get_episode(episode_id: EpisodeId, caller: Caller, service: Served) -> Episode:
+    """Return an episode of any run that one may read."""
+    found, episode = _found(service, caller, episode_id)
+    waits = episode.status is EpisodeStatus.PENDING
+    over = public_status(found.order, found.run) in TERMINAL
+    return episode_document(episode, Status.CANCELLED if waits and over else None)
+
+
+@router.get("/episode/{episode_id}/trace", response_model=list[TraceEvent], **access(Access.READER))
+def get_trace(episode_id: EpisodeId, caller: Caller, service: Served) -> Response:
+    """Return the events of an episode, without what is hidden from who asks; none where it has not begun."""
+    found, episode = _found(service, caller, episode_id)
+    begun = "." not in episode.id
+    return raw(msgspec.json.encode(episode_trace(service, found, episode) if begun else []))
+
+
+async def ended_episode(service: Service, caller: Principal, order: Order) -> Episode:
+    """Return the only episode of an order once it has ended. Raises Refusal 504 after the seconds of the settings."""
+    deadline, pause = time.monotonic() + service.settings.test_episode_s, _SOON_S
+    while True:
+        found = await run_in_threadpool(find_run, service, caller, order.run_id)
+        if public_status(found.order, found.run) in TERMINAL:
+            rows = await run_in_threadpool(found.episodes)
+            return rows[0]
+        if time.monotonic() >= deadline:
+            raise Refusal(
+                504,
+                f"the episode has not ended after {service.settings.test_episode_s:g} s and goes on; read it with "
+                f"GET /v1/test/episode/{order.run_id}.0, or its run {order.run_id} with `mesocosm run watch`",
+            )
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, _LATER_S)
+
+
+def _placed(service: Service, caller: Principal, body: TestEpisodeInput) -> Order:
+    domain = service.domains.get(body.domain_id)
+    if domain is None:
+        raise Refusal(404, f"there is no domain {body.domain_id!r}; `mesocosm domain list` shows those there are")
+    if not inside(service, caller, domain):
+        raise Refusal(403, f"test episodes of domain {body.domain_id!r} are for its owner; start a run instead")
+    if body.env_url:
+        check_url(service, body.env_url)
+    vow = domain.document.get("binding_vow") or {}
+    wanted = RunInput(
+        domain_id=body.domain_id,
+        binding_vow_version=body.binding_vow_version or str(vow.get("version", "")),
+        agent_config=body.agent_config,
+        seed_set=None if body.seed is None else [body.seed],
+        env_id=body.env_id,
+        team_id=body.team_id,
+    )
+    return place_order(service, caller, wanted, purpose="test", env_url=body.env_url, cooldown=False)
+
+
+def _found(service: Service, caller: Principal, episode_id: str) -> tuple[Found, Record]:
+    episode = named_episode(service, episode_id)
+    found = find_run(service, caller, episode.run_id)
+    return found, episode if found.inside else redact_episode(episode)
