@@ -26,7 +26,7 @@ PUBLISHED = DomainStatus.PUBLISHED.value
 ARCHIVED = DomainStatus.ARCHIVED.value
 DRAFT = DomainStatus.DRAFT.value
 
-_KEPT_ELSEWHERE = {"status", "created_at", "updated_at", "environment_id", "team_id"}
+_KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environment_id", "team_id"}
 
 
 def readable_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
+from mesocosm.platform.accounts import passwords
 from mesocosm.store.teams import CODE_LENGTH, LETTERS, Teams, slug_of
 from mesocosm.store.tenancy import teams as teams_table
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 NOWHERE = str(uuid.UUID(int=1))
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords at next to no cost: nobody signs in here."""
+    monkeypatch.setattr(passwords, "MEMORY_KIB", 64)
+    monkeypatch.setattr(passwords, "PASSES", 1)
 
 
 def made(owner: "Person", name: str = "Red pandas", **given: Any) -> dict[str, Any]:
