@@ -33,8 +33,8 @@ VIEWERS = 200
 RUNS = 50
 EPISODES = 20
 BUDGET_MS = 150.0
-THINK_S = 5.0
-"""Seconds between what one viewer's page asks for."""
+THINK_S = 8.0
+"""Seconds after which the page of a live run asks again for what its stream does not carry."""
 MODEL_S = 0.05
 WATCHED_S = 30.0
 """Seconds of load that are measured, before everything is killed."""
@@ -180,10 +180,10 @@ class _Load:
                 began = time.monotonic()
                 for kind, path in (
                     ("the run", f"/v1/record/runs/{run_id}"),
-                    ("its episodes", f"/v1/record/runs/{run_id}/episodes?limit=50"),
-                    ("the run, as clients poll it", f"/v1/runs/{run_id}"),
-                    ("a list of runs", "/v1/record/runs?limit=50"),
-                    ("who am I", "/v1/me"),
+                    ("its charts", f"/v1/record/runs/{run_id}/series"),
+                    ("its results", f"/v1/record/runs/{run_id}/results"),
+                    ("its episodes", f"/v1/record/runs/{run_id}/episodes?at=0&limit=200"),
+                    ("the run, as programs poll it", f"/v1/runs/{run_id}"),
                 ):
                     start = time.monotonic()
                     await self._ask("GET", path, token)

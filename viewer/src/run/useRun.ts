@@ -5,13 +5,17 @@ import { useCallback, useEffect, useRef } from 'react'
 import { type LiveEvent, useLive } from '../api/live'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
+import { place } from '../place'
 import { changedRun, isRunChange, isTurn } from './change'
 import { isGoing } from './headline'
 
 const EVENTS = ['runs']
 
-/** How long (ms) what the stream does not carry may be old while a run goes on: failures and charts, episodes. */
-const PATIENCE = 2_500
+/**
+ * How long (ms) what the stream does not carry may be old while a run goes on: failures and charts, episodes. A
+ * platform has hundreds of people looking at one run.
+ */
+const PATIENCE = place.mode === 'platform' ? 8_000 : 2_500
 
 /** How often (ms) a run that does not go on is read again: other runs change how it compares with the best. */
 const REST = 15_000
@@ -38,7 +42,7 @@ function runOf(params: unknown): unknown {
 
 /**
  * Read a run and listen to it while `watch` says so or it goes on. Numbers move with the stream; what it does not carry
- * is read again at most every 2.5 s, and at once when the run begins or ends.
+ * is read again at most every `PATIENCE`, and at once when the run begins or ends.
  */
 export function useRun(runId: string, watch: boolean) {
   const client = useQueryClient()
