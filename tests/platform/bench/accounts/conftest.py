@@ -1,4 +1,4 @@
-"""Browsers that keep cookies, before a guarded platform."""
+"""Browsers that keep cookies, before a platform."""
 
 import shutil
 from collections.abc import Callable
@@ -10,8 +10,6 @@ import httpx
 import pytest
 
 from mesocosm.platform.accounts import passwords
-from mesocosm.platform.accounts.guard import Guard
-from mesocosm.platform.settings import Settings
 from mesocosm.store import DATABASE_NAME, open_store
 
 ADDRESS = "http://127.0.0.1:8010"
@@ -20,11 +18,10 @@ ADDRESS = "http://127.0.0.1:8010"
 class Browser:
     """Somebody with cookies. Its requests look like those of programs unless they bring `Origin`."""
 
-    def __init__(self, hosted: Any, settings: Settings | None = None, **given: Any) -> None:
+    def __init__(self, hosted: Any, **given: Any) -> None:
         self._portal = hosted._portal
-        app = Guard(hosted.app, settings or hosted.service.settings)
         client = given.pop("client", ("127.0.0.1", 4000))
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=client)
+        transport = httpx.ASGITransport(hosted.app, raise_app_exceptions=False, client=client)
         self.client = httpx.AsyncClient(transport=transport, **{"base_url": ADDRESS, **given})
 
     def request(self, method: str, path: str, **given: Any) -> httpx.Response:
@@ -70,7 +67,7 @@ def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def browse(hosted: Any) -> Callable[..., Browser]:
-    """Return what opens a browser before the platform; with other settings it only has another guard."""
+    """Return what opens a browser before the platform."""
     return partial(Browser, hosted)
 
 

@@ -1,0 +1,191 @@
+"""What pages of other sites cannot do, names, and headers."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from mesocosm.platform.accounts.guard import Guard
+
+PASSWORD = "correct horse battery staple"
+FRIEND = "https://friend.example"
+
+
+@pytest.fixture
+def hosted(open_hosted: Any) -> Any:
+    return open_hosted(cors_origins=(FRIEND,))
+
+
+@pytest.fixture
+def signed_in(hosted: Any, browse: Any) -> Any:
+    hosted.member("ada")
+    browser = browse()
+    assert browser.post("/v1/auth/login", {"username": "ada", "password": PASSWORD}).status_code == 200
+    return browser
+
+
+TOKEN = {"name": "CI"}
+
+
+def test_our_own_page_may_change_something(signed_in: Any) -> None:
+    headers = {"Origin": "http://127.0.0.1:8010", "Sec-Fetch-Site": "same-origin"}
+    assert signed_in.post("/v1/tokens", TOKEN, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://127.0.0.1:8010.evil.example"},
+        {"Origin": "http://[", "Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "X-Mesocosm": "1"},
+    ],
+)
+def test_a_page_of_another_site_may_change_nothing(signed_in: Any, headers: dict[str, str]) -> None:
+    answer = signed_in.post("/v1/tokens", TOKEN, headers=headers)
+    assert answer.status_code == 403
+    assert answer.json()["error"] == "forbidden"
+    assert signed_in.get("/v1/tokens").json() == []
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_form_can_send_changes_nothing_for_who_is_known_by_a_cookie(signed_in: Any, kind: str) -> None:
+    sent = {"content": b'{"name": "CI"}', "headers": {"Content-Type": kind}}
+    assert signed_in.request("POST", "/v1/tokens", **sent).status_code == 403
+    assert signed_in.request("POST", "/v1/auth/logout", headers={"Content-Type": kind}).status_code == 403
+    assert signed_in.get("/v1/tokens").status_code == 200
+
+
+def test_a_change_without_a_body_needs_our_header(signed_in: Any) -> None:
+    token_id = signed_in.post("/v1/tokens", TOKEN).json()["id"]
+    assert signed_in.request("DELETE", f"/v1/tokens/{token_id}").status_code == 403
+    assert signed_in.request("DELETE", f"/v1/tokens/{token_id}", headers={"X-Mesocosm": "1"}).status_code == 204
+
+
+def test_a_guest_cookie_is_guarded_too(browse: Any) -> None:
+    browser = browse()
+    browser.post("/v1/auth/guest")
+    assert browser.post("/v1/auth/guest/logout").status_code == 403
+    assert browser.post("/v1/auth/guest/logout", headers={"X-Mesocosm": "1"}).status_code == 200
+
+
+def test_another_site_cannot_sign_somebody_in(hosted: Any, browse: Any) -> None:
+    hosted.member("mallory")
+    body = {"username": "mallory", "password": PASSWORD}
+    answer = browse().post("/v1/auth/login", body, headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+def test_who_brings_a_token_is_not_asked_where_they_come_from(hosted: Any, browse: Any) -> None:
+    headers = {"Authorization": f"Bearer {hosted.member('ada').token}", "Origin": "https://evil.example"}
+    assert browse().post("/v1/tokens", TOKEN, headers=headers).status_code == 201
+
+
+def test_reading_needs_nothing_but_is_not_shared_with_other_sites(signed_in: Any) -> None:
+    answer = signed_in.get("/v1/me", headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 200
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_a_site_that_we_know_may_use_the_platform_with_cookies(signed_in: Any) -> None:
+    headers = {"Origin": FRIEND, "Sec-Fetch-Site": "cross-site"}
+    answer = signed_in.post("/v1/tokens", TOKEN, headers=headers)
+    assert answer.status_code == 201
+    assert answer.headers["Access-Control-Allow-Origin"] == FRIEND
+    assert answer.headers["Access-Control-Allow-Credentials"] == "true"
+    assert "origin" in answer.headers["Vary"].casefold()
+
+
+@pytest.mark.parametrize(("origin", "shared"), [(FRIEND, FRIEND), ("https://evil.example", None)])
+def test_only_sites_that_we_know_are_told_what_they_may_send(browse: Any, origin: str, shared: str | None) -> None:
+    headers = {"Origin": origin, "Access-Control-Request-Method": "DELETE"}
+    answer = browse().request("OPTIONS", "/v1/tokens/x", headers=headers)
+    assert answer.status_code == 204
+    assert answer.headers.get("Access-Control-Allow-Origin") == shared
+    assert ("DELETE" in answer.headers.get("Access-Control-Allow-Methods", "")) is (shared is not None)
+
+
+def test_refusals_are_shared_with_sites_that_we_know(browse: Any) -> None:
+    answer = browse().get("/v1/tokens", headers={"Origin": FRIEND})
+    assert answer.status_code == 401
+    assert answer.headers["Access-Control-Allow-Origin"] == FRIEND
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/nothing", "/"])
+def test_every_answer_has_the_headers_that_protect_it(browse: Any, path: str) -> None:
+    headers = browse().get(path).headers
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("mc.example", 200),
+        ("MC.example:443", 200),
+        ("other.example", 200),
+        ("localhost:8010", 200),
+        ("10.1.2.3:8010", 200),
+        ("[::1]:8010", 200),
+        ("evil.example", 421),
+        ("mc.example.evil.example", 421),
+        ("user@mc.example", 421),
+        ("", 421),
+    ],
+)
+def test_a_platform_with_names_answers_to_them_and_to_addresses(
+    open_hosted: Any, make_browser: Any, host: str, status: int
+) -> None:
+    hosted = open_hosted(public_url="https://mc.example/bench", names=("other.example",))
+    assert make_browser(hosted).get("/v1/me", headers={"Host": host}).status_code == status
+
+
+def test_load_balancers_may_ask_for_its_health_under_any_name(open_hosted: Any, make_browser: Any) -> None:
+    browser = make_browser(open_hosted(names=("mc.example",)))
+    assert browser.get("/health", headers={"Host": "anything"}).status_code != 421
+
+
+def test_a_platform_without_names_answers_to_any(browse: Any) -> None:
+    assert browse().get("/v1/me", headers={"Host": "anything.example"}).status_code == 200
+
+
+def test_its_pages_may_use_a_platform_behind_a_proxy_that_hides_its_name(open_hosted: Any, make_browser: Any) -> None:
+    browser = make_browser(open_hosted(public_url="https://mc.example"))
+    headers = {"Origin": "https://mc.example", "Host": "10.0.0.1:8010"}
+    assert browser.post("/v1/auth/logout", {}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ([(b"origin", b"https://evil.example")], True),
+        ([(b"origin", b"http://127.0.0.1:8010")], False),
+        ([(b"origin", b"https://friend.example")], False),
+        ([], False),
+    ],
+)
+async def test_a_socket_is_opened_for_our_own_pages_and_for_programs(
+    open_hosted: Any, headers: list[tuple[bytes, bytes]], refused: bool
+) -> None:
+    reached, sent = [], []
+
+    async def app(*_given: Any) -> None:
+        reached.append(True)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return await anyio.sleep_forever()
+
+    guard = Guard(app, open_hosted(cors_origins=(FRIEND,)).service.settings)
+    scope = {"type": "websocket", "path": "/v1/ws", "headers": [(b"host", b"127.0.0.1:8010"), *headers]}
+    await guard(scope, receive, send)
+    assert bool(reached) is not refused
+    assert sent == ([{"type": "websocket.close", "code": 1008}] if refused else [])
