@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from mesocosm.core.failure import MesocosmError, RunAborted
+from mesocosm.core.failure import InfrastructureError, MesocosmError, RunAborted
 from mesocosm.environments.adapter import Adapter
 from mesocosm.environments.adapter import Settings as Start
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
@@ -110,7 +110,11 @@ class Hosts:
     async def _open(self, stage: "_Stage", domain_id: str, place: Sandboxed, notice: Callable[[str], None]) -> None:
         from mesocosm.platform.builds.build import built
 
-        there = await built(self._service, place.environment_id, place.version)
+        try:
+            there = await built(self._service, place.environment_id, place.version)
+        except InfrastructureError as error:
+            # Trying the same run again would not help.
+            raise RunAborted(str(error)) from error
         # What is played is what was built: the version says which content that is.
         if there.digest != place.digest:
             raise RunAborted(
