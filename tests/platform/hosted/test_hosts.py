@@ -1,7 +1,9 @@
 """Adapters of submissions: enclosed, shared by the runs of a worker, started again, ended when idle."""
 
 import asyncio
-from pathlib import Path
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +12,7 @@ from mesocosm.core.failure import EpisodeError, RunAborted, UnknownName, UsageEr
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.environments import adapter as adapters
 from mesocosm.platform import hosted
+from mesocosm.platform.builds.place import place_of
 from mesocosm.platform.hosted import HostedBenchmark, open_hosted
 
 if TYPE_CHECKING:
@@ -94,7 +97,7 @@ async def test_an_adapter_that_nobody_uses_ends_after_a_while(open_stock: "OpenS
     assert hosts.living == 1
     await benchmark.close()
     async with asyncio.timeout(20):
-        while hosts.living:
+        while hosts.living:  # noqa: ASYNC110 - it tells nobody when it ends one
             await asyncio.sleep(0.01)
 
 
@@ -134,8 +137,8 @@ async def test_an_adapter_that_does_not_start_ends_the_run_with_its_words(
 async def test_files_that_are_not_what_was_built_are_not_played(stock: "Stock", open_hosts: "OpenHosts") -> None:
     open_hosts(stock)
     ref = stock.built()
-    note = next(Path(stock.service.settings.data_dir).rglob("built.json"))
-    note.write_text(note.read_text().replace('"digest": "', '"digest": "0'))
+    place = place_of(stock.service.settings, ref.options["environment"], 1)
+    place.remember(manifest="benchanything.json", digest="another")
     with pytest.raises(RunAborted, match="submit it again"):
         await opened(ref)
 
@@ -155,12 +158,34 @@ async def test_a_server_and_a_worker_agree_on_what_an_environment_is(stock: "Sto
     assert planned.info.digest == version.digest
 
 
-async def test_an_address_inside_the_network_is_not_reached(stock: "Stock", open_hosts: "OpenHosts") -> None:
-    open_hosts(stock)
-    domain = {"id": "remote", **MANIFEST_OF_REMOTE}
-    ref = BenchmarkRef("hosted", "remote", {"env_url": "http://127.0.0.1:9", "domain": domain})
-    with pytest.raises(UsageError, match="no environment answers"):
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """The address of an environment that runs on this machine."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+async def test_an_address_inside_the_network_is_reached_only_where_that_is_allowed(
+    open_stock: "OpenStock", open_hosts: "OpenHosts", elsewhere: str
+) -> None:
+    ref = BenchmarkRef("hosted", "remote", {"env_url": elsewhere, "domain": {"id": "remote", **MANIFEST_OF_REMOTE}})
+    open_hosts(open_stock())
+    with pytest.raises(RunAborted, match="cannot be reached"):
         await opened(ref)
+    open_hosts(open_stock(private_env_urls=True))
+    benchmark = await opened(ref)
+    await benchmark.close()
 
 
 def test_a_version_that_is_gone_is_an_unknown_name(stock: "Stock") -> None:

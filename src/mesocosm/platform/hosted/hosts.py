@@ -12,6 +12,8 @@ from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
 from mesocosm.environments.client import Host
 from mesocosm.environments.manifest import Manifest, load_manifest
 from mesocosm.http.client import Client
+from mesocosm.http.errors import HttpError
+from mesocosm.http.target import visible
 from mesocosm.platform.hosted.benchmark import Remote, Sandboxed
 from mesocosm.platform.hosted.lines import Lines
 from mesocosm.platform.hosted.place import Enclosing, Nowhere
@@ -19,6 +21,10 @@ from mesocosm.platform.hosted.share import Share
 
 if TYPE_CHECKING:
     from mesocosm.platform.service import Service
+
+
+REMOTE_S = 15.0
+"""Seconds that an environment elsewhere has to answer at all."""
 
 
 class Hosts:
@@ -45,7 +51,8 @@ class Hosts:
     async def lend(self, manifest: Manifest, place: Sandboxed | Remote, notice: Callable[[str], None]) -> "Lent":
         """Return the adapter of a version, or the way to a remote one, that `give_back` ends.
 
-        Raises RunAborted when it cannot be started, with the author's words; UsageError when nothing answers.
+        Raises RunAborted when it cannot be started, with the author's words, or not be reached; UsageError when what
+        answers is no environment.
         """
         if isinstance(place, Remote):
             return await self._remote(manifest, place, notice)
@@ -75,6 +82,7 @@ class Hosts:
         client = Client(public_only=not place.private, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
         adapter = Adapter(manifest, Start(place.url, explicit=True), client, Nowhere())
         try:
+            await _reached(client, place.url)
             await adapter.open(notice)
         except BaseException:
             await client.close()
@@ -161,6 +169,14 @@ class Hosts:
         if adapter is not None:
             with suppress(OSError):
                 await adapter.close()
+
+
+async def _reached(client: Client, url: str) -> None:
+    """Raise RunAborted that says why nothing answers at `url`, be it that its address may not be asked."""
+    try:
+        await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)
+    except HttpError as error:
+        raise RunAborted(f"the environment at {visible(url)} cannot be reached: {error.cause}") from error
 
 
 class _Stage:

@@ -31,9 +31,8 @@ class Enclosing:
     ) -> ForeignProcess:
         """Start `command`, whose port only this worker reaches. Raises EpisodeError with cause sandbox_failed."""
         assert port is not None
-        enclosed = await enclosure(self._settings, self._built).serve(
-            command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs
-        )
+        place = enclosure(self._settings, self._built)
+        enclosed = await place.serve(command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs)
         self._lines.add(port, enclosed.socket)
         return cast(ForeignProcess, _Reachable(enclosed, port, self._lines))
 
