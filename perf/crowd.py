@@ -35,7 +35,7 @@ EPISODES = 20
 BUDGET_MS = 150.0
 THINK_S = 8.0
 """Seconds after which the page of a live run asks again for what its stream does not carry."""
-MODEL_S = 0.05
+MODEL_S = 0.3
 WATCHED_S = 30.0
 """Seconds of load that are measured, before everything is killed."""
 PATIENCE_S = 600.0
