@@ -2,13 +2,27 @@
 
 import sys
 
-from perf import api, crowd, engine, evaluation, listing, orchestration, page, proxy, resume, rollouts, show_runs
+from perf import (
+    api,
+    crowd,
+    enclosure,
+    engine,
+    evaluation,
+    listing,
+    orchestration,
+    page,
+    proxy,
+    resume,
+    rollouts,
+    show_runs,
+)
 from perf.machine import machine
 
 ALL = {
     "noop": engine.noop,
     "model": engine.model,
     "environment": engine.environment,
+    "enclosure": enclosure.enclosure,
     "resume": resume.resume,
     "help": engine.help_,
     "listing": listing.listing,
