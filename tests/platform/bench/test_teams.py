@@ -65,11 +65,10 @@ def test_a_slug_that_is_taken_is_a_conflict(hosted: "Hosted") -> None:
     assert "pandas" in again.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    "body", [{"name": ""}, {"name": "   "}, {"name": "x" * 256}, {}, {"name": "x", "slug": ""}, {"name": 3}]
-)
-def test_a_name_that_cannot_be_is_refused(hosted: "Hosted", body: dict[str, Any]) -> None:
-    assert hosted.member("ada").post("/v1/teams", body).status_code == 422
+def test_a_name_that_cannot_be_is_refused(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    for body in ({"name": ""}, {"name": "   "}, {"name": "x" * 256}, {}, {"name": "x", "slug": ""}, {"name": 3}):
+        assert ada.post("/v1/teams", body).status_code == 422
 
 
 def test_a_code_lets_people_in_without_regard_to_case(hosted: "Hosted") -> None:
@@ -87,9 +86,10 @@ def test_codes_of_four_characters_of_older_teams_still_work(hosted: "Hosted") ->
     assert joined(hosted.member("ben"), {"join_code": "ab0o"})["member_count"] == 2
 
 
-@pytest.mark.parametrize("code", ["", "ABC", "ABCDEFGHJ", "AB-CD", "ABCDÉFGH", None, 1234])
-def test_what_is_no_code_is_wrong_input(hosted: "Hosted", code: object) -> None:
-    assert hosted.member("ada").post("/v1/teams/join", {"code": code}).status_code == 422
+def test_what_is_no_code_is_wrong_input(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    for code in ("", "ABC", "ABCDEFGHJ", "AB-CD", "ABCDÉFGH", None, 1234):
+        assert ada.post("/v1/teams/join", {"code": code}).status_code == 422
 
 
 def test_joining_again_changes_nothing(hosted: "Hosted") -> None:
