@@ -38,7 +38,9 @@ class ModelEntry(BaseModel):
     served_as: str = ""
     key: str = ""
     title: str = ""
-    guests: bool = False
+    guests: bool = Field(
+        default=False, description="whether people without an account may look around and run demo domains"
+    )
     full_bench: bool = False
 
 
@@ -48,92 +50,161 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True)
 
     # Where it listens, and what it calls itself.
-    host: str = "127.0.0.1"
-    port: int = Field(8010, ge=0, le=65_535)
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8010, ge=0, le=65_535, description="port of the API and the web app")
     login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; none: off")
-    public_url: str = Field("", validation_alias=_older("public_url", "ORCH_PUBLIC_BASE_URL"))
-    prefix: str = Field("", validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"))
-    names: Words = ()
-    cors_origins: Words = Field((), validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"))
-    trusted_proxies: Words = ()
+    public_url: str = Field(
+        "",
+        validation_alias=_older("public_url", "ORCH_PUBLIC_BASE_URL"),
+        description="address that people use, where a proxy with TLS stands before this",
+    )
+    prefix: str = Field(
+        "",
+        validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"),
+        description="path below which it answers too, such as /bench",
+    )
+    names: Words = Field((), description="names that it answers to; none: every name")
+    cors_origins: Words = Field(
+        (),
+        validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"),
+        description="web pages of other origins that may use the API with the cookies of people who are signed in here",
+    )
+    trusted_proxies: Words = Field((), description="addresses or networks whose X-Forwarded-For is believed")
 
     # What is kept where.
-    data_dir: Path = Path("mesocosm-data")
-    database_url: str = ""
-    blob_url: str = ""
+    data_dir: Path = Field(Path("mesocosm-data"), description="database, blobs, and built environments")
+    database_url: str = Field("", description="PostgreSQL instead of the SQLite file in data_dir")
+    blob_url: str = Field("", description="object store for large content: file:///…, s3://…, gs://…, az://…")
 
     # Who works.
     workers: int = Field(1, ge=0, le=64, description="worker processes that the server starts itself")
-    runs_at_once: int = Field(8, ge=1)
-    episodes_at_once: int = Field(64, ge=1, validation_alias=_older("episodes_at_once", "ORCH_MAX_PARALLEL_EPISODES"))
-    builds_at_once: int = Field(1, ge=1)
-    runs_at_once_per_actor: int = Field(4, ge=1)
-    lease_s: float = Field(30.0, ge=2)
-    environment_idle_s: float = Field(60.0, ge=0)
+    runs_at_once: int = Field(8, ge=1, description="runs that one worker plays side by side")
+    episodes_at_once: int = Field(
+        64,
+        ge=1,
+        validation_alias=_older("episodes_at_once", "ORCH_MAX_PARALLEL_EPISODES"),
+        description="episodes of all runs of a worker together",
+    )
+    builds_at_once: int = Field(1, ge=1, description="environments that one worker builds side by side")
+    runs_at_once_per_actor: int = Field(
+        4, ge=1, description="runs of one person that are played side by side, while others wait"
+    )
+    lease_s: float = Field(30.0, ge=2, description="a worker that was not heard of for so long counts as dead")
+    environment_idle_s: float = Field(60.0, ge=0, description="an adapter that nobody uses for so long is stopped")
 
     # Who gets in.
-    token_minutes: float = Field(60.0, gt=0, le=1440)
-    refresh_days: float = Field(30.0, gt=0)
-    guest_days: float = Field(7.0, gt=0)
+    token_minutes: float = Field(
+        60.0, gt=0, le=1440, description="life of an access token; our own command line renews it silently"
+    )
+    refresh_days: float = Field(30.0, gt=0, description="life of a sign-in that is used")
+    guest_days: float = Field(7.0, gt=0, description="life of a guest, and of what guests ran")
     guests: bool = True
-    sign_up: bool = False
+    sign_up: bool = Field(default=False, description="whether people may make accounts by themselves")
     login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
     guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
     joins_per_hour: int = Field(20, ge=1, description="wrong codes of one member")
-    auth_disabled: bool = Field(default=False, validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"))
-    worker_secret: SecretStr = Field(SecretStr(""), validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"))
-    oidc_issuer: str = ""
-    oidc_client_id: str = ""
-    oidc_client_secret: SecretStr = SecretStr("")
-    oidc_name: str = "single sign-on"
-    team_size: int = Field(4, ge=1)
+    auth_disabled: bool = Field(
+        default=False,
+        validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"),
+        description="everybody is the one administrator; for one person on one machine",
+    )
+    worker_secret: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"),
+        description="secret of outside workers that take full benches; empty: there are none",
+    )
+    oidc_issuer: str = Field("", description="address of an OpenID provider")
+    oidc_client_id: str = Field("", description="our name there")
+    oidc_client_secret: SecretStr = Field(SecretStr(""), description="our secret there")
+    oidc_name: str = Field("single sign-on", description="what the button says")
+    team_size: int = Field(4, ge=1, description="members of a team")
 
     # What may be submitted, and how it is confined.
-    git_hosts: Words = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org")
+    git_hosts: Words = Field(
+        ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),
+        description="hosts that environments may be submitted from",
+    )
     local_git: bool = Field(default=False, description="allow file:// URLs and paths of this machine as sources")
-    sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = "auto"
+    sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = Field(
+        "auto", description="how submitted code is confined; auto takes bubblewrap"
+    )
     unsafe_sandbox: bool = Field(default=False, description="allow `plain`: foreign code with all rights of the worker")
-    package_hosts: Words = ("pypi.org", "files.pythonhosted.org")
-    clone_s: float = Field(120.0, gt=0, validation_alias=_older("clone_s", "SANDBOX_GIT_CLONE_TIMEOUT_SECONDS"))
-    install_s: float = Field(600.0, gt=0)
-    start_s: float = Field(30.0, gt=0)
-    source_mb: int = Field(200, ge=1)
-    packages_mb: int = Field(2_000, ge=1)
-    environment_memory_mb: int = Field(2_048, ge=64)
-    environment_cpu_s: int = Field(3_600, ge=1)
-    environment_processes: int = Field(128, ge=8)
-    environment_scratch_mb: int = Field(256, ge=1)
-    environments_per_owner: int = Field(20, ge=1)
+    package_hosts: Words = Field(
+        ("pypi.org", "files.pythonhosted.org"), description="hosts that requirements may be installed from"
+    )
+    clone_s: float = Field(
+        120.0,
+        gt=0,
+        validation_alias=_older("clone_s", "SANDBOX_GIT_CLONE_TIMEOUT_SECONDS"),
+        description="seconds that fetching a repository may take",
+    )
+    install_s: float = Field(600.0, gt=0, description="seconds that installing requirements may take")
+    start_s: float = Field(30.0, gt=0, description="seconds until an adapter must answer")
+    source_mb: int = Field(200, ge=1, description="size of a repository")
+    packages_mb: int = Field(2_000, ge=1, description="size of what requirements install")
+    environment_memory_mb: int = Field(2_048, ge=64, description="memory of an environment, all its processes together")
+    environment_cpu_s: int = Field(3_600, ge=1, description="processor time of one process of an environment")
+    environment_processes: int = Field(128, ge=8, description="processes and threads of an environment")
+    environment_scratch_mb: int = Field(256, ge=1, description="size of its /tmp")
+    environments_per_owner: int = Field(20, ge=1, description="environments that one person or team may have")
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
     # What may be run.
-    models: tuple[ModelEntry, ...] = ()
+    models: tuple[ModelEntry, ...] = Field(
+        (), description="the models that people may run: tables `[[models]]`, see below"
+    )
     max_episodes_per_run: int = Field(
-        20, ge=1, validation_alias=_older("max_episodes_per_run", "ORCH_MAX_EPISODES_PER_RUN", "BENCH_MAX_EPISODES")
+        20,
+        ge=1,
+        validation_alias=_older("max_episodes_per_run", "ORCH_MAX_EPISODES_PER_RUN", "BENCH_MAX_EPISODES"),
+        description="episodes of one run",
     )
-    max_steps: int = Field(200, ge=1, validation_alias=_older("max_steps", "ORCH_MAX_STEPS_PER_EPISODE"))
-    episode_tokens: int = Field(100_000, ge=1, validation_alias=_older("episode_tokens", "ORCH_MAX_TOKENS_PER_EPISODE"))
-    episode_s: float = Field(1_800.0, gt=0)
-    run_s: float = Field(7_200.0, gt=0)
-    step_s: float = Field(60.0, gt=0)
-    model_s: float = Field(120.0, gt=0)
+    max_steps: int = Field(
+        200,
+        ge=1,
+        validation_alias=_older("max_steps", "ORCH_MAX_STEPS_PER_EPISODE"),
+        description="steps of an episode; environments that declare more are cut, and their authors are told",
+    )
+    episode_tokens: int = Field(
+        100_000,
+        ge=1,
+        validation_alias=_older("episode_tokens", "ORCH_MAX_TOKENS_PER_EPISODE"),
+        description="tokens of an episode",
+    )
+    episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
+    run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
+    step_s: float = Field(60.0, gt=0, description="seconds of one call of an environment")
+    model_s: float = Field(120.0, gt=0, description="seconds of one call of a model")
     cooldown_s: float = Field(
-        120.0, ge=0, validation_alias=_older("cooldown_s", "ORCH_RUN_SUBMISSION_COOLDOWN_SECONDS")
+        120.0,
+        ge=0,
+        validation_alias=_older("cooldown_s", "ORCH_RUN_SUBMISSION_COOLDOWN_SECONDS"),
+        description="seconds between two accepted runs of one person",
     )
-    guest_runs_per_day: int = Field(5, ge=0, validation_alias=_older("guest_runs_per_day", "ORCH_GUEST_RUNS_PER_DAY"))
-    member_runs_per_day: int = Field(200, ge=0)
-    queued_per_actor: int = Field(20, ge=1)
-    demo_domains: Words = Field((), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"))
+    guest_runs_per_day: int = Field(
+        5,
+        ge=0,
+        validation_alias=_older("guest_runs_per_day", "ORCH_GUEST_RUNS_PER_DAY"),
+        description="runs of a guest in a day (UTC)",
+    )
+    member_runs_per_day: int = Field(200, ge=0, description="runs of a member in a day (UTC)")
+    queued_per_actor: int = Field(20, ge=1, description="runs of one person that wait or are played")
+    demo_domains: Words = Field(
+        (), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"), description="domains that guests may run"
+    )
     user_budget_usd: float | None = Field(None, ge=0, description="of one member in 24 hours; none: no limit")
-    team_budget_usd: float | None = Field(None, ge=0)
-    guest_budget_usd: float | None = Field(0.5, ge=0)
-    run_budget_usd: float | None = Field(None, ge=0)
+    team_budget_usd: float | None = Field(None, ge=0, description="the same of a team")
+    guest_budget_usd: float | None = Field(0.5, ge=0, description="the same of a guest")
+    run_budget_usd: float | None = Field(None, ge=0, description="of one run")
     full_bench_episodes: int = Field(
-        5, ge=1, validation_alias=_older("full_bench_episodes", "ORCH_FULL_BENCH_EPISODES_PER_MODEL")
+        5,
+        ge=1,
+        validation_alias=_older("full_bench_episodes", "ORCH_FULL_BENCH_EPISODES_PER_MODEL"),
+        description="episodes for each model of a full bench",
     )
     test_episode_s: float = Field(110.0, gt=0, description="how long a test episode is waited for")
 
-    log_format: Literal["text", "json"] = "text"
+    log_format: Literal["text", "json"] = Field("text", description="text, or a JSON object for each line")
 
     file: ClassVar[Path | None] = None
 
