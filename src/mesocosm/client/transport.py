@@ -145,7 +145,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _unknown(headers: Message) -> bool:
-    return headers.get(AUTH_HEADER) == "expired"
+    return bool(headers.get(AUTH_HEADER))
 
 
 def _word(value: str | float | bool) -> str:

@@ -1,8 +1,10 @@
 """A platform on loopback, served as in earnest, and people who log in to it with command lines."""
 
 import contextlib
+import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 import uvicorn
 
 from mesocosm.client.credentials import Credentials, read, write
+from mesocosm.client.identity import claims
+from mesocosm.platform.accounts.passwords import Passwords
 from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
@@ -23,6 +27,12 @@ if TYPE_CHECKING:
 
 PASSWORD = "correct horse battery staple"
 PATIENCE = 20.0
+
+
+@functools.cache
+def hashed() -> str:
+    """Return the hash of PASSWORD, which takes its time, once."""
+    return Passwords().hash(PASSWORD)
 
 
 class Server(uvicorn.Server):
@@ -52,6 +62,15 @@ class Platform:
         if name not in self.tokens:
             self.tokens[name] = self.service.accounts.access_token(self.service.users.add(name, role=role))
         return self.tokens[name]
+
+    def add_with_password(self, name: str) -> None:
+        """Add somebody who can log in with PASSWORD."""
+        self.service.users.add(name, password_hash=hashed())
+
+    def expired(self, name: str) -> str:
+        """Return a token of somebody's that has ended."""
+        now = int(time.time())
+        return self.service.accounts.signer.sign({**claims(self.add(name)), "iat": now - 120, "exp": now - 60})
 
     def is_now(self, name: str) -> None:
         """Let the command lines that follow be those of a member, as after a login."""
