@@ -38,9 +38,7 @@ class ModelEntry(BaseModel):
     served_as: str = ""
     key: str = ""
     title: str = ""
-    guests: bool = Field(
-        default=False, description="whether people without an account may look around and run demo domains"
-    )
+    guests: bool = False
     full_bench: bool = False
 
 
@@ -98,7 +96,9 @@ class Settings(BaseSettings):
     )
     refresh_days: float = Field(30.0, gt=0, description="life of a sign-in that is used")
     guest_days: float = Field(7.0, gt=0, description="life of a guest, and of what guests ran")
-    guests: bool = True
+    guests: bool = Field(
+        default=True, description="whether people without an account may look around and run demo domains"
+    )
     sign_up: bool = Field(default=False, description="whether people may make accounts by themselves")
     login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
     guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
