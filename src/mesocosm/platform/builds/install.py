@@ -41,10 +41,8 @@ _ABSENT = re.compile(
     r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([^\s(;]+)"
 )
 _INVALID = re.compile(r"Invalid requirement: ['\"]?(.+?)['\"]?(?:: |\s*\(from line|\s*$)", re.MULTILINE)
-_UNBUILT = re.compile(
-    r"(?:Failed building wheel for|Failed to build '?|Getting requirements to build .* for) ?([\w.-]+)"
-)
-_SHOWN = 12
+_UNBUILT = re.compile(r"(?:Failed building wheel for |Failed to build |╰─> )'?([\w.-]+)")
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ What would fail every episode fails the build; what only deviates from the contr
 import asyncio
 import contextlib
 import os
+import re
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -107,16 +109,31 @@ async def _started(settings: Settings, adapter: Path, python: Path, watched: _Wa
         await asyncio.gather(launching, straying, return_exceptions=True)
 
 
+_HINTS = (
+    (("Read-only file system",), "Environments may write into /tmp only."),
+    (
+        ("ModuleNotFoundError", "No module named"),
+        "Name the package in requirements.txt, or put the module beside the adapter.",
+    ),
+    (
+        ("Network is unreachable", "Name or service not known", "Temporary failure in name resolution"),
+        "Environments have no network here; put what they load into the repository.",
+    ),
+)
+
+
 def _start_words(words: str, adapter: Path) -> str:
-    told = words.removeprefix(f"{adapter}: ")
-    hint = ""
-    if "Read-only file system" in told:
-        hint = "\nEnvironments may write into /tmp only."
-    elif "ModuleNotFoundError" in told or "No module named" in told:
-        hint = "\nName the package in requirements.txt, or put the module beside the adapter."
-    elif "Network is unreachable" in told or "Temporary failure in name resolution" in told:
-        hint = "\nEnvironments have no network here; put what they load into the repository."
-    return f"{adapter.name} did not start: {told}{hint}"
+    told = re.sub(r"exit code (1[3-9]\d)\b", _signalled, words.removeprefix(f"{adapter}: "))
+    hint = next((hint for signs, hint in _HINTS if any(sign in told for sign in signs)), "")
+    return f"{adapter.name} did not start: {told}" + (f"\n{hint}" if hint else "")
+
+
+def _signalled(code: "re.Match[str]") -> str:
+    """Return an exit code with the signal that it stands for: the first process of an enclosure passes it on so."""
+    try:
+        return f"{code[0]} ({signal.Signals(int(code[1]) - 128).name})"
+    except ValueError:
+        return code[0]
 
 
 class _Play:

@@ -120,6 +120,8 @@ def _with_scheme(text: str, settings: Settings) -> str:
         if not text[scheme.end() :].startswith("//"):
             raise _refused(f"the address of the repository cannot be read; write {_example(settings)}")
         return text
+    if "." not in text.partition("/")[0] and not _SHORT.fullmatch(text.rstrip("/")):
+        raise _refused(f"{text!r} is no address of a repository; write {_example(settings)}")
     if _SHORT.fullmatch(text.rstrip("/")):
         return f"https://{GITHUB}/{text}"
     return f"https://{text}"

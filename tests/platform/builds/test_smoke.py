@@ -1,0 +1,146 @@
+"""A first look at environments in a real enclosure: what stops a build, and what is only noted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.platform.builds.conftest import adapter, manifest, vow
+
+from mesocosm.environments.manifest import load_manifest
+from mesocosm.platform.builds.build import Built
+from mesocosm.platform.builds.fault import BuildFault
+from mesocosm.platform.builds.install import make
+from mesocosm.platform.builds.log import BuildLog, notes_of
+from mesocosm.platform.builds.place import Place
+from mesocosm.platform.builds.smoke import smoke
+from mesocosm.platform.hosted.lines import Lines
+from mesocosm.platform.hosted.place import Enclosing
+from mesocosm.platform.settings import read_settings
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place with its virtual environment."""
+    found = Place(tmp_path_factory.mktemp("prepared") / "place")
+    found.folder.mkdir()
+    make(found)
+    return found
+
+
+async def look(prepared: Place, tmp_path: Path, text: str, declared: dict[str, Any] | None = None, **given: Any) -> str:
+    """Look at an adapter for the first time; return the log."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "adapter.py").write_text(text)
+    (source / "benchanything.json").write_text(manifest(binding_vow=declared) if declared else manifest())
+    built = Built(source, source / "benchanything.json", prepared.python, prepared.packages, "")
+    settings, log, lines = read_settings(**{"start_s": 20.0, "step_s": 5.0, **given}), BuildLog(tmp_path), Lines()
+    try:
+        await smoke(
+            settings, load_manifest(built.manifest), built.python, Enclosing(settings, built, lines), lines, log
+        )
+    finally:
+        await lines.close()
+    return log.text()
+
+
+async def stopped(prepared: Place, tmp_path: Path, text: str, **given: Any) -> str:
+    with pytest.raises(BuildFault) as caught:
+        await look(prepared, tmp_path, text, **given)
+    return str(caught.value)
+
+
+async def test_a_working_environment_has_nothing_to_note(prepared: Place, tmp_path: Path) -> None:
+    log = await look(prepared, tmp_path, adapter())
+    assert notes_of(log) == []
+    assert "it works" in log
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import sys\nprint('no database', file=sys.stderr)\nsys.exit(3)", ["exit code 3", "no database"]),
+        ("raise RuntimeError('half done')", ["exit code 1", "RuntimeError: half done"]),
+        ("import os\nos.abort()", ["exit code 134 (SIGABRT)"]),
+        ("def (", ["SyntaxError"]),
+        ("import left_pad_for_python", ["No module named 'left_pad_for_python'", "requirements.txt"]),
+        ("print('done')", ["exit code 0", "does it call serve"]),
+        ("open('notes.txt', 'w')", ["Read-only file system", "may write into /tmp only"]),
+        (
+            "import argparse\nargparse.ArgumentParser().parse_args()",
+            ["exit code 2", "does it accept the argument --port?"],
+        ),
+        ("import urllib.request as r\nr.urlopen('http://example.org')", ["have no network here"]),
+    ],
+)
+async def test_an_adapter_that_ends_is_told_with_its_last_words(
+    text: str, words: list[str], prepared: Place, tmp_path: Path
+) -> None:
+    said = await stopped(prepared, tmp_path, text)
+    assert said.startswith("adapter.py did not start: ")
+    for word in words:
+        assert word in said
+
+
+async def test_an_adapter_that_never_listens_is_told(prepared: Place, tmp_path: Path) -> None:
+    said = await stopped(prepared, tmp_path, "import time\nprint('waiting', flush=True)\ntime.sleep(60)", start_s=1.0)
+    assert "was not healthy within 1 s" in said
+    assert "waiting" in said
+
+
+async def test_another_port_is_told(prepared: Place, tmp_path: Path) -> None:
+    said = await stopped(prepared, tmp_path, adapter().replace('int(sys.argv[sys.argv.index("--port") + 1])', "8765"))
+    assert "adapter.py listens at port 8765, not at" in said
+
+
+async def test_a_sick_health_is_told(prepared: Place, tmp_path: Path) -> None:
+    sick = adapter("def health(body):\n    return 503, {'detail': 'still loading'}")
+    said = await stopped(prepared, tmp_path, sick, start_s=1.0)
+    assert "status 503" in said
+    assert "still loading" in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ("def reset(body):\n    return 500, {'detail': 'no such level'}", ["POST", "/reset", "no such level"]),
+        ("def step(body):\n    return 500, {'detail': 'lost count'}", ["/step", "status 500", "lost count"]),
+        ("def step(body):\n    return 200, [1]", ["/step", "must be an object"]),
+        (
+            "def step(body):\n    print('out of luck', file=sys.stderr, flush=True)\n    import os; os._exit(9)",
+            ["/step", "exit code 9", "out of luck"],
+        ),
+    ],
+)
+async def test_a_failing_call_is_told(changed: str, words: list[str], prepared: Place, tmp_path: Path) -> None:
+    said = await stopped(prepared, tmp_path, adapter(changed))
+    assert "a first episode failed" in said
+    for word in words:
+        assert word in said
+
+
+async def test_a_hanging_call_is_told(prepared: Place, tmp_path: Path) -> None:
+    hanging = adapter("def reset(body):\n    import time\n    time.sleep(60)")
+    assert "no complete answer" in await stopped(prepared, tmp_path, hanging, step_s=0.5)
+
+
+async def test_observations_outside_the_declared_space_are_noted(prepared: Place, tmp_path: Path) -> None:
+    log = await look(prepared, tmp_path, adapter("def reset(body):\n    return 200, {'remaining': 3}"))
+    assert any("outside the declared observation space" in note for note in notes_of(log))
+
+
+async def test_a_reset_that_is_not_repeatable_is_noted(prepared: Place, tmp_path: Path) -> None:
+    text = adapter("import random\ndef reset(body):\n    return 200, {'left': random.random()}")
+    log = await look(prepared, tmp_path, text)
+    assert any("deterministic_reset is true, but" in note for note in notes_of(log))
+
+
+async def test_a_free_text_may_mean_nothing_to_the_environment(prepared: Place, tmp_path: Path) -> None:
+    text = adapter("def step(body):\n    return 400, {'detail': 'no move in chess'}")
+    log = await look(prepared, tmp_path, text, vow(action_space={"type": "text"}))
+    assert any("no move in chess" in note and "answer every action" in note for note in notes_of(log))
+
+
+async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Path) -> None:
+    text = adapter("print('loaded 3 levels', file=sys.stderr, flush=True)")
+    assert "  | loaded 3 levels" in await look(prepared, tmp_path, text)
