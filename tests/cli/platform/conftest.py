@@ -1,12 +1,15 @@
 """A platform on loopback, served as in earnest, and people who log in to it with command lines."""
 
+import asyncio
 import contextlib
 import functools
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any
@@ -14,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
+from mesocosm.client import Client
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.identity import claims
+from mesocosm.platform import hosted
 from mesocosm.platform.accounts.passwords import Passwords
 from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
+from mesocosm.platform.workers.worker import work
 from mesocosm.store import open_store
 
 if TYPE_CHECKING:
@@ -136,3 +142,124 @@ def platform(open_platform: Open) -> Platform:
     opened = open_platform()
     opened.nobody()
     return opened
+
+
+class World:
+    """An environment on loopback: one step an episode, worth 0.5; with `hold`, no step is answered until `release`."""
+
+    def __init__(self) -> None:
+        self.hold = False
+        self.reached = threading.Event()
+        self.release = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Answers, self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it."""
+        self.release.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def stepped(self) -> dict[str, Any]:
+        """Return the answer to a step."""
+        self.reached.set()
+        if self.hold:
+            self.release.wait(PATIENCE)
+        return {"observation": {"board": "end"}, "reward": 0.5, "terminated": True}
+
+
+class _Answers(BaseHTTPRequestHandler):
+    def __init__(self, world: World, *given: Any) -> None:
+        self.world = world
+        super().__init__(*given)
+
+    def do_GET(self) -> None:
+        self._answer({"status": "ok"})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        known = {"/reset": {"data": {"board": "start"}}}
+        self._answer(self.world.stepped() if self.path == "/step" else known.get(self.path, {}))
+
+    def _answer(self, value: object) -> None:
+        data = json.dumps(value).encode()
+        with contextlib.suppress(OSError):
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """An environment that answers on loopback."""
+    opened = World()
+    yield opened
+    opened.close()
+
+
+def domain_of(url: str, domain_id: str = "word-game", **given: Any) -> dict[str, Any]:
+    """Return the configuration of a domain whose environment is at an address."""
+    return {
+        "id": domain_id,
+        "name": "The word game",
+        "binding_vow": {
+            "id": f"{domain_id}-vow",
+            "domain_id": domain_id,
+            "version": "1.0.0",
+            "tier": "tier1",
+            "observation_space": {"type": "json"},
+            "action_space": {"type": "discrete", "enum_values": ["left", "right"]},
+            "reward": {"type": "scalar"},
+            "episode": {"max_steps": 5},
+        },
+        "endpoint": {"mode": "remote", "url": url},
+        "scoring": {
+            "primary_metric": "won",
+            "metrics": [{"name": "won", "type": "episode_reward", "aggregation": "mean"}],
+        },
+        **given,
+    }
+
+
+@contextlib.contextmanager
+def working(service: Service) -> Iterator[None]:
+    """Let a worker build and play what is queued."""
+    ready = threading.Event()
+    ends: list[Callable[[], object]] = []
+
+    async def whole() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        ends.append(lambda: loop.call_soon_threadsafe(stop.set))
+        ready.set()
+        await work(service, stop=stop)
+
+    thread = threading.Thread(target=lambda: asyncio.run(whole()))
+    thread.start()
+    try:
+        assert ready.wait(PATIENCE)
+        yield
+    finally:
+        ends[0]()
+        thread.join()
+
+
+@pytest.fixture
+def game(open_platform: Open, world: World) -> Iterator[Platform]:
+    """A platform with ada's domain `word-game`, which `world` plays, and a worker; ada is logged in."""
+    opened = open_platform(private_env_urls=True)
+    hosted.use(opened.service)
+    opened.nobody()
+    opened.is_now("ada")
+    Client().domains.create(domain_of(world.url))
+    with working(opened.service):
+        yield opened
+        world.release.set()

@@ -1,0 +1,307 @@
+"""`mesocosm run …` and `mesocosm eval …` against a platform with a worker: create, watch, look, export, stop."""
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.client import Client
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke, Outcome, Played
+    from tests.cli.platform.conftest import Platform, World
+
+WANTED = ("--domain", "word-game", "--vow-version", "1.0.0", "--model", "builtin/random")
+EVAL = ("--domain-id", "word-game", "--model", "builtin/random")
+
+
+def create(platform: "Platform", *words: str) -> "Outcome":
+    return platform("run", "create", *WANTED, *words)
+
+
+@pytest.fixture
+def run_id(game: "Platform") -> str:
+    """A run of two episodes that is over."""
+    seen = create(game, "--episodes", "2", "--wait")
+    assert seen.code == 0, seen.err
+    return str(seen.document["id"])
+
+
+def test_a_run_is_created_and_printed_at_once(game: "Platform", world: "World") -> None:
+    world.hold = True
+
+    seen = create(game, "--episodes", "3", "--parallel", "2", "--system-prompt", "win", "--name", "first", "--tag", "x")
+
+    assert seen.code == 0
+    run = seen.document
+    assert seen.out.startswith('{\n  "id": ')
+    assert run["status"] in {"pending", "running"}
+    assert (run["config"]["num_episodes"], run["config"]["max_parallel"], run["name"]) == (3, 2, "first")
+    agent = {"model": "builtin/random", "system_prompt": "win", "techniques": [], "temperature": 0.0, "max_tokens": 512}
+    assert run["config"]["agent_config"] == agent
+    assert (run["visibility"], run["team_id"], run["tags"]) == ("private", None, ["x"])
+    assert seen.err == f"follow it with: mesocosm run watch {run['id']}\n"
+
+
+def test_a_run_that_is_waited_for_shows_its_progress_and_its_end(game: "Platform") -> None:
+    seen = create(game, "--seeds", "4", "5", "--wait")
+
+    assert seen.code == 0
+    run = seen.document
+    assert (run["status"], run["scores"], run["config"]["seed_set"]) == ("completed", {"won": 0.5}, [4, 5])
+    assert "completed: 2/2 done, 0 failed, won 0.5000" in seen.err
+
+
+def test_the_active_team_is_attached_unless_told_otherwise(game: "Platform", world: "World") -> None:
+    world.hold = True
+    team = game("team", "create", "--name", "Reefs", "--use", "--json").document["team_id"]
+
+    assert create(game).document["team_id"] == team
+    assert create(game, "--solo").document["team_id"] is None
+    other = game("team", "create", "--name", "Atolls", "--json").document["team_id"]
+    assert create(game, "--team", other).document["team_id"] == other
+    assert len(game("team", "runs", team).document) == 1
+
+
+def test_what_cannot_work_is_refused_with_the_reason(game: "Platform") -> None:
+    many = create(game, "--episodes", "21")
+    model = game("run", "create", *WANTED[:-1], "openai/unheard-of")
+
+    assert (many.code, many.out) == (1, "")
+    assert "HTTP 422 for POST" in many.err
+    assert "20" in many.err
+    assert model.code == 1
+    assert "unheard-of" in model.err
+
+
+def test_seeds_and_episodes_that_contradict_each_other_are_a_wrong_line(game: "Platform") -> None:
+    seen = create(game, "--seeds", "1", "2", "--episodes", "3")
+
+    assert seen.code == 2
+    assert "seed_set has 2 seeds for 3 episodes" in seen.err
+
+
+def test_nobody_can_create_a_run(game: "Platform") -> None:
+    game.nobody()
+
+    seen = create(game)
+
+    assert (seen.code, seen.out) == (1, "")
+    assert "Not authenticated" in seen.err
+
+
+def test_get_prints_the_run_its_episodes_and_its_scores(game: "Platform", run_id: str) -> None:
+    seen = game("run", "get", run_id)
+
+    assert seen.code == 0
+    assert list(seen.document) == ["run", "episodes", "aggregate_scores"]
+    assert seen.document["run"]["id"] == run_id
+    assert [episode["total_reward"] for episode in seen.document["episodes"]] == [0.5, 0.5]
+    assert seen.document["aggregate_scores"] == {"won": 0.5}
+
+
+def test_episodes_come_with_traces_when_asked(game: "Platform", run_id: str) -> None:
+    plain = game("run", "episodes", run_id).document
+    traced = game("run", "episodes", run_id, "--traces", "--limit", "1").document
+
+    assert (plain["run_id"], len(plain["episodes"]), plain["traces_by_episode"]) == (run_id, 2, {})
+    (episode,) = traced["episodes"]
+    kinds = [event["event_type"] for event in traced["traces_by_episode"][episode["id"]]]
+    assert {"episode_start", "action", "step_result", "episode_end"} <= set(kinds)
+
+
+def test_an_export_is_written_with_its_directories(game: "Platform", run_id: str, tmp_path: Path) -> None:
+    place = tmp_path / "showcase" / "replay.json"
+
+    seen = game("run", "export", run_id, "-o", place)
+    there = game("run", "export", run_id)
+
+    assert (seen.code, seen.out) == (0, f"Wrote {place}\n")
+    document = json.loads(place.read_text())
+    assert (document["schema_version"], document["run"]["id"]) == ("1", run_id)
+    assert there.document["replay"] == document["replay"]
+
+
+def test_an_export_that_is_refused_leaves_no_file(game: "Platform", tmp_path: Path) -> None:
+    seen = game("run", "export", "nonsense", "-o", tmp_path / "replay.json")
+
+    assert seen.code == 1
+    assert "HTTP 404" in seen.err
+    assert not (tmp_path / "replay.json").exists()
+
+
+def test_a_public_run_is_read_by_nobody_in_particular(game: "Platform", run_id: str) -> None:
+    url = ("--base-url", game.url)
+    game.nobody()
+    private = game("run", "get", run_id)
+    game.is_now("ada")
+    assert game("run", "visibility", run_id, "gallery_public").out == f"run {run_id} is gallery_public\n"
+    game.nobody()
+
+    assert private.code == 1
+    assert private.document["status_code"] in {401, 403}
+    assert game("run", "get", run_id).document["run"]["id"] == run_id
+    assert game("run", "episodes", run_id, *url).code == 0
+    assert run_id in game("gallery").out
+    assert run_id in game("domain", "leaderboard", "word-game").out
+
+
+def test_the_list_of_the_platform_is_asked_for(game: "Platform", run_id: str) -> None:
+    seen = game("run", "list", "--remote")
+
+    assert seen.code == 0
+    assert f"{run_id}  completed  word-game  builtin/random  0.5000" in seen.out
+    listed = game("run", "list", "--remote", "--json", "--limit", "1").document
+    assert ([run["id"] for run in listed["runs"]], listed["next_cursor"]) == ([run_id], run_id)
+
+
+def test_watch_follows_a_run_to_its_end(game: "Platform", world: "World") -> None:
+    world.hold = True
+    made = create(game).document["id"]
+    assert world.reached.wait(20)
+    threading.Timer(0.2, world.release.set).start()
+
+    seen = game("run", "watch", made, "--interval", "0.1")
+
+    assert seen.code == 0
+    assert "running: 0/1 done, 0 failed" in seen.err
+    assert f"run {made}\n" in seen.out
+    assert "* won" in seen.out
+
+
+def test_last_on_the_platform_is_the_newest_of_ones_own(game: "Platform", run_id: str) -> None:
+    seen = game("run", "watch", "last", "--remote", "--json")
+
+    assert (seen.code, seen.document["run"]["id"]) == (0, run_id)
+
+
+def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
+    world.hold = True
+    made = create(game).document["id"]
+
+    seen = game("run", "stop", made)
+
+    assert (seen.code, seen.out) == (0, f"run {made} is cancelled; 0 finished episodes stay\n")
+    world.release.set()
+    assert game("run", "watch", made).code == 1
+    assert game("run", "stop", made, "--json").document["run"]["status"] == "cancelled"
+
+
+def test_a_run_of_the_platform_is_not_resumed_from_here(game: "Platform", run_id: str) -> None:
+    seen = game("run", "resume", run_id)
+
+    assert seen.code == 1
+    assert "is completed; start it anew with: mesocosm run create" in seen.err
+
+
+def test_a_run_that_is_here_stays_here(game: "Platform", played: "Played") -> None:
+    seen = game("run", "episodes", played.run_id, *played.there)
+
+    assert seen.code == 0
+    assert len(seen.document["episodes"]) == 6
+
+
+def test_an_unknown_run_is_looked_for_on_the_platform_only_by_who_is_logged_in(
+    game: "Platform", mesocosm: "Invoke"
+) -> None:
+    asked = game("run", "episodes", "01nonsense")
+    game.nobody()
+    alone = mesocosm("run", "episodes", "01nonsense")
+
+    assert (asked.code, asked.document["error"], asked.document["status_code"]) == (1, "http_error", 404)
+    assert alone.code == 2
+    assert "HTTP" not in alone.err
+
+
+async def test_ctrl_c_leaves_the_run_and_says_so(game: "Platform", world: "World", launch: "object") -> None:
+    world.hold = True
+    made = create(game).document["id"]
+    assert callable(launch)
+    program = await launch("run", "watch", made, "--interval", "0.1")
+    await program.said("0/1 done")
+
+    program.signal(signal.SIGINT)
+    seen = await program.end()
+
+    assert seen.code == 130
+    assert f"run {made} goes on; follow it with: mesocosm run watch {made}" in seen.err
+    assert Client().runs.get(made).status in {"pending", "running"}
+
+
+def test_an_eval_waits_and_aggregates(game: "Platform") -> None:
+    seen = game("eval", "run", *EVAL, "--num-episodes", "2", "--seed-set", "[7,8]")
+
+    assert seen.code == 0
+    run = seen.document
+    assert (run["status"], run["visibility"], run["aggregate_scores"]) == ("completed", "private", {"won": 0.5})
+    assert [episode["seed"] for episode in run["episodes"]] == [7, 8]
+    assert run["config"]["agent_config"]["max_tokens"] == 4096
+
+
+def test_an_eval_that_is_not_waited_for_prints_the_run(game: "Platform", world: "World") -> None:
+    world.hold = True
+
+    seen = game("eval", "run", *EVAL, "--no-wait")
+
+    assert seen.code == 0
+    assert "aggregate_scores" not in seen.document
+    assert seen.document["status"] in {"pending", "running"}
+
+
+@pytest.mark.parametrize("text", ["[1,", "3", "[]", '["1"]', "[true]"])
+def test_a_set_of_seeds_must_be_integers(mesocosm: "Invoke", text: str) -> None:
+    seen = mesocosm("eval", "run", *EVAL, "--seed-set", text)
+
+    assert seen.code == 1
+    assert "--seed-set must be a JSON array of integers" in seen.err
+
+
+def test_a_draft_is_evaluated_only_when_allowed(game: "Platform") -> None:
+    Client().domains.unpublish("word-game")
+
+    refused = game("eval", "run", *EVAL)
+    allowed = game("eval", "run", *EVAL, "--allow-draft")
+
+    assert refused.code == 1
+    assert refused.document == {
+        "error": "domain_not_published",
+        "status": "draft",
+        "hint": "Use --allow-draft to bypass.",
+    }
+    assert (allowed.code, allowed.document["status"]) == (0, "completed")
+
+
+def test_a_test_episode_is_printed(game: "Platform") -> None:
+    seen = game("eval", "test", *EVAL, "--seed", "42")
+
+    assert seen.code == 0
+    assert (seen.document["status"], seen.document["seed"], seen.document["total_reward"]) == ("completed", 42, 0.5)
+
+
+def test_a_test_episode_that_fails_exits_with_1(game: "Platform") -> None:
+    seen = game("eval", "test", *EVAL, "--env-url", "http://127.0.0.1:1")
+
+    assert seen.code == 1
+    assert seen.document["status"] in {"failed", "cancelled"}
+    assert f"episode {seen.document['status']}" in seen.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("eval", "test", *EVAL), ("eval", "run", *EVAL), ("run", "get", "x"), ("run", "episodes", "x", "--remote")],
+)
+def test_programs_read_that_nothing_answered(
+    mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("SWECC_BENCH_TOKEN", "t")
+
+    seen = mesocosm(*words, "--base-url", "http://127.0.0.1:1")
+
+    assert seen.code == 1
+    assert (seen.document["error"], seen.document["kind"]) == ("connection_error", "ConnectionRefusedError")
+    assert seen.document["url"].startswith("http://127.0.0.1:1/v1/")
+    assert "is the platform running" in seen.document["hint"]
+    assert "Traceback" not in seen.err
