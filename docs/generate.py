@@ -228,6 +228,28 @@ def _meaning(knob: Knob) -> str:
     return f"{' '.join(knob.help.split())}{choices}{aliases}".replace("|", "\\|")
 
 
+def settings() -> str:
+    """Return the table of a platform's settings, from mesocosm.platform.settings.Settings."""
+    from mesocosm.platform.settings import Settings
+
+    rows = ["| setting | default | what it is |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        given = field.default
+        shown = "" if given in (None, "", ()) or "secret" in name else _default(given)
+        aliases = getattr(field.validation_alias, "choices", [])[1:]
+        older = f" (also `{'`, `'.join(str(alias).upper() for alias in aliases)}`)" if aliases else ""
+        rows.append(f"| `{name}` | {shown} | {field.description}{older} |")
+    return "\n".join(rows)
+
+
+def _default(given: object) -> str:
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if isinstance(given, tuple):
+        return ", ".join(f"`{one}`" for one in given)
+    return f"`{given:g}`" if isinstance(given, float) else f"`{given}`"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     **{f"benchmark-{one.id}": partial(benchmark, one) for one in built_in()},
     "benchmarks": benchmarks,
@@ -235,6 +257,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "failures": failures,
     "parsing": parsing,
     "providers": providers,
+    "settings": settings,
     "prices": prices,
 }
 
