@@ -235,14 +235,14 @@ def settings() -> str:
     rows = ["| setting | default | what it is |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
         given = field.default
-        shown = "" if given in (None, "", ()) or "secret" in name else _default(given)
+        shown = "" if given in (None, "", ()) or "secret" in name else _setting(given)
         aliases = getattr(field.validation_alias, "choices", [])[1:]
         older = f" (also `{'`, `'.join(str(alias).upper() for alias in aliases)}`)" if aliases else ""
         rows.append(f"| `{name}` | {shown} | {field.description}{older} |")
     return "\n".join(rows)
 
 
-def _default(given: object) -> str:
+def _setting(given: object) -> str:
     if isinstance(given, bool):
         return "yes" if given else "no"
     if isinstance(given, tuple):
