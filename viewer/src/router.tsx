@@ -33,6 +33,9 @@ interface Context {
   cache: QueryClient
 }
 
+/** Whether there is a catalogue of benchmarks; a platform has domains instead. */
+const catalogued = place.mode !== 'platform'
+
 export const root = createRootRouteWithContext<Context>()({ component: Layout, notFoundComponent: NotFound })
 
 export const home = createRoute({
@@ -83,20 +86,22 @@ const compareEpisodes = createRoute({
   component: lazyRouteComponent(() => import('./compare/CompareEpisodesPage'), 'CompareEpisodesPage'),
 })
 
-const benchmarks = createRoute({
+export const benchmarks = createRoute({
   getParentRoute: () => root,
   path: '/benchmarks',
   validateSearch: readBenchmarksSearch,
   loader: ({ context, location }) =>
+    catalogued &&
     void context.cache.prefetchInfiniteQuery(catalogueQuery(readBenchmarksSearch(location.search).q ?? '')),
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarksPage'), 'BenchmarksPage'),
 })
 
-const benchmark = createRoute({
+export const benchmark = createRoute({
   getParentRoute: () => root,
   path: '/benchmarks/$benchmarkId',
   validateSearch: readBenchmarkSearch,
   loader: ({ context, params }) =>
+    catalogued &&
     void context.cache.prefetchQuery(
       documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: params.benchmarkId } }),
     ),

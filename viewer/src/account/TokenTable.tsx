@@ -25,7 +25,7 @@ export function TokenTable() {
           </Empty>
         ) : (
           <>
-            <PlainTable label="Personal tokens">
+            <PlainTable label="Table of tokens">
               <thead>
                 <tr>
                   <th scope="col">Name</th>

@@ -8,7 +8,7 @@ import { When } from '../parts/When'
 export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['recent_failures'] }) {
   if (failures.length === 0) return <Empty title="Nothing failed lately" />
   return (
-    <PlainTable label="Failed lately">
+    <PlainTable label="Table of failures">
       <thead>
         <tr>
           <th scope="col">Run</th>

@@ -15,7 +15,7 @@ export function ModelTable() {
           found.length === 0 ? (
             <Empty title="No model is offered">Add some to the settings file, each with the variable of its key.</Empty>
           ) : (
-            <PlainTable label="Models">
+            <PlainTable label="Table of models">
               <thead>
                 <tr>
                   <th scope="col">Name</th>

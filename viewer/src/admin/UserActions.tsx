@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { ask, type Doc } from '../api/platform'
+import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
-import { Menu } from '../parts/Menu'
 import { useChange } from '../platform/useChange'
 import { useMe } from '../session/me'
 import type { Made } from './UsersView'
@@ -36,22 +36,25 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
   const own = me?.user_id === user.id
   return (
     <>
-      <Menu
-        label={`What to do with ${user.username}`}
-        icon="menu"
-        small
-        items={[
-          { label: 'New password…', onChoose: () => setAsked('reset') },
-          {
-            label: user.role === 'admin' ? 'Make a plain member' : 'Make an administrator',
-            disabled: own,
-            onChoose: () => role.mutate(undefined),
-          },
-          user.disabled
-            ? { label: 'Let in again', onChoose: () => enable.mutate(undefined) }
-            : { label: 'Keep out…', danger: true, disabled: own, onChoose: () => setAsked('disable') },
-        ]}
-      />
+      <Button look="quiet" onClick={() => setAsked('reset')}>
+        New password<span className="hidden-text"> for {user.username}</span>
+      </Button>
+      {!own && (
+        <Button look="quiet" busy={role.isPending} onClick={() => role.mutate(undefined)}>
+          {user.role === 'admin' ? 'Make a member' : 'Make an administrator'}
+          <span className="hidden-text">: {user.username}</span>
+        </Button>
+      )}
+      {!own && (
+        <Button
+          look="quiet"
+          busy={enable.isPending}
+          onClick={() => (user.disabled ? enable.mutate(undefined) : setAsked('disable'))}
+        >
+          {user.disabled ? 'Let in again' : 'Keep out'}
+          <span className="hidden-text">: {user.username}</span>
+        </Button>
+      )}
       <ConfirmDialog
         open={asked !== undefined}
         title={asked === 'reset' ? `A new password for ${user.username}?` : `Keep ${user.username} out?`}

@@ -14,7 +14,7 @@ export function UserTable({
   onPassword: (made: Made) => void
 }) {
   return (
-    <PlainTable label="People">
+    <PlainTable label="Table of people">
       <thead>
         <tr>
           <th scope="col">Name</th>

@@ -15,7 +15,7 @@ export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument
     )
   }
   return (
-    <PlainTable label="Workers">
+    <PlainTable label="Table of workers">
       <thead>
         <tr>
           <th scope="col">Machine</th>

@@ -60,7 +60,7 @@ function DomainView({ domain }: { domain: Doc<'Domain'> }) {
         <Loaded query={entries} title="The leaderboard could not be read">
           {(found) =>
             found.length > 0 ? (
-              <LeaderboardTable label="Leaderboard" entries={found} version={domain.binding_vow.version} />
+              <LeaderboardTable label="Places" entries={found} version={domain.binding_vow.version} />
             ) : (
               <Empty title="Nobody is on it yet">A public run that finishes is the first entry.</Empty>
             )
@@ -72,7 +72,7 @@ function DomainView({ domain }: { domain: Doc<'Domain'> }) {
           <Loaded query={activity} title="The runs could not be read">
             {({ items }) =>
               items.length > 0 ? (
-                <RunTable label="Newest runs" runs={items} hide={['domain']} />
+                <RunTable label="Table of runs" runs={items} hide={['domain']} />
               ) : (
                 <Empty title="No runs to see yet" />
               )

@@ -15,7 +15,7 @@ export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
       <Loaded query={runs} title="The runs could not be read">
         {(found) =>
           found.length > 0 ? (
-            <RunTable label="Newest runs" runs={found} hide={['domain']} />
+            <RunTable label="Table of runs" runs={found} hide={['domain']} />
           ) : (
             <Empty title="No runs yet">Once it is ready, start one from here.</Empty>
           )

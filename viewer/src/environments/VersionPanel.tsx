@@ -15,7 +15,7 @@ export function VersionPanel({ environment }: { environment: Doc<'Environment'> 
     <Panel title="Versions" flush>
       <Loaded query={versions} title="The versions could not be read" height="6rem">
         {(found) => (
-          <PlainTable label="Versions">
+          <PlainTable label="Table of versions">
             <thead>
               <tr>
                 <th scope="col">No.</th>

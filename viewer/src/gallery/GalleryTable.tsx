@@ -7,7 +7,7 @@ import { When } from '../parts/When'
 /** Public runs. */
 export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
   return (
-    <PlainTable label="Public runs">
+    <PlainTable label="Table of public runs">
       <thead>
         <tr>
           <th scope="col">Model</th>

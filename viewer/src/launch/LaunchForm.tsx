@@ -52,7 +52,7 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
   }
   const said = Object.keys(told.at).length > 0 && told.rest.length === 0
   return (
-    <div className={styles.columns}>
+    <div className={styles.form}>
       <Form
         label="New run"
         onSubmit={submit}

@@ -12,34 +12,36 @@ export function Summary({ order, domain }: { order: Order; domain: Doc<'Domain'>
   return (
     <div className={styles.stack}>
       <Panel title="What it needs">
-        {domain ? (
-          <dl className={styles.terms}>
-            <dt>Score</dt>
-            <dd>{domain.scoring.primary_metric}</dd>
-            <dt>Steps of an episode</dt>
-            <dd className="number">{steps ? `${count(steps)} at most` : 'as many as the platform allows'}</dd>
-            {most && (
-              <>
-                <dt>Model calls</dt>
-                <dd className="number">{count(most.calls)} at most</dd>
-                <dt>Answer tokens</dt>
-                <dd className="number" title={count(most.tokens)}>
-                  {compact(most.tokens)} at most
-                </dd>
-              </>
-            )}
-            <dt>Model</dt>
-            <dd>
-              <bdi>{order.model || '–'}</bdi>
-            </dd>
-          </dl>
-        ) : (
-          <p className="muted">Choose a domain.</p>
-        )}
-        <p className="muted">
-          The platform pays for the calls. It ends a run that goes over its budget, and says so before it starts one
-          that is larger than it allows.
-        </p>
+        <div className={styles.stack}>
+          {domain ? (
+            <dl className={styles.terms}>
+              <dt>Score</dt>
+              <dd>{domain.scoring.primary_metric}</dd>
+              <dt>Steps of an episode</dt>
+              <dd className="number">{steps ? `${count(steps)} at most` : 'as many as the platform allows'}</dd>
+              {most && (
+                <>
+                  <dt>Model calls</dt>
+                  <dd className="number">{count(most.calls)} at most</dd>
+                  <dt>Answer tokens</dt>
+                  <dd className="number" title={count(most.tokens)}>
+                    {compact(most.tokens)} at most
+                  </dd>
+                </>
+              )}
+              <dt>Model</dt>
+              <dd>
+                <bdi>{order.model || '–'}</bdi>
+              </dd>
+            </dl>
+          ) : (
+            <p className="muted">Choose a domain.</p>
+          )}
+          <p className="muted">
+            The platform pays for the calls. It ends a run that goes over its budget, and says so before it starts one
+            that is larger than it allows.
+          </p>
+        </div>
       </Panel>
       <Panel title="The same in the terminal">
         <Command>{orderCommand(order)}</Command>

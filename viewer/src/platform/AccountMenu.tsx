@@ -29,11 +29,6 @@ export function AccountMenu({ me }: { me: Me | undefined }) {
           },
         ]
       : [{ label: 'Sign in as a member', onChoose: () => void navigate({ to: '/sign-in', search: { next: here } }) }]),
-    {
-      label: 'Benchmarks',
-      note: 'What this installation comes with',
-      onChoose: () => void navigate({ to: '/benchmarks' }),
-    },
     { label: me.type === 'member' ? 'Sign out' : 'Forget this guest', danger: me.type === 'guest', onChoose: leave },
   ]
   return <Menu label={nameOf(me)} items={items} look="quiet" />

@@ -3,7 +3,7 @@ import { isAdmin, isMember, type Me } from '../session/me'
 
 /** A page in the bar; `keys` is the shortcut. */
 export interface Place {
-  to: '/' | '/gallery' | '/environments' | '/compare' | '/domains' | '/teams' | '/admin' | '/benchmarks'
+  to: '/' | '/gallery' | '/environments' | '/compare' | '/domains' | '/teams' | '/admin'
   label: string
   keys: string
 }

@@ -5,10 +5,12 @@ import { readAdminSearch } from '../admin/search'
 import { readDomainsSearch } from '../domain/search'
 import { readEnvironmentsSearch } from '../environments/search'
 import { readLaunchSearch } from '../launch/search'
-import { home, recordPages, root, routerOptions } from '../router'
+import { benchmark, benchmarks, home, recordPages, root, routerOptions } from '../router'
 import { readSignInSearch } from '../session/search'
 import { readTeamsSearch } from '../teams/search'
 import { PlatformLayout } from './PlatformLayout'
+import { ToDomain } from './ToDomain'
+import { ToDomains } from './ToDomains'
 
 const getParentRoute = () => root
 
@@ -104,6 +106,8 @@ function routerOf(cache: QueryClient) {
 export function openPlatform(cache: QueryClient) {
   root.update({ component: PlatformLayout })
   home.update({ component: lazyRouteComponent(() => import('./HomePage'), 'HomePage') })
+  benchmarks.update({ component: ToDomains })
+  benchmark.update({ component: ToDomain })
   return routerOf(cache)
 }
 

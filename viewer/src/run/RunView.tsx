@@ -1,12 +1,13 @@
 /** A run on its page. */
 
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useState } from 'react'
+import { lazy, Suspense, useCallback, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { Badge } from '../parts/Badge'
 import { Page } from '../parts/Page'
 import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
+import { place } from '../place'
 import { runName } from '../runs/runName'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
@@ -23,6 +24,9 @@ import { filterOfCause, isRollout, shownTab } from './results/rollout'
 import { ScorePanel } from './ScorePanel'
 import { compact, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
+
+const HostedActions = lazy(async () => ({ default: (await import('../hosted/HostedActions')).HostedActions }))
+const HostedNote = lazy(async () => ({ default: (await import('../hosted/HostedNote')).HostedNote }))
 
 const TABS: { id: Tab; label: string }[] = [
   { id: 'episodes', label: 'Episodes' },
@@ -67,9 +71,14 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
           ))}
         </>
       }
-      actions={<RunActions run={run} onStarted={onStarted} />}
+      actions={<Actions run={run} onStarted={onStarted} />}
       note={<RunNote run={run} />}
     >
+      {place.mode === 'platform' && (
+        <Suspense fallback={null}>
+          <HostedNote runId={run.id} />
+        </Suspense>
+      )}
       <Notices run={run} />
       <RunFigures run={run} />
       <div className={styles.summary}>
@@ -86,6 +95,16 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
         <Content run={run} search={rollout ? { ...search, tab } : search} onSearch={change} />
       </Tabs>
     </Page>
+  )
+}
+
+/** On a platform only those whose run it is can do something, and in its words. */
+function Actions({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () => void }) {
+  if (place.mode !== 'platform') return <RunActions run={run} onStarted={onStarted} />
+  return (
+    <Suspense fallback={null}>
+      <HostedActions runId={run.id} onStarted={onStarted} />
+    </Suspense>
   )
 }
 

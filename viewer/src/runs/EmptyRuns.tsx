@@ -1,7 +1,9 @@
+import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { source } from '../api/source'
 import { Command } from '../parts/Command'
 import { Page } from '../parts/Page'
+import { place } from '../place'
 import styles from './EmptyRuns.module.css'
 
 const COMMANDS = [
@@ -26,9 +28,24 @@ export function EmptyRuns({ waiting, onArrival }: { waiting: boolean; onArrival:
     <Page title="Runs">
       <section className={styles.empty} aria-labelledby="nothing-yet">
         <h2 id="nothing-yet">No runs yet</h2>
-        {source.live ? <Commands /> : <p className="muted">This site was made without any.</p>}
+        {place.mode === 'platform' ? (
+          <FirstRun />
+        ) : source.live ? (
+          <Commands />
+        ) : (
+          <p className="muted">This site was made without any.</p>
+        )}
       </section>
     </Page>
+  )
+}
+
+function FirstRun() {
+  return (
+    <p className="muted">
+      <Link to="/new-run">Start one</Link>, or look at <Link to="/gallery">what others show</Link>. It appears here
+      while it goes on.
+    </p>
   )
 }
 

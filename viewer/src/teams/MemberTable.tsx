@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { ask, type Doc, usePlatform } from '../api/platform'
+import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
-import { Menu } from '../parts/Menu'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 import { Loaded } from '../platform/Loaded'
@@ -20,7 +20,7 @@ export function MemberTable({ team }: { team: Doc<'Team'> }) {
     <Loaded query={members} title="The members could not be read" height="6rem">
       {(found) => (
         <>
-          <PlainTable label="Members">
+          <PlainTable label="Table of members">
             <thead>
               <tr>
                 <th scope="col">Name</th>
@@ -60,15 +60,14 @@ export function MemberTable({ team }: { team: Doc<'Team'> }) {
 
 function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: Asked) => void }) {
   return (
-    <Menu
-      label={`What to do with ${member.username}`}
-      icon="menu"
-      small
-      items={[
-        { label: 'Make them the owner…', icon: 'star', onChoose: () => onAsk({ what: 'transfer', member }) },
-        { label: 'Remove…', icon: 'trash', danger: true, onChoose: () => onAsk({ what: 'remove', member }) },
-      ]}
-    />
+    <>
+      <Button look="quiet" onClick={() => onAsk({ what: 'transfer', member })}>
+        Make the owner<span className="hidden-text">: {member.username}</span>
+      </Button>
+      <Button look="quiet" onClick={() => onAsk({ what: 'remove', member })}>
+        Remove<span className="hidden-text"> {member.username}</span>
+      </Button>
+    </>
   )
 }
 

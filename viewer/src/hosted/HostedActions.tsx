@@ -1,0 +1,120 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { address, plainAddress } from '../api/address'
+import { ask, type Doc } from '../api/platform'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu, type MenuItem } from '../parts/Menu'
+import { LinkButton } from '../platform/LinkButton'
+import { useChange } from '../platform/useChange'
+import { isMember, useMe } from '../session/me'
+import { mayChange } from './owner'
+import { isGoing, useHosted } from './useHosted'
+
+/** What can be done with a run of a platform; downloads for everybody who may read it. */
+export function HostedActions({ runId, onStarted }: { runId: string; onStarted: () => void }) {
+  const { data: run } = useHosted(runId)
+  const me = useMe()
+  if (run === undefined) return null
+  return (
+    <>
+      {mayChange(run, me) && <OwnActions run={run} member={isMember(me)} onStarted={onStarted} />}
+      {me !== undefined && me.type !== 'anonymous' && (
+        <LinkButton
+          to="/new-run"
+          search={{ domain: run.config.domain_id, model: run.config.agent_config.model }}
+          icon="plus"
+        >
+          Run it again
+        </LinkButton>
+      )}
+      <Menu label="Download" icon="download" items={downloads(runId)} />
+    </>
+  )
+}
+
+function OwnActions({ run, member, onStarted }: { run: Doc<'Run'>; member: boolean; onStarted: () => void }) {
+  const [asked, setAsked] = useState<'public' | 'delete'>()
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const params = { run_id: run.id }
+  const fresh = () => void client.invalidateQueries({ queryKey: ['/v1/runs/{run_id}'] })
+  const close = () => setAsked(undefined)
+  const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
+    done: 'Cancelled: what is being played ends first.',
+    after: fresh,
+  })
+  const resume = useChange(() => ask('post', '/v1/runs/{run_id}/resume', { params }), {
+    done: 'It is in the queue again.',
+    after: () => {
+      onStarted()
+      fresh()
+    },
+  })
+  const show = useChange(
+    (visibility: 'private' | 'gallery_public') =>
+      ask('patch', '/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
+    { done: 'Changed who may see it.', after: close },
+  )
+  const remove = useChange(() => ask('delete', '/v1/runs/{run_id}', { params }), {
+    done: 'The run is deleted.',
+    after: () => void navigate({ to: '/' }),
+  })
+  const open = run.visibility === 'gallery_public'
+  const ended = run.status === 'failed' || run.status === 'cancelled'
+  const items: MenuItem[] = [
+    open
+      ? { label: 'Make it private', note: 'It leaves the gallery', onChoose: () => show.mutate('private') }
+      : { label: 'Show it to everybody…', onChoose: () => setAsked('public') },
+    { label: 'Delete…', icon: 'trash', danger: true, disabled: isGoing(run), onChoose: () => setAsked('delete') },
+  ]
+  return (
+    <>
+      {isGoing(run) && (
+        <Button icon="stop" busy={cancel.isPending} onClick={() => cancel.mutate(undefined)}>
+          Cancel
+        </Button>
+      )}
+      {ended && (
+        <Button icon="play" look="primary" busy={resume.isPending} onClick={() => resume.mutate(undefined)}>
+          Resume
+        </Button>
+      )}
+      <Menu label="More" icon="menu" small items={member ? items : items.slice(1)} />
+      <ConfirmDialog
+        open={asked !== undefined}
+        title={asked === 'delete' ? 'Delete this run?' : 'Show this run to everybody?'}
+        confirm={asked === 'delete' ? 'Delete' : 'Show it'}
+        danger={asked === 'delete'}
+        busy={show.isPending || remove.isPending}
+        onConfirm={() => (asked === 'delete' ? remove.mutate(undefined) : show.mutate('gallery_public'))}
+        onClose={close}
+      >
+        <p>
+          {asked === 'delete'
+            ? 'Everything that was recorded of it is deleted. This cannot be undone.'
+            : 'Once it has completed, everybody sees its score and its episodes in the gallery, and it counts for the leaderboard. Prompts, reasoning and replies stay hidden. You can make it private again.'}
+        </p>
+      </ConfirmDialog>
+    </>
+  )
+}
+
+function downloads(runId: string): MenuItem[] {
+  const params = { run_id: runId }
+  return [
+    {
+      label: 'Replay JSON',
+      icon: 'file',
+      note: 'For showcase pages and mesocosm import',
+      href: plainAddress('/v1/runs/{run_id}/export', params),
+    },
+    {
+      label: 'CSV of episodes',
+      icon: 'file',
+      note: 'One line for each episode',
+      href: address('/v1/runs/{run_id}/episodes.csv', params),
+    },
+  ]
+}

@@ -1,0 +1,34 @@
+import { Link } from '@tanstack/react-router'
+import styles from '../platform/platform.module.css'
+import { RunStatus } from '../runlist/RunStatus'
+import { VisibilityBadge } from '../runlist/VisibilityBadge'
+import { useMe } from '../session/me'
+import { ownerWords } from './owner'
+import { isGoing, useHosted } from './useHosted'
+
+/** One line about a run on its page: whose it is, who may see it, what it is played in. */
+export function HostedNote({ runId }: { runId: string }) {
+  const { data: run } = useHosted(runId)
+  const me = useMe()
+  if (run === undefined) return null
+  return (
+    <p className={styles.facts}>
+      {run.status === 'pending' && (
+        <span>
+          <RunStatus status="pending" /> in the queue; it begins as soon as a worker is free
+        </span>
+      )}
+      <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+      <span>{ownerWords(run, me)}</span>
+      <span>
+        <Link to="/domains/$domainId" params={{ domainId: run.config.domain_id }}>
+          Leaderboard
+        </Link>
+      </span>
+      <span>vow {run.config.binding_vow_version}</span>
+      {run.env_version != null && <span>environment version {run.env_version}</span>}
+      {run.redacted && <span>Prompts and reasoning are hidden: the run is public, but not yours.</span>}
+      {run.expires_at && isGoing(run) === false && <span>Runs of guests are removed after a while.</span>}
+    </p>
+  )
+}

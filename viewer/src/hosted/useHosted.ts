@@ -1,0 +1,18 @@
+/** What a platform knows of a run beside its record: whose it is, who may see it. */
+import { useQuery } from '@tanstack/react-query'
+import { type Doc, platformQuery } from '../api/platform'
+
+const LOOK_AGAIN = 3_000
+
+/** The run as the platform shows it; read again while it goes on. */
+export function useHosted(runId: string) {
+  return useQuery({
+    ...platformQuery('/v1/runs/{run_id}', { params: { run_id: runId } }),
+    refetchInterval: ({ state }) => (isGoing(state.data) ? LOOK_AGAIN : false),
+  })
+}
+
+/** Whether a run waits or is played. */
+export function isGoing(run: Doc<'Run'> | undefined): boolean {
+  return run?.status === 'pending' || run?.status === 'running'
+}

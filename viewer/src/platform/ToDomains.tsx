@@ -1,0 +1,6 @@
+import { Navigate } from '@tanstack/react-router'
+
+/** The list of benchmarks is that of domains on a platform. */
+export function ToDomains() {
+  return <Navigate to="/domains" replace />
+}
