@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,10 @@ class Addresses:
 @contextmanager
 def opened(settings: Settings) -> Iterator[Service]:
     """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
+    if not settings.database_url and not settings.data_dir.exists():
+        # The keys that tokens are signed with are in there.
+        with suppress(OSError):
+            settings.data_dir.mkdir(parents=True, mode=0o700)
     store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
     try:
         yield Service(settings, store)

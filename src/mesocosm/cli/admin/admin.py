@@ -7,6 +7,9 @@ from mesocosm.cli.main import Group
 _HERE = "mesocosm.cli.admin"
 TREE = {
     "user": (f"{_HERE}.user:user", "People with an account: add, list, disable, enable, reset, role."),
+    "backup": (f"{_HERE}.backup:backup", "Copy a platform into a folder, while it is served."),
+    "restore": (f"{_HERE}.backup:restore", "Bring a backup back."),
+    "cleanup": (f"{_HERE}.cleanup:cleanup", "Remove what is over: runs of guests, sign-ins, old files."),
 }
 
 

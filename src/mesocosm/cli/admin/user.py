@@ -37,7 +37,8 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
     from mesocosm.platform.settings import read_settings
     from mesocosm.store import DATABASE_NAME
 
-    settings = read_settings(config, data_dir=data_dir, database_url=options().database_url)
+    chosen = options()
+    settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)
     if not (create or settings.database_url or (settings.data_dir / DATABASE_NAME).exists()):
         raise UsageError(
             f"there is no platform in {settings.data_dir}; name its directory with --data-dir, or its database with "

@@ -115,8 +115,8 @@ class Playing:
         elif self._why in {Why.LEAVING, Why.CANCELLED}:
             await self._back()
         else:
-            # Out of its budget: what it owes is never played.
-            await self._fail(run.error or "it was stopped")
+            # Out of its budget: what it owes is played only when its owner asks for that.
+            await self._end("ended", run.error or "it was stopped")
 
     async def _end(self, state: str, reason: str) -> None:
         await asyncio.to_thread(self._service.orders.end, self.order.run_id, state, reason)

@@ -1,0 +1,27 @@
+"""`mesocosm admin cleanup`."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from mesocosm.cli.admin.user import opened_platform, platform_options
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+@platform_options
+def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
+    """Remove what is over: runs of guests, sign-ins, files of deleted environments, content nothing refers to.
+
+    Workers do this every hour by themselves.
+    """
+    from mesocosm.cli.render import emit
+    from mesocosm.platform.workers.cleanup import clean
+
+    with opened_platform(config, data_dir) as service:
+        done = clean(service)
+    if options().json:
+        emit(msgspec.structs.asdict(done))
+    else:
+        click.echo(f"removed: {done}")

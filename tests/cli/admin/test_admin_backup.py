@@ -1,0 +1,158 @@
+"""`mesocosm admin backup`, `restore` and `cleanup`."""
+
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from mesocosm.cli.main import call
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import new_id
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Run, RunSpec
+from mesocosm.platform.service import Service
+from mesocosm.platform.settings import read_settings
+from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store.orders import Order
+
+LARGE = random.Random(1).randbytes(20_000)
+
+Call = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MESOCOSM_") and "_TEST_" not in name]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def admin(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Return what calls `mesocosm admin`, and gives code and output."""
+
+    def calling(*words: str) -> tuple[int, str]:
+        code = call(["admin", *words])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return calling
+
+
+def new_run() -> Run:
+    spec = RunSpec(BenchmarkRef("hosted", "words"), ModelSettings("builtin/random"))
+    names = ("benchmark", "benchmark_title", "benchmark_version", "benchmark_digest", "kind", "model", "agent")
+    return Run(id=new_id(), signature=new_id(), **dict.fromkeys(names, "words"), spec=spec, created_at=1.0)
+
+
+def platform(folder: Path, **given: Any) -> Service:
+    """Return an open platform with somebody in it."""
+    settings = read_settings(data_dir=folder)
+    service = Service(settings, open_store(folder / DATABASE_NAME, **given))
+    service.users.add("ada")
+    return service
+
+
+def test_a_backup_of_a_platform_that_is_used_comes_back_elsewhere(tmp_path: Path, admin: Call) -> None:
+    before = platform(tmp_path / "one")
+    code, _ = admin("backup", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "one"))
+    assert code == 0
+    before.users.add("later")
+    before.store.close()
+    code, told = admin("restore", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "two"))
+    assert (code, "mesocosm serve" in told) == (0, True)
+    after = Service(read_settings(data_dir=tmp_path / "two"), open_store(tmp_path / "two" / DATABASE_NAME))
+    assert [user.username for user in after.users.list()] == ["ada"]
+    after.store.close()
+
+
+def test_a_backup_is_for_nobody_else_and_is_whole(tmp_path: Path, admin: Call) -> None:
+    platform(tmp_path / "one").store.close()
+    admin("backup", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "one"))
+    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o700
+    with sqlite3.connect(tmp_path / "copy" / "database.sqlite") as copy:
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    copy.close()
+
+
+def test_content_of_the_object_store_comes_along_when_asked_for(
+    tmp_path: Path, admin: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = ((tmp_path / name).as_uri() for name in ("objects", "others"))
+    service = platform(tmp_path / "one", blob_url=first)
+    run = service.store.add_run(new_run())
+    artifact = service.store.add_artifact(run.id, "shot.png", LARGE, content_type="image/png")
+    service.store.close()
+    place = ("--data-dir", str(tmp_path / "one"), "--blob-url", first)
+    assert admin("backup", str(tmp_path / "copy"), "--objects", *place)[0] == 0
+    assert admin("restore", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "two"), "--blob-url", second)[0] == 0
+    store: SqlStore = open_store(tmp_path / "two" / DATABASE_NAME, blob_url=second)
+    assert store.get(artifact.digest).data == LARGE
+    store.close()
+
+
+def test_a_backup_goes_into_a_new_folder_only(tmp_path: Path, admin: Call) -> None:
+    platform(tmp_path / "one").store.close()
+    code, told = admin("backup", str(tmp_path / "one"), "--data-dir", str(tmp_path / "one"))
+    assert (code, "not empty" in told) == (2, True)
+
+
+def test_nothing_that_is_there_is_overwritten_by_a_backup(tmp_path: Path, admin: Call) -> None:
+    platform(tmp_path / "one").store.close()
+    admin("backup", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "one"))
+    code, told = admin("restore", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "one"))
+    assert (code, "already" in told) == (2, True)
+
+
+def test_a_folder_without_a_backup_is_none(tmp_path: Path, admin: Call) -> None:
+    code, told = admin("restore", str(tmp_path), "--data-dir", str(tmp_path / "two"))
+    assert (code, "holds no backup" in told) == (2, True)
+
+
+def test_runs_of_guests_are_removed_when_their_time_is_over(tmp_path: Path, admin: Call) -> None:
+    service = platform(tmp_path / "one")
+    kept, over = service.store.add_run(new_run()), service.store.add_run(new_run())
+    for run, until in ((kept, None), (over, 2.0)):
+        fields: dict[str, Any] = {
+            "domain_id": "words",
+            "vow_version": "1.0.0",
+            "model": "builtin/random",
+            "created_at": 1.0,
+        }
+        service.orders.add(Order(run_id=run.id, actor="guest:1", expires_at=until, **fields))
+    folder = tmp_path / "one" / "environments" / new_id()
+    (folder / "1").mkdir(parents=True)
+    os.utime(folder, (1.0, 1.0))
+    code, told = admin("cleanup", "--data-dir", str(tmp_path / "one"))
+    assert (code, "1 guest runs" in told, "1 environment folders" in told) == (0, True, True)
+    assert service.store.get_run(kept.id).id == kept.id
+    with pytest.raises(UnknownName):
+        service.store.get_run(over.id)
+    assert not folder.exists()
+    service.store.close()
+
+
+@pytest.mark.postgres
+def test_a_backup_of_postgres_comes_back_into_an_empty_database(tmp_path: Path, admin: Call) -> None:
+    server = os.environ.get("MESOCOSM_TEST_POSTGRES", "")
+    if not server:
+        pytest.skip("no PostgreSQL server is named")
+    urls = []
+    for name in ("one", "two"):
+        database = f"backup_{name}_{new_id()[-12:]}"
+        subprocess.run(["psql", server, "-c", f'CREATE DATABASE "{database}"'], check=True, capture_output=True)
+        urls.append(urlunsplit(urlsplit(server)._replace(path=f"/{database}")))
+    service = Service(read_settings(database_url=urls[0]), open_store(urls[0]))
+    service.users.add("ada")
+    service.store.close()
+    assert admin("backup", str(tmp_path / "copy"), "--database-url", urls[0])[0] == 0
+    assert admin("restore", str(tmp_path / "copy"), "--database-url", urls[1])[0] == 0
+    after = Service(read_settings(database_url=urls[1]), open_store(urls[1]))
+    assert [user.username for user in after.users.list()] == ["ada"]
+    after.store.close()
