@@ -1,6 +1,7 @@
 """How often something was tried lately."""
 
 import time
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -23,29 +24,41 @@ class Attempts(Part):
 
         A refused try is not counted, so that waiting helps even who keeps trying.
         """
-        name, now = _name(key), time.time()
+        return self.allow_all({key: most}, seconds)
+
+    def allow_all(self, limits: Mapping[str, int], seconds: float) -> float:
+        """Count one try under several keys, each with its limit, or under none where one of them refuses it."""
+        now = time.time()
         stretch = int(now // seconds)
         passed = now / seconds - stretch
-        add = self._database.insert(attempts).values(key=name, stretch=stretch, count=1, until=(stretch + 2) * seconds)
+        named = {_name(key): most for key, most in sorted(limits.items())}
+        values = [{"key": name, "stretch": stretch, "count": 1, "until": (stretch + 2) * seconds} for name in named]
+        add = self._database.insert(attempts).values(values)
         counted = add.on_conflict_do_update(index_elements=["key", "stretch"], set_={"count": attempts.c.count + 1})
 
         def work(connection: Connection) -> float:
-            if self._database.postgres:
+            for name in sorted(named) if self._database.postgres else ():
                 # Two servers must not both see the last free try.
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (name,))
             connection.execute(delete(attempts).where(attempts.c.until < now))
-            wanted = select(attempts.c.stretch, attempts.c.count).where(attempts.c.key == name)
-            found = {int(row[0]): int(row[1]) for row in connection.execute(wanted)}
-            wait = _wait(found.get(stretch - 1, 0), found.get(stretch, 0), passed, most) * seconds
+            columns = select(attempts.c.key, attempts.c.stretch, attempts.c.count)
+            rows = connection.execute(columns.where(attempts.c.key.in_(named)))
+            found = {(str(row[0]), int(row[1])): int(row[2]) for row in rows}
+            waits = (
+                _wait(found.get((name, stretch - 1), 0), found.get((name, stretch), 0), passed, most)
+                for name, most in named.items()
+            )
+            wait = max(waits, default=0.0) * seconds
             if wait == 0:
                 connection.execute(counted)
             return wait
 
         return self._database.write(work)
 
-    def take_back(self, key: str, seconds: float) -> None:
-        """Count one try less: it was none of those that are limited. `seconds` as in `allow`."""
-        where = (attempts.c.key == _name(key), attempts.c.stretch == int(time.time() // seconds), attempts.c.count > 0)
+    def take_back(self, keys: Iterable[str], seconds: float) -> None:
+        """Count one try less under each key: it was none of those that are limited. `seconds` as in `allow`."""
+        names = [_name(key) for key in keys]
+        where = (attempts.c.key.in_(names), attempts.c.stretch == int(time.time() // seconds), attempts.c.count > 0)
         change = update(attempts).where(*where).values(count=attempts.c.count - 1)
         self._database.write(lambda connection: connection.execute(change))
 

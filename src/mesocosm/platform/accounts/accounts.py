@@ -16,6 +16,7 @@ from mesocosm.platform.accounts.passwords import Passwords, check_choice
 from mesocosm.platform.accounts.recognition import Recognition
 from mesocosm.platform.accounts.signing import Signer
 from mesocosm.platform.accounts.signins import SignIns
+from mesocosm.platform.accounts.turns import Turns
 from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
@@ -62,6 +63,7 @@ class Accounts:
         self.audit = Audit(database)
         self.personal_tokens = PersonalTokens(database)
         self.passwords = Passwords()
+        self.turns = Turns()
         self.signer = Signer(SigningKeys(database))
         self.signins = SignIns(Sessions(database), self.users, settings)
         self._recognition = Recognition(self.signer, self.signins, self.users, self.guests, self.personal_tokens)
@@ -114,23 +116,17 @@ class Accounts:
             f"login:name:{name}": MANY * tries,
             f"login:address:{place}": MANY * tries,
         }
-        for key, most in limits.items():
-            self._allow(key, most, _STRETCH, "too many wrong passwords; wait, then try again")
+        self._allow(limits, _STRETCH, "too many wrong passwords; wait, then try again")
         try:
             yield
         except Refusal as refusal:
-            if refusal.status == 401:
-                raise
-            self._take_back(*limits)
+            if refusal.status != 401:
+                self.attempts.take_back(limits, _STRETCH)
             raise
-        self._take_back(*limits)
+        self.attempts.take_back(limits, _STRETCH)
 
-    def _take_back(self, *keys: str) -> None:
-        for key in keys:
-            self.attempts.take_back(key, _STRETCH)
-
-    def _allow(self, key: str, most: int, seconds: float, words: str) -> None:
-        wait = self.attempts.allow(key, most, seconds)
+    def _allow(self, limits: dict[str, int], seconds: float, words: str) -> None:
+        wait = self.attempts.allow_all(limits, seconds)
         if wait:
             raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
 
@@ -156,8 +152,8 @@ class Accounts:
         """Return a new guest. Raises Refusal: 403 where there are none, 429 when many came from this address."""
         if not self.settings.guests:
             raise Refusal(403, "this platform takes no guests; sign in with an account")
-        key = f"guest:{counted(address)}"
-        self._allow(key, self.settings.guests_per_hour, 3600.0, "too many new guests from this address; wait a while")
+        limits = {f"guest:{counted(address)}": self.settings.guests_per_hour}
+        self._allow(limits, 3600.0, "too many new guests from this address; wait a while")
         guest = self.guests.add(address, self.settings.guest_days)
         claims = {
             "type": GUEST_TYPE,
@@ -171,8 +167,8 @@ class Accounts:
         """Count one new account from `address`. Raises Refusal 403 where people cannot sign up, 429 for too many."""
         if not self.settings.sign_up:
             raise Refusal(403, "accounts of this platform are made by those who run it; ask them for one")
-        key = f"sign-up:{counted(address)}"
-        self._allow(key, self.settings.guests_per_hour, 3600.0, "too many new accounts from this address; wait a while")
+        limits = {f"sign-up:{counted(address)}": self.settings.guests_per_hour}
+        self._allow(limits, 3600.0, "too many new accounts from this address; wait a while")
 
     def recognise(self, request: Request) -> Principal:
         """Return who asks. Never raises: who cannot be recognised is nobody."""

@@ -20,8 +20,11 @@ from mesocosm.platform.accounts.cookies import GUEST_COOKIE, WEB_COOKIE, clear_c
 from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.login import signed_in
 from mesocosm.platform.bench.me import described, member_of
-from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused, start_browser
+from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, own_user, refused, start_browser
+from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
+from mesocosm.store.users import User
 
 router = APIRouter(prefix="/v1/auth", tags=["auth"], dependencies=[Depends(kept_by_nobody)])
 router.include_router(oidc.router)
@@ -64,11 +67,9 @@ def end_guest(response: Response, caller: Caller, service: Served) -> Done:
 
 
 @router.post("/login", responses=refused(401, 403, 429, 503), **access(Access.PUBLIC))
-def login(body: SignInInput, request: Request, response: Response, service: Served) -> Me:
+async def login(body: SignInInput, request: Request, response: Response, service: Served) -> Me:
     """Sign a browser in with name and password: it gets a cookie."""
-    accounts = service.accounts
-    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request))
-    start_browser(service, request, response, user)
+    user = await service.accounts.turns.take(lambda: let_in(service, request, response, body))
     return described(member_of(user, "web"))
 
 
@@ -84,22 +85,38 @@ def logout(request: Request, response: Response, service: Served, body: SignOutI
 
 
 @router.post("/sign-up", status_code=201, responses=refused(403, 409, 429, 503), **access(Access.PUBLIC))
-def sign_up(body: SignUpInput, request: Request, response: Response, service: Served) -> Me:
+async def sign_up(body: SignUpInput, request: Request, response: Response, service: Served) -> Me:
     """Make an account of one's own, where the platform lets everybody, and sign the browser in."""
     accounts = service.accounts
     address = accounts.address(request)
-    accounts.check_sign_ups(address)
-    user = accounts.add_user(body.username, body.password)
-    accounts.audit.note(user.actor, "user.sign_up", user.actor, {"username": user.username}, address)
-    start_browser(service, request, response, user)
-    return described(member_of(user, "web"))
+
+    def work() -> User:
+        accounts.check_sign_ups(address)
+        user = accounts.add_user(body.username, body.password)
+        accounts.audit.note(user.actor, "user.sign_up", user.actor, {"username": user.username}, address)
+        start_browser(service, request, response, user)
+        return user
+
+    return described(member_of(await accounts.turns.take(work), "web"))
 
 
 @router.post("/password", responses=refused(400, 401, 403, 409, 429, 503), **access(Access.MEMBER))
-def password(body: PasswordInput, request: Request, response: Response, caller: Caller, service: Served) -> SignedIn:
+async def password(
+    body: PasswordInput, request: Request, response: Response, caller: Caller, service: Served
+) -> SignedIn:
     """Change one's own password. It ends every other sign-in; tokens of `/v1/tokens` stay."""
-    accounts = service.accounts
-    user = own_user(service, caller)
+
+    def work() -> SignedIn:
+        user = _changed(body, request, caller, service)
+        if caller.way == "web":
+            start_browser(service, request, response, user)
+        return signed_in(service, user, request, tokens=body.refresh)
+
+    return await service.accounts.turns.take(work)
+
+
+def _changed(body: PasswordInput, request: Request, caller: Principal, service: Service) -> User:
+    accounts, user = service.accounts, own_user(service, caller)
     if not user.password:
         raise Refusal(409, f"this account signs in with {service.settings.oidc_name}; change the password there")
     address = accounts.address(request)
@@ -111,6 +128,4 @@ def password(body: PasswordInput, request: Request, response: Response, caller: 
         raise
     user = accounts.change_password(user, body.new)
     accounts.audit.note(user.actor, "user.password", user.actor, {}, address)
-    if caller.way == "web":
-        start_browser(service, request, response, user)
-    return signed_in(service, user, request, tokens=body.refresh)
+    return user

@@ -20,7 +20,7 @@ from mesocosm.client.documents.account import (
 )
 from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
-from mesocosm.platform.bench.signing_in import kept_by_nobody, refused, start_browser
+from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, refused
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User
@@ -51,15 +51,17 @@ _login["dependencies"] = [*_login["dependencies"], Depends(check_csrf)]
 
 
 @router.post("/login/", responses=refused(401, 403, 409, 429, 503), **_login)
-def login(body: SignInInput, request: Request, response: Response, service: Served) -> SignedIn:
+async def login(body: SignInInput, request: Request, response: Response, service: Served) -> SignedIn:
     """Sign a member in. The cookie of the answer gets an access token from `/auth/jwt/`; `refresh` asks for one here.
 
     The CSRF token of `/auth/csrf/` must come along, in the header `X-CSRFToken` and as its cookie.
     """
-    accounts = service.accounts
-    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request))
-    start_browser(service, request, response, user)
-    return signed_in(service, user, request, tokens=body.refresh)
+
+    def work() -> SignedIn:
+        user = let_in(service, request, response, body)
+        return signed_in(service, user, request, tokens=body.refresh)
+
+    return await service.accounts.turns.take(work)
 
 
 @router.get("/jwt/", responses=refused(401), **access(Access.PUBLIC))

@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from mesocosm.client.documents.account import SignInInput
 from mesocosm.platform.accounts.cookies import WEB_COOKIE, set_cookie
 from mesocosm.platform.bench.errors import InvalidDocument, RefusalDocument
 from mesocosm.platform.principal import Principal
@@ -34,6 +35,14 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 async def kept_by_nobody(response: Response) -> None:
     """Tell everything on the way not to keep an answer."""
     response.headers["Cache-Control"] = "no-store"
+
+
+def let_in(service: Service, request: Request, response: Response, body: SignInInput) -> User:
+    """Check name and password, and sign a browser in. Raises Refusal as `Accounts.check_password`."""
+    accounts = service.accounts
+    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request))
+    start_browser(service, request, response, user)
+    return user
 
 
 def start_browser(service: Service, request: Request, response: Response, user: User) -> None:
