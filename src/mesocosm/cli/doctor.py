@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm.cli.main import Command, options
-from mesocosm.core.failure import MesocosmError
+from mesocosm.cli.platform.standing import clock, login
+from mesocosm.client.urls import shown, truthy
+from mesocosm.core.failure import MesocosmError, UsageError
 
-PRODUCTION = "https://api.swecc.org/bench"
-LOCAL = "http://127.0.0.1:8010"
 ADAPTER = "http://127.0.0.1:8765"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 TIMEOUT_S = 10.0
@@ -35,11 +35,6 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
 
-def truthy(value: str | None) -> bool:
-    """Whether an environment variable means yes."""
-    return (value or "").strip().lower() in {"1", "true", "yes", "on"}
-
-
 @click.command(cls=Command)
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
 def doctor(local: bool) -> int:
@@ -47,16 +42,18 @@ def doctor(local: bool) -> int:
     from mesocosm.cli.render import emit
 
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
-    base = base_url(profile)
     report = Report()
-    health = report.probes["health"] = probe(f"{base}/health")
+    base = base_url(profile, report)
+    health, _, date = fetch(f"{base}/health")
+    report.probes["health"] = health
     openapi = report.probes["openapi"] = probe(f"{base}/openapi.json")
     serving = health["status_code"] == 200 and openapi["status_code"] == 200
     if profile == "local":
         ok = _local(report, serving=serving)
     else:
-        ok = serving
         _remote(report, base, health, openapi)
+        ok = serving and login(report, base)
+        clock(report, date)
     lacking = _machine(report)
     if profile == "local":
         report.issues += lacking
@@ -76,11 +73,20 @@ def doctor(local: bool) -> int:
     return 0 if ok else 1
 
 
-def base_url(profile: str) -> str:
-    """Return the platform's URL: flag, variables, then this machine or production."""
-    names = ("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")
-    given = options().base_url or next((os.environ[name] for name in names if os.environ.get(name)), "")
-    return (given or (LOCAL if profile == "local" else PRODUCTION)).rstrip("/")
+def base_url(profile: str, report: Report) -> str:
+    """Return the platform's URL as every command finds it; with --local this machine's goes before the saved one."""
+    from mesocosm.client import credentials
+    from mesocosm.client.urls import LOCAL, URL_VARIABLES, platform_url, variable
+
+    given = options().base_url or variable(*URL_VARIABLES)
+    if given or profile == "local":
+        return (given or LOCAL).rstrip("/")  # what is no URL is told with the rest
+    try:
+        saved = credentials.read()
+    except UsageError as error:
+        report.issues.append(str(error))
+        saved = credentials.Credentials()
+    return platform_url(saved=saved.bench_url, server=saved.server_url)
 
 
 def probe(url: str) -> dict[str, Any]:
@@ -88,30 +94,21 @@ def probe(url: str) -> dict[str, Any]:
     return fetch(url)[0]
 
 
-def fetch(url: str) -> tuple[dict[str, Any], bytes]:
-    """Return the probe of `url` and the first megabyte that it answered; never raises."""
+def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
+    """Return the probe of `url`, the first megabyte that it answered, and the date of the answer; never raises."""
     found: dict[str, Any] = {"url": shown(url), "status_code": None, "error": None}
     try:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
-            return {**found, "error": "no http or https URL"}, b""
+            return {**found, "error": "no http or https URL"}, b"", ""
         # What runs on this machine is not asked for through a proxy.
         proxies = urllib.request.ProxyHandler({} if parts.hostname in LOOPBACK else None)
         with urllib.request.build_opener(proxies).open(url, timeout=TIMEOUT_S) as answer:
-            return {**found, "status_code": answer.status}, answer.read(1_000_000)
+            return {**found, "status_code": answer.status}, answer.read(1_000_000), answer.headers.get("Date", "")
     except urllib.error.HTTPError as error:
-        return {**found, "status_code": error.code, "error": str(error.reason)}, b""
+        return {**found, "status_code": error.code, "error": str(error.reason)}, b"", ""
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return {**found, "error": str(getattr(error, "reason", error))}, b""
-
-
-def shown(url: str) -> str:
-    """Return a URL without the name and password that it may hold."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        return {**found, "error": str(getattr(error, "reason", error))}, b"", ""
 
 
 def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str, Any]) -> None:
@@ -177,7 +174,7 @@ def _ollama(report: Report) -> dict[str, Any]:
 
     name = ModelName.parse(DEFAULT_MODEL)
     url, wanted = ollama_url(name), name.model
-    found, body = fetch(f"{url}/api/tags")
+    found, body, _ = fetch(f"{url}/api/tags")
     if found["status_code"] != 200:
         report.notes.append(
             f"Ollama does not answer at {shown(url)} ({found['error'] or found['status_code']}); "

@@ -36,7 +36,7 @@ def is_local(url: str) -> bool:
 def shown(url: str) -> str:
     """Return a URL without the name and password that it may hold."""
     parts = _parts(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.netloc else url
 
 
 def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
