@@ -5,17 +5,20 @@ and places on servers), and who asked for the run. One rule for every route: eve
 so everything that is made of them is too.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
-from mesocosm.core.failure import Failure
+from mesocosm.core.failure import Failure, UsageError
+from mesocosm.core.model import ModelName
 from mesocosm.core.run import Run
 from mesocosm.core.score import Score
-from mesocosm.platform.public import public
+from mesocosm.platform.public import Mask, public
 
 MARK = "[redacted: not visible on public gallery]"
 """Stands in place of what is hidden; programs know this text."""
@@ -25,7 +28,29 @@ _FACTS = frozenset({"kind", "technique", "technique_id", "name", "role", "stream
 """Texts of techniques, tools and scores that name something rather than say it."""
 _FAILED = frozenset({"error", "message", "traceback", "detail", "stderr", "exception"})
 
+_ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}\b")
+"""How providers name accounts, projects and requests in the words of their errors."""
+
 _events = msgspec.json.Decoder(Event)
+
+
+class Discretion:
+    """Takes out of JSON what nobody but those who run the platform should read, insiders included.
+
+    That is where things lie on its machines, the addresses of its models, and its accounts with providers.
+    """
+
+    def __init__(self, run: Run, places: Iterable[Path]) -> None:
+        name = run.spec.model.name
+        try:
+            file = ModelName.parse(name).file
+        except UsageError:
+            file = ""
+        self._mask = Mask.of([run], [*places, *([Path(file)] if file else [])])
+
+    def __call__(self, data: bytes) -> bytes:
+        """Return `data` with `…` in place of such words."""
+        return _ACCOUNT.sub("…".encode(), self._mask(data))
 
 
 def redact_run(run: Run) -> Run:
@@ -76,6 +101,15 @@ def redact_info(info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def shown_model(name: str) -> str:
+    """Return a model's name without the address that it is asked at, and of a file only its name."""
+    try:
+        parsed = ModelName.parse(name)
+    except UsageError:
+        return name
+    return ModelName(parsed.provider, parsed.model).shown()
+
+
 def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked for (client.documents.run.RunConfig as JSON) without prompts and texts of techniques."""
     agent = dict(config.get("agent_config") or {})
@@ -114,7 +148,8 @@ def _score(score: Score) -> Score:
 
 
 def _call(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: (MARK if name in _SPOKEN and value else value) for name, value in payload.items()}
+    kept = {name: (MARK if name in _SPOKEN and value else value) for name, value in payload.items()}
+    return {**kept, "model": shown_model(payload["model"])} if isinstance(payload.get("model"), str) else kept
 
 
 def _message(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput, JobResult, JobStatus
 from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.answer import raw
 from mesocosm.platform.belonging import inside
 from mesocosm.platform.bench.test import ended_episode
 from mesocosm.platform.orders.bench import begin_bench, bench_input, claim_job, job_document, job_documents
@@ -66,7 +65,7 @@ async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> R
         return place_order(service, caller, bench_input(service, row, body.model, 1, body.seed), purpose="test")
 
     order = await run_in_threadpool(placed)
-    return raw((await ended_episode(service, caller, order)).model_dump_json().encode())
+    return await ended_episode(service, caller, order)
 
 
 @router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.MEMBER))

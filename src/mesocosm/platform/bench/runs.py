@@ -18,7 +18,7 @@ from mesocosm.platform.api.export import attachment, gathered
 from mesocosm.platform.belonging import inside
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order, show_order
 from mesocosm.platform.orders.export import PARTS, export_pieces, trace_pieces
-from mesocosm.platform.orders.found import find_run, found_again, own_run
+from mesocosm.platform.orders.found import Found, find_run, found_again, own_run
 from mesocosm.platform.orders.listing import readable_orders, run_items
 from mesocosm.platform.orders.log import run_log
 from mesocosm.platform.orders.place import place_order
@@ -51,7 +51,7 @@ def create_run(body: documents.RunInput, caller: Caller, service: Served) -> Res
     """
     order = place_order(service, caller, body)
     found = find_run(service, caller, order.run_id)
-    return _answer(found.document(), status=202)
+    return _document(found, status=202)
 
 
 @router.get("/v1/runs", response_model=list[documents.RunListItem], **access(Access.PUBLIC))
@@ -122,7 +122,8 @@ def run_states(
 @router.get("/v1/runs/{run_id}", response_model=documents.Run, responses=TAGGED, **access(Access.READER))
 def get_run(run_id: RunId, request: Request, caller: Caller, service: Served) -> Response:
     """Return a run. Its weak ETag changes with everything shown, so that polling costs little."""
-    data = find_run(service, caller, run_id).document().model_dump_json().encode()
+    found = find_run(service, caller, run_id)
+    data = found.discreet(found.document().model_dump_json().encode())
     tag = f'W/"{digest_bytes(data)}"'
     return known(request, tag) or raw(data, tag)
 
@@ -136,8 +137,8 @@ def list_episodes(
     cursor: Annotated[int, Query(ge=-1, le=10**9, description="`index` of the last episode seen")] = -1,
 ) -> Response:
     """Return the episodes of a run in the order of its plan; those that have not begun are `pending`."""
-    rows = find_run(service, caller, run_id).episodes(cursor + 1, limit)
-    return raw(_episodes.dump_json(rows))
+    found = find_run(service, caller, run_id)
+    return raw(found.discreet(_episodes.dump_json(found.episodes(cursor + 1, limit))))
 
 
 @router.get(
@@ -181,7 +182,7 @@ def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played. A run that is over is returned as it is."""
     found = own_run(service, caller, run_id)
     cancel_order(service, found.order, f"cancelled by {caller.username or 'its guest'}")
-    return _answer(found_again(service, caller, found).document())
+    return _document(found_again(service, caller, found))
 
 
 @router.post("/v1/runs/{run_id}/resume", status_code=202, response_model=documents.Run, **access(Access.GUEST))
@@ -195,7 +196,7 @@ def resume_run(
     """Queue a cancelled or failed run again: only the episodes that it owes are played. 409 where it owes none."""
     found = own_run(service, caller, run_id)
     resume_order(service, found.order, retry_failed=retry_failed)
-    return _answer(found_again(service, caller, found).document(), status=202)
+    return _document(found_again(service, caller, found), status=202)
 
 
 @router.patch("/v1/runs/{run_id}/visibility", response_model=documents.RunListItem, **access(Access.MEMBER))
@@ -214,10 +215,10 @@ def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
 
 
 @router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.GUEST))
-def get_log(run_id: RunId, caller: Caller, service: Served) -> documents.RunLog:
+def get_log(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Return what the platform has to say about a run: how it went on, warnings, why it failed."""
     found = own_run(service, caller, run_id)
-    return run_log(found.order, found.run)
+    return raw(found.discreet(run_log(found.order, found.run).model_dump_json().encode()))
 
 
 def _filter(
@@ -275,8 +276,12 @@ def _rows(items: list[documents.RunListItem]) -> Response:
     return raw(_items.dump_json(items))
 
 
-def _answer(document: BaseModel, status: Literal[200, 202] = 200) -> Response:
-    response = raw(document.model_dump_json().encode())
+def _answer(document: BaseModel) -> Response:
+    return raw(document.model_dump_json().encode())
+
+
+def _document(found: Found, status: Literal[200, 202] = 200) -> Response:
+    response = raw(found.discreet(found.document().model_dump_json().encode()))
     response.status_code = status
     return response
 

@@ -44,16 +44,16 @@ async def test_episode(body: TestEpisodeInput, caller: Caller, service: Served) 
     on, and the words name the episode, to be read with GET /v1/test/episode/{id}.
     """
     order = await run_in_threadpool(_placed, service, caller, body)
-    return raw((await ended_episode(service, caller, order)).model_dump_json().encode())
+    return await ended_episode(service, caller, order)
 
 
 @router.get("/episode/{episode_id}", response_model=Episode, **access(Access.READER))
-def get_episode(episode_id: EpisodeId, caller: Caller, service: Served) -> Episode:
+def get_episode(episode_id: EpisodeId, caller: Caller, service: Served) -> Response:
     """Return an episode of any run that one may read."""
     found, episode = _found(service, caller, episode_id)
     waits = episode.status is EpisodeStatus.PENDING
     over = public_status(found.order, found.run) in TERMINAL
-    return episode_document(episode, Status.CANCELLED if waits and over else None)
+    return _answer(found, episode_document(episode, Status.CANCELLED if waits and over else None))
 
 
 @router.get("/episode/{episode_id}/trace", response_model=list[TraceEvent], **access(Access.READER))
@@ -61,17 +61,17 @@ def get_trace(episode_id: EpisodeId, caller: Caller, service: Served) -> Respons
     """Return the events of an episode, without what is hidden from who asks; none where it has not begun."""
     found, episode = _found(service, caller, episode_id)
     begun = "." not in episode.id
-    return raw(msgspec.json.encode(episode_trace(service, found, episode) if begun else []))
+    return raw(found.discreet(msgspec.json.encode(episode_trace(service, found, episode) if begun else [])))
 
 
-async def ended_episode(service: Service, caller: Principal, order: Order) -> Episode:
-    """Return the only episode of an order once it has ended. Raises Refusal 504 after the seconds of the settings."""
+async def ended_episode(service: Service, caller: Principal, order: Order) -> Response:
+    """Return the document of an order's only episode once it has ended. Raises Refusal 504 when that takes too long."""
     deadline, pause = time.monotonic() + service.settings.test_episode_s, _SOON_S
     while True:
         found = await run_in_threadpool(find_run, service, caller, order.run_id)
         if public_status(found.order, found.run) in TERMINAL:
             rows = await run_in_threadpool(found.episodes)
-            return rows[0]
+            return _answer(found, rows[0])
         if time.monotonic() >= deadline:
             raise Refusal(
                 504,
@@ -106,3 +106,7 @@ def _found(service: Service, caller: Principal, episode_id: str) -> tuple[Found,
     episode = named_episode(service, episode_id)
     found = find_run(service, caller, episode.run_id)
     return found, episode if found.inside else redact_episode(episode)
+
+
+def _answer(found: Found, document: Episode) -> Response:
+    return raw(found.discreet(document.model_dump_json().encode()))

@@ -42,7 +42,14 @@ def episode_trace(service: Service, found: Found, episode: Episode) -> list[JSON
     """Return the events of an episode as programs know them, redacted where the reader is outside."""
     content = RunContent(service.store, found.run.id)
     events: list[JSON] = shown(trace(episode, found.store.events(episode.id), content))
-    return events
+    return [as_asked(found, event) for event in events]
+
+
+def as_asked(found: Found, event: JSON) -> JSON:
+    """Return an event with the model named as it was asked for, whatever stands behind it."""
+    if "model" not in event["payload"]:
+        return event
+    return {**event, "payload": {**event["payload"], "model": found.order.model}}
 
 
 def trace_pieces(service: Service, found: Found) -> Iterator[bytes]:
@@ -64,11 +71,11 @@ def export_pieces(service: Service, found: Found, parts: Collection[str] = PARTS
         "binding_vow_version": found.order.vow_version,
         "run": _run(found),
     }
-    yield msgspec.json.encode(head)[:-1]
+    yield found.discreet(msgspec.json.encode(head)[:-1])
     yield b',"episodes":['
     if "episodes" in parts:
         for place, episode in enumerate(all_episodes(found.store, found.run.id)):
-            yield (b"," if place else b"") + _encoded(_episode(episode))
+            yield (b"," if place else b"") + found.discreet(_encoded(_episode(episode)))
     yield b'],"traces":{'
     if "traces" in parts:
         yield from _object(found, lambda episode: episode_trace(service, found, episode))
@@ -80,7 +87,7 @@ def export_pieces(service: Service, found: Found, parts: Collection[str] = PARTS
 
 def _object(found: Found, of: Callable[[Episode], list[JSON]]) -> Iterator[bytes]:
     for place, episode in enumerate(all_episodes(found.store, found.run.id)):
-        yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + _encoded(of(episode))
+        yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + found.discreet(_encoded(of(episode)))
 
 
 def _run(found: Found) -> JSON:

@@ -10,7 +10,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.interop.replay import trace
 from mesocosm.platform.documents.document import shown
 from mesocosm.platform.orders.episodes import named_episode
-from mesocosm.platform.orders.export import RunContent
+from mesocosm.platform.orders.export import RunContent, as_asked
 from mesocosm.platform.orders.found import Found, find_run
 from mesocosm.platform.orders.view import TERMINAL, public_status
 from mesocosm.platform.principal import Principal
@@ -80,7 +80,7 @@ class Following:
         waits = not whole and self._events[-1:] and self._events[-1].kind is Kind.MODEL_CALL
         events = self._events[:-1] if waits else self._events
         for event in shown(trace(self._episode, events, self._content)):
-            data = msgspec.json.encode(event)
+            data = self.found.discreet(msgspec.json.encode(as_asked(self.found, event)))
             if data not in self._sent:
                 self._sent.add(data)
                 yield data

@@ -9,6 +9,7 @@ from mesocosm.platform.belonging import inside, readable
 from mesocosm.platform.orders.episodes import episode_documents
 from mesocosm.platform.orders.view import run_document
 from mesocosm.platform.principal import Principal
+from mesocosm.platform.redaction import Discretion
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.platform.sight import Sight
@@ -22,7 +23,13 @@ class Found:
     order: Order
     run: Run
     inside: bool
+    admin: bool
     store: Sight
+    discretion: Discretion
+
+    def discreet(self, data: bytes) -> bytes:
+        """Return JSON without what tells of the machines and accounts of the platform, except to those who run it."""
+        return data if self.admin else self.discretion(data)
 
     def document(self) -> RunDocument:
         """Return the run's document."""
@@ -44,7 +51,8 @@ def find_run(service: Service, caller: Principal, run_id: str) -> Found:
     sight = Sight(service, caller)
     # By asking for it the eyes learn from where they look.
     sight.get_run(run_id)
-    return Found(order, run, inside(service, caller, order), sight)
+    discretion = Discretion(run, [service.settings.data_dir])
+    return Found(order, run, inside(service, caller, order), caller.admin, sight, discretion)
 
 
 def own_run(service: Service, caller: Principal, run_id: str) -> Found:

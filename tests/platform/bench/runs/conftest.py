@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,6 +16,7 @@ from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.platform import hosted as hosting
 from mesocosm.platform.workers.worker import work
+from mesocosm.store import open_store
 from mesocosm.store.domains import DomainRow
 
 DOMAIN = "word-game"
@@ -128,7 +131,7 @@ class Runs:
     def __init__(self, hosted: Hosted, world: World) -> None:
         self.hosted, self.service, self.world = hosted, hosted.service, world
         hosting.use(self.service)
-        self.ann, self.bob, self.cid = hosted.member("ann"), hosted.member("bob"), hosted.member("cid")
+        self.ann, self.bob, self.cid = self.member("ann"), self.member("bob"), self.member("cid")
         assert self.ann.user_id is not None
         assert self.bob.user_id is not None
         team = self.service.teams.add("Reefs", self.ann.user_id)
@@ -136,6 +139,11 @@ class Runs:
         self.service.teams.join(team.join_code, self.bob.user_id, 4)
         self.team = team.id
         self.domain(DOMAIN)
+
+    def member(self, name: str, role: str = "member") -> Person:
+        """Return a new member who never signs in with a password: hashing one takes a tenth of a second."""
+        user = self.service.users.add(name, role=role)
+        return Person(self.hosted, self.service.accounts.access_token(user), user.id, name)
 
     def domain(self, domain_id: str, status: str = "published", **given: Any) -> str:
         """Add a domain of Ann's."""
@@ -177,9 +185,18 @@ def world() -> Iterator[World]:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def empty_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with nothing in it: making its tables takes longer than most tests here."""
+    place = tmp_path_factory.mktemp("empty")
+    open_store(place).close()
+    return place
+
+
 @pytest.fixture
-def open_runs(open_hosted: OpenHosted, world: World) -> Callable[..., Runs]:
+def open_runs(open_hosted: OpenHosted, world: World, empty_results: Path, tmp_path: Path) -> Callable[..., Runs]:
     """Return what opens a platform with other settings."""
+    shutil.copytree(empty_results, tmp_path / "results")
     return lambda **given: Runs(open_hosted(**{"private_env_urls": True, "demo_domains": (DOMAIN,), **given}), world)
 
 

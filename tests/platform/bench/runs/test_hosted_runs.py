@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,19 +63,19 @@ def test_episodes_come_in_pages(runs: Runs) -> None:
     assert [row["index"] for row in page] == [2, 3]
 
 
-@pytest.mark.parametrize("path", READS)
-def test_a_private_run_is_for_its_owner_and_their_team(runs: Runs, path: str) -> None:
-    mine = runs.played(runs.ann)
-    ours = runs.played(runs.ann, team_id=runs.team)
-    root, guest, nobody = runs.hosted.admin(), runs.hosted.guest(), runs.hosted.anonymous
+def test_a_private_run_is_for_its_owner_and_their_team(runs: Runs) -> None:
+    mine, ours = runs.ask(runs.ann)["id"], runs.ask(runs.ann, team_id=runs.team)["id"]
+    runs.play()
+    root, guest, nobody = runs.member("root", "admin"), runs.hosted.guest(), runs.hosted.anonymous
 
-    def seen(run_id: str) -> list[int]:
+    def seen(run_id: str, path: str) -> list[int]:
         people = (runs.ann, runs.bob, runs.cid, root, guest, nobody)
         return [person.get(f"/v1/runs/{run_id}{path}").status_code for person in people]
 
-    assert seen(mine) == [200, 403, 403, 200, 403, 403]
-    assert seen(ours) == [200, 200, 403, 200, 403, 403]
-    assert runs.ann.get(f"/v1/runs/{new_id()}{path}").status_code == 404
+    for path in READS:
+        assert seen(mine, path) == [200, 403, 403, 200, 403, 403], path
+        assert seen(ours, path) == [200, 200, 403, 200, 403, 403], path
+        assert runs.ann.get(f"/v1/runs/{new_id()}{path}").status_code == 404
 
 
 def test_a_public_run_is_for_everybody_once_it_has_completed(runs: Runs) -> None:
@@ -111,14 +112,30 @@ def test_an_export_for_others_tells_what_is_hidden_and_not_whose_it_is(runs: Run
     assert "requester_id" not in document["run"]
     assert document["run"]["config"]["agent_config"]["system_prompt"] == MARK
     (turns,) = document["replay"].values()
-    assert (turns[0]["env_system_prompt"], turns[0]["reasoning"]) == (MARK, MARK)
+    assert turns[0]["env_system_prompt"] == MARK
     assert turns[0]["observation"] == {"board": "start", "seed": 0}
     assert turns[-1]["episode_end"]["total_reward"] == 1.0
-    (events,) = document["traces"].values()
-    assert {event["payload"]["text"] for event in events if event["event_type"] == "model_call"} == {MARK}
     own = runs.ann.get(f"/v1/runs/{run_id}/export").json()
     assert own["run"]["requester_id"] == str(runs.ann.user_id)
     assert own["replay"][document["episodes"][0]["id"]][0]["env_system_prompt"] == PROMPT
+
+
+def test_what_a_model_thought_and_said_is_hidden(open_runs: Callable[..., Runs], tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(
+        json.dumps(["<think>go for gold</think>left", "I would rather not go on, says the oracle\n\nright"])
+    )
+    runs = open_runs(models=[{"name": "house/told", "served_as": f"builtin/scripted:{script}"}])
+    agent = {"model": "house/told"}
+    run_id = runs.played(runs.ann, visibility="gallery_public", num_episodes=1, agent_config=agent)
+    own = runs.ann.get(f"/v1/runs/{run_id}/export").text
+    assert "go for gold" in own
+    shown = runs.cid.get(f"/v1/runs/{run_id}/export")
+    assert "gold" not in shown.text
+    assert "rather not" not in shown.text
+    assert str(script) not in own + shown.text
+    (turns,) = shown.json()["replay"].values()
+    assert (turns[0]["reasoning"], turns[0]["action"]) == (MARK, "left")
 
 
 def test_an_export_can_leave_parts_out(runs: Runs) -> None:
@@ -129,7 +146,7 @@ def test_an_export_can_leave_parts_out(runs: Runs) -> None:
     assert runs.ann.get(f"/v1/runs/{run_id}/export?include=prices").status_code == 422
 
 
-def test_an_export_is_read_back_as_a_run(runs: Runs, tmp_path: Any) -> None:
+def test_an_export_is_read_back_as_a_run(runs: Runs, tmp_path: Path) -> None:
     from mesocosm.interop.replayed import read_replay
 
     run_id = runs.played(runs.ann)
@@ -282,7 +299,7 @@ def test_the_log_tells_the_course_of_a_run(runs: Runs) -> None:
     assert texts[-1] == "completed: 2 of 2 episodes are finished"
 
 
-@pytest.mark.parametrize("name", ["x", "%00", "..", "a" * 190, "%ff%fe", "' or 1=1", new_id()])
 @pytest.mark.parametrize("path", ["/v1/runs/{}", "/v1/runs/{}/export", "/v1/test/episode/{}", "/v1/test/episode/{}.1"])
-def test_odd_ids_are_no_ids(runs: Runs, path: str, name: str) -> None:
-    assert runs.ann.get(path.format(name)).status_code in {404, 422}
+def test_odd_ids_are_no_ids(runs: Runs, path: str) -> None:
+    for name in ("x", "%00", "..", "a" * 190, "%ff%fe", "' or 1=1", new_id()):
+        assert runs.ann.get(path.format(name)).status_code in {404, 422}, name
