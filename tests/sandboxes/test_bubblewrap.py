@@ -171,7 +171,7 @@ def bye(*_):
     print("goodbye")
     sys.exit(7)
 signal.signal(signal.SIGTERM, bye)
-print("ready")
+print("ready" + chr(10), end="")
 time.sleep(600)
 """
     process = await BubblewrapSandbox().start([sys.executable, "-c", script], cwd=work)

@@ -43,10 +43,14 @@ class Relay:
         self._servers: list[asyncio.Server] = []
         self._carrying: set[asyncio.Task[None]] = set()
 
-    def through_gate(self, command: Sequence[str]) -> list[str]:
-        """Return the command that opens the ports inside and then becomes `command`."""
-        python = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", _GATE.read_text(encoding="utf-8")]
-        return [*python, str(self.socket), *map(str, self._ports), "--", *command]
+    def through_gate(self, command: Sequence[str], *, python: str | None = None) -> list[str]:
+        """Return the command that opens the ports inside and then becomes `command`.
+
+        `python` is the interpreter there, by default the one that runs this.
+        """
+        found = python or str(Path(sys.executable).resolve())
+        gate = [found, "-I", "-S", "-c", _GATE.read_text(encoding="utf-8")]
+        return [*gate, str(self.socket), *map(str, self._ports), "--", *command]
 
     async def serve(self, process: ForeignProcess) -> None:
         """Carry connections until the program is over."""

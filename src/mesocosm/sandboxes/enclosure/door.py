@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,11 +34,10 @@ class Door:
         self._meeting.settimeout(0)
         self._lifeline: socket.socket | None = None
 
-    def through(self, command: Sequence[str], port: int, *, python: str | None = None) -> list[str]:
+    def through(self, command: Sequence[str], port: int, *, python: str) -> list[str]:
         """Return the command that leaves a porter behind and then becomes `command`, which will listen at `port`."""
-        found = python or str(Path(sys.executable).resolve())
         source = _PORTER.read_text(encoding="utf-8")
-        return [found, "-I", "-S", "-c", source, str(self.meeting), str(port), "--", *command]
+        return [python, "-I", "-S", "-c", source, str(self.meeting), str(port), "--", *command]
 
     async def attend(self) -> None:
         """Let the porter in, and return when it is gone."""

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from mesocosm.sandboxes.enclosure.door import Door
 from mesocosm.sandboxes.enclosure.guard import Watch, guard
+from mesocosm.sandboxes.enclosure.wall import Wall
 from mesocosm.sandboxes.process import ForeignProcess
 
 How = Literal["ok", "failed", "timeout", "limit"]
@@ -34,19 +35,25 @@ class Enclosed:
     """A server in an enclosure.
 
     `process` is its tree; to stop that is to stop everything. `socket` is where `mesocosm.http.client.Client(socket=…)`
-    reaches its HTTP port. `reason` says in words for its author why we ended it, "" while it lives and when it ended
-    by itself; it is there before the process is gone.
+    reaches its HTTP port. `reason` is "" while it lives and when it ended by itself; else it is there before the
+    process is gone.
     """
 
-    def __init__(
-        self, process: ForeignProcess, door: Door, watches: Sequence[Watch], cleared: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, process: ForeignProcess, door: Door, wall: Wall, watches: Sequence[Watch]) -> None:
         self.process = process
         self.socket: Path = door.socket
-        self.reason = ""
+        self._told = ""
+        self._stopped = False
         self._door = door
-        self._cleared = cleared
-        self._guarding = asyncio.create_task(self._guard([*watches, self._left_alone()]))
+        self._wall = wall
+        watching = [*watches, *wall.watches(process), self._left_alone()]
+        self._guarding = asyncio.create_task(self._guard(watching))
+
+    @property
+    def reason(self) -> str:
+        """In words for its author why we ended it, or which limit did."""
+        code = self.process.returncode
+        return self._told or ("" if code is None or self._stopped else self._wall.ending(code))
 
     @property
     def pid(self) -> int:
@@ -72,6 +79,7 @@ class Enclosed:
 
     async def stop(self, grace: float = 5.0) -> None:
         """Ask it to end, kill after `grace` seconds what is left, and remove its socket."""
+        self._stopped = self._stopped or self.process.returncode is None
         self._door.close()
         await self.process.stop(grace)
         with contextlib.suppress(asyncio.CancelledError):
@@ -82,10 +90,10 @@ class Enclosed:
             await guard(self.process, watches, self._tell)
         finally:
             self._door.close()
-            self._cleared()
+            await self._wall.fall()
 
     def _tell(self, reason: str) -> None:
-        self.reason = reason
+        self._told = reason
         # The porter does not hear SIGTERM; without this a plain program would have to wait for its grace.
         self._door.close()
 

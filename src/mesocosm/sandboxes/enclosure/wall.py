@@ -1,51 +1,118 @@
-"""What is put around a command, for each kind of enclosure."""
+"""What is put around one program, for each kind of enclosure."""
 
 import dataclasses
 import os
+import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.allowance import Allowance
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, available, confined, hand_over
 from mesocosm.sandboxes.enclosure.choice import Kind
+from mesocosm.sandboxes.enclosure.docker import PYTHON as PYTHON_OF_IMAGE
+from mesocosm.sandboxes.enclosure.docker import container
+from mesocosm.sandboxes.enclosure.guard import Watch
 from mesocosm.sandboxes.enclosure.syscalls import syscall_filter
+from mesocosm.sandboxes.enclosure.tree import parent
+from mesocosm.sandboxes.enclosure.watch import memory_and_processes
+from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
+from mesocosm.sandboxes.process import ForeignProcess, start_process
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **PYTHON}  # noqa: S108
 """What every program in an enclosure gets, beside what is declared for it."""
+_SIGNALS = {
+    int(signal.SIGXCPU): "used more CPU time than its limit",
+    int(signal.SIGXFSZ): "wrote a file larger than its limit",
+}
 
 
-def interpreter() -> tuple[Path, ...]:
-    """Return where our interpreter is installed, without our packages: what the programs of ours inside need."""
+class Wall:
+    """The wall around one program: start it behind the wall, watch it, and take the wall down when it is over."""
+
+    def __init__(self, kind: Kind, allowance: Allowance, most_memory: int, image: str) -> None:
+        self._kind = kind
+        self._allowance = allowance
+        self._most_memory = most_memory
+        self._own = Path(tempfile.mkdtemp(prefix="mesocosm-"))
+        self._container = container(image, allowance, most_memory, self._own) if kind == "docker" else None
+
+    @property
+    def python(self) -> str:
+        """The interpreter behind the wall for programs of ours, which need nothing but the standard library."""
+        return PYTHON_OF_IMAGE if self._container is not None else str(Path(sys.executable).resolve())
+
+    async def start(
+        self, command: Sequence[str], view: View, env: Mapping[str, str], stdout: Log, stderr: Log
+    ) -> ForeignProcess:
+        """Start `command` behind the wall. Raises EpisodeError with cause sandbox_failed."""
+        cwd = view.cwd
+        assert cwd is not None
+        view = dataclasses.replace(view, readable=(*_interpreter(), *view.readable), placed=_identity(self._own))
+        variables = {**ENVIRONMENT, **env}
+        if self._container is not None:
+            command = self._container.words(command, view, variables)
+            # The command line of docker is ours and finds its engine by our variables; the program has its own.
+            variables = dict(os.environ)
+        elif self._kind == "plain":
+            # Linux counts the processes of an account, which here are also ours and everybody's.
+            command = [*dataclasses.replace(self._allowance, processes=None).words(), *command]
+        else:
+            command = self._confined(command, view)
+        return await start_process(command, cwd=cwd, env=variables, stdout=stdout, stderr=stderr)
+
+    def watches(self, process: ForeignProcess) -> list[Watch]:
+        """Return the watches over what the program uses; an engine has its own."""
+        if self._container is not None:
+            return []
+        # Orphans of a plain program go to its supervisor, which is nobody's child here.
+        root = process.pid if self._kind == "bubblewrap" else parent(process.pid)
+        return [memory_and_processes(root, self._most_memory, self._allowance)]
+
+    def ending(self, code: int) -> str:
+        """Return in words for its author which limit ended a program with this exit code, "" for none."""
+        signalled = _SIGNALS.get(code - 128 if code > 0 else -code, "")
+        return signalled or (self._container.ending(code) if self._container is not None else "")
+
+    async def fall(self) -> None:
+        """Remove what is left of the wall."""
+        if self._container is not None:
+            await self._container.remove()
+        shutil.rmtree(self._own, ignore_errors=True)
+
+    def _confined(self, command: Sequence[str], view: View) -> list[str]:
+        works = available()
+        if not works:
+            raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
+        for folder in view.writable:
+            hand_over(folder)
+        for shown in (*([view.cwd] if view.cwd else []), *view.readable):
+            _check_shown(shown)
+        # The limit is what the watch says first, so that the author hears of it; the wall stands a little behind.
+        most = self._allowance.processes
+        beyond = dataclasses.replace(self._allowance, processes=None if most is None else most + most // 4 + 8)
+        # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
+        heard = ["env", "--default-signal=TERM,INT,HUP", *command]
+        return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond, syscalls=self._syscalls())]
+
+    def _syscalls(self) -> Path | None:
+        lines = syscall_filter()
+        if lines is None:
+            return None
+        place = self._own / "syscalls"
+        place.write_bytes(lines)
+        return place
+
+
+def _interpreter() -> tuple[Path, ...]:
+    """Return where our interpreter is installed, without our packages."""
     installed = Path(sys.base_prefix)
     return tuple(dict.fromkeys((installed, installed.resolve())))
-
-
-def walled(kind: Kind, command: Sequence[str], view: View, allowance: Allowance, own: Path) -> list[str]:
-    """Return the command that runs `command` behind a wall; what the wall needs is written to the folder `own`.
-
-    Raises EpisodeError where there is none to be had.
-    """
-    # The number is what the watch says first, so that its author hears of it; the wall stands a little behind.
-    most = allowance.processes
-    beyond = dataclasses.replace(allowance, processes=None if most is None else most + most // 4 + 8)
-    if kind == "plain":
-        # Linux counts the processes of an account, which here are also ours and everybody's.
-        return [*dataclasses.replace(beyond, processes=None).words(), *command]
-    works = available()
-    if not works:
-        raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
-    for folder in view.writable:
-        hand_over(folder)
-    for shown in (*([view.cwd] if view.cwd else []), *view.readable):
-        _check_shown(shown)
-    # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
-    heard = ["env", "--default-signal=TERM,INT,HUP", *command]
-    return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond, syscalls=_syscalls(own))]
 
 
 def _check_shown(place: Path) -> None:
@@ -63,16 +130,7 @@ def _check_shown(place: Path) -> None:
         )
 
 
-def _syscalls(own: Path) -> Path | None:
-    lines = syscall_filter()
-    if lines is None:
-        return None
-    place = own / "syscalls"
-    place.write_bytes(lines)
-    return place
-
-
-def identity(folder: Path) -> dict[Path, Path]:
+def _identity(folder: Path) -> dict[Path, Path]:
     """Write the files of /etc that programs ask for who they are and where localhost is; return where to show them."""
     number = ACCOUNT if os.getuid() == 0 else os.getuid()
     texts = {
@@ -84,8 +142,3 @@ def identity(folder: Path) -> dict[Path, Path]:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return {Path("/etc", name): folder / name for name in texts}
-
-
-def private_folder() -> Path:
-    """Return a new folder that only we may enter."""
-    return Path(tempfile.mkdtemp(prefix="mesocosm-"))
