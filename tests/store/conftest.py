@@ -132,7 +132,7 @@ def empty_postgres(postgres_schema: str) -> Callable[[], str]:
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts"
+            tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts, workers"
             connection.execute(f"TRUNCATE {tables} CASCADE".encode())
         return postgres_schema
 

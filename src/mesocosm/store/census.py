@@ -111,4 +111,4 @@ def _take(connection: Connection, heard_since: float) -> Taken:
 
 def _counted(connection: Connection, column: Column[Any], *conditions: Any) -> dict[str, int]:
     wanted = select(column, func.count()).where(*conditions).group_by(column)
-    return dict(connection.execute(wanted).tuples().all())
+    return dict(tuple(row) for row in connection.execute(wanted))

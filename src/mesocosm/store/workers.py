@@ -115,12 +115,11 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 def _queue(connection: Connection) -> Queue:
-    states: dict[str, int] = dict(
-        connection.execute(select(orders.c.state, func.count()).group_by(orders.c.state)).tuples().all()
-    )
+    counted = select(orders.c.state, func.count()).group_by(orders.c.state)
+    states: dict[str, int] = dict(tuple(row) for row in connection.execute(counted))
     oldest = connection.scalar(select(func.min(orders.c.created_at)).where(orders.c.state == "queued"))
     builds = select(environment_versions.c.state, func.count()).group_by(environment_versions.c.state)
-    building: dict[str, int] = dict(connection.execute(builds).tuples().all())
+    building: dict[str, int] = dict(tuple(row) for row in connection.execute(builds))
     return Queue(
         runs_queued=states.get("queued", 0),
         runs_claimed=states.get("claimed", 0),

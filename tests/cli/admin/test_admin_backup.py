@@ -48,7 +48,8 @@ def admin(capsys: pytest.CaptureFixture[str]) -> Call:
 def new_run() -> Run:
     spec = RunSpec(BenchmarkRef("hosted", "words"), ModelSettings("builtin/random"))
     names = ("benchmark", "benchmark_title", "benchmark_version", "benchmark_digest", "kind", "model", "agent")
-    return Run(id=new_id(), signature=new_id(), **dict.fromkeys(names, "words"), spec=spec, created_at=1.0)
+    told: dict[str, Any] = dict.fromkeys(names, "words")
+    return Run(id=new_id(), signature=new_id(), **told, spec=spec, created_at=1.0)
 
 
 def platform(folder: Path, **given: Any) -> Service:
