@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mesocosm.client.transport import BenchApi, BenchApiError, segment
+from mesocosm.client.error import ApiError
+from mesocosm.client.transport import BenchApi, segment
 
 _CONFLICT = 409
 
@@ -16,8 +17,9 @@ Body = Mapping[str, Any] | BaseModel
 class BenchClient:
     """Calls a platform; each method is one or two requests in a thread and returns the JSON answer.
 
-    URL and token are those given, else from the environment or the saved login (see `BenchApi`). Every method raises
-    `mesocosm.client.transport.BenchApiError` with status and detail when the platform refuses.
+    URL and token are those given, else from the environment or the saved login (see
+    `mesocosm.client.identity.identify`). Every method raises
+    `mesocosm.client.ApiError` with status and detail when the platform refuses.
     """
 
     def __init__(self, base_url: str | None = None, token: str | None = None) -> None:
@@ -51,7 +53,7 @@ class BenchClient:
         body = _json(domain)
         try:
             return await self._record("POST", "/v1/domains", body)
-        except BenchApiError as error:
+        except ApiError as error:
             if error.status != _CONFLICT:
                 raise
         return await self._record("PATCH", f"/v1/domains/{segment(str(body.get('id')))}", body)

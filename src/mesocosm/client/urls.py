@@ -1,6 +1,7 @@
 """Where a platform and its login server are: the same rules for every command and program."""
 
 import os
+import re
 from urllib.parse import SplitResult, urlsplit
 
 from mesocosm.core.failure import UsageError
@@ -14,6 +15,7 @@ SERVER_VARIABLE = "SWECC_SERVER_URL"
 LOCAL_VARIABLE = "MESOCOSM_LOCAL"
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
+_LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}")
 _LOCAL_NAMES = frozenset({"localhost", "ip6-localhost", "::1", "0.0.0.0"})  # noqa: S104 - a name that people write
 
 
@@ -30,7 +32,7 @@ def variable(*names: str) -> str:
 def is_local(url: str) -> bool:
     """Return whether a URL leads to this machine."""
     host = (_parts(url).hostname or "").rstrip(".")
-    return host in _LOCAL_NAMES or host.endswith(".localhost") or host.startswith("127.")
+    return host in _LOCAL_NAMES or host.endswith(".localhost") or _LOOPBACK.fullmatch(host) is not None
 
 
 def shown(url: str) -> str:
