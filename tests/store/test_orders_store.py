@@ -1,0 +1,231 @@
+"""Orders: the queue and its fairness, leases, what is accepted, and what was spent."""
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mesocosm.core.ids import new_id
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.usage import Usage
+from mesocosm.store import SqlStore
+from mesocosm.store.admission import Admission, Bound, Terms
+from mesocosm.store.jobs import Job, Jobs
+from mesocosm.store.orders import Order, OrderFilter, Orders
+from mesocosm.store.teams import Teams
+from mesocosm.store.users import Users
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+LEASE_S = 1000.0
+
+
+@pytest.fixture
+def orders(store: SqlStore) -> Orders:
+    """The orders of an empty store."""
+    return Orders(store.database)
+
+
+def order_of(run: Run, **given: Any) -> Order:
+    """Return the order of a run."""
+    fields = {"actor": "user:1", "domain_id": "d", "vow_version": "1.0.0", "model": "m", "created_at": time.time()}
+    return Order(run_id=run.id, **{**fields, **given})
+
+
+@pytest.fixture
+def queue(store: SqlStore, samples: "Samples", orders: Orders) -> Any:
+    """Return what queues a run and returns its id."""
+
+    def queued(actor: str = "user:1", usage: Usage | None = None, status: str = "pending", **given: Any) -> str:
+        run = store.add_run(samples.run(usage=usage or Usage(), status=RunStatus(status)))
+        orders.add(order_of(run, actor=actor, **given))
+        return str(run.id)
+
+    return queued
+
+
+def claimed(orders: Orders, count: int, per_actor: int = 9) -> list[str]:
+    """Return the ids of what a worker takes."""
+    found = [orders.claim("worker", LEASE_S, per_actor) for _ in range(count)]
+    return [order.run_id for order in found if order is not None]
+
+
+def test_an_order_comes_back_as_it_was(store: SqlStore, samples: "Samples", orders: Orders) -> None:
+    order = order_of(store.add_run(samples.run()), config={"num_episodes": 3}, expires_at=5.0, environment_version=2)
+    orders.add(order)
+    orders.add(order)
+    assert orders.get(order.run_id) == order
+    assert orders.of([order.run_id, "no run", "nul\0"]) == {order.run_id: order}
+    assert orders.list() == (order,)
+
+
+def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(orders: Orders, queue: Any) -> None:
+    greedy = [queue("user:1", created_at=float(number)) for number in range(4)]
+    other = queue("user:2", created_at=10.0)
+    later = queue("user:3", created_at=11.0)
+    assert claimed(orders, 7) == [greedy[0], other, later, greedy[1], greedy[2], greedy[3]]
+
+
+def test_nobody_has_more_at_once_than_allowed(orders: Orders, queue: Any) -> None:
+    mine = [queue("user:1", created_at=float(number)) for number in range(3)]
+    assert claimed(orders, 3, per_actor=2) == mine[:2]
+    orders.end(mine[0])
+    assert claimed(orders, 1, per_actor=2) == mine[2:]
+
+
+def test_test_episodes_go_before_ones_other_runs(orders: Orders, queue: Any) -> None:
+    run = queue(created_at=1.0)
+    test = queue(created_at=2.0, purpose="test")
+    assert claimed(orders, 2) == [test, run]
+
+
+def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    first = orders.claim("first", -1.0, 1)
+    assert first is not None
+    second = orders.claim("second", LEASE_S, 1)
+    assert second is not None
+    assert (second.run_id, second.claimed_by, second.tries) == (run_id, "second", 2)
+    assert not orders.renew(run_id, "first", LEASE_S)
+    assert orders.renew(run_id, "second", LEASE_S)
+    assert orders.claim("third", LEASE_S, 9) is None
+
+
+def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -> None:
+    ids = {queue(f"user:{number}") for number in range(8)}
+    taken: list[str] = []
+    gate = threading.Barrier(4)
+
+    def take() -> None:
+        gate.wait()
+        while (order := orders.claim(new_id(), LEASE_S, 9)) is not None:
+            taken.append(order.run_id)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(taken), set(taken)) == (8, ids)
+
+
+def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    orders.claim("worker", LEASE_S, 1)
+    before = orders.cancel(run_id, "enough")
+    assert before is not None
+    assert before.state == "claimed"
+    assert orders.cancel(run_id) is None
+    assert not orders.renew(run_id, "worker", LEASE_S)
+    assert not orders.end(run_id)
+    assert not orders.give_back(run_id, "worker")
+    after = orders.get(run_id)
+    assert after is not None
+    assert (after.state, after.reason) == ("cancelled", "enough")
+    assert claimed(orders, 1) == []
+
+
+def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    orders.claim("worker", LEASE_S, 1)
+    assert not orders.give_back(run_id, "another")
+    assert orders.give_back(run_id, "worker")
+    again = orders.claim("another", LEASE_S, 1)
+    assert again is not None
+    assert again.tries == 1
+
+
+def test_a_done_order_can_be_queued_once_more(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    assert not orders.reopen(run_id)
+    orders.end(run_id, reason="a budget")
+    assert orders.reopen(run_id)
+    assert claimed(orders, 1) == [run_id]
+
+
+def test_lists_fit_every_condition_and_page(orders: Orders, queue: Any) -> None:
+    mine = [queue("user:1"), queue("user:1", status="finished", visibility="gallery_public"), queue("user:1")]
+    shown = queue("user:2", status="finished", visibility="gallery_public")
+    queue("user:2", visibility="gallery_public")
+
+    def listed(**given: Any) -> list[str]:
+        return [order.run_id for order in orders.list(OrderFilter(**given))]
+
+    assert listed(actor="user:1") == mine[::-1]
+    assert listed(actor="user:1", cursor=mine[2]) == mine[1::-1]
+    assert listed(public=True) == [shown, mine[1]]
+    assert listed(seen_by="user:1") == [shown, *mine[::-1]]
+    assert orders.count(OrderFilter(public=True, actor="user:2")) == 1
+
+
+def test_hiding_a_domain_makes_its_public_runs_private(orders: Orders, queue: Any) -> None:
+    run_id, other = queue(visibility="gallery_public"), queue(visibility="gallery_public", domain_id="e")
+    assert orders.hide_domain("d") == 1
+    assert [orders.of([name])[name].visibility for name in (run_id, other)] == ["private", "gallery_public"]
+
+
+def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(store: SqlStore, orders: Orders, queue: Any) -> None:
+    user = Users(store.database).add(f"u{new_id()}")
+    team = Teams(store.database).add("T", user.id)
+    assert team is not None
+    actor, now = user.actor, time.time()
+    queue(actor, Usage(cost_usd=0.5))
+    queue(actor, Usage(cost_usd=0.25), team_id=team.id)
+    queue(actor, Usage(cost_usd=4.0), created_at=now - 90_000)
+    queue(f"user:{new_id()}", Usage(cost_usd=None), team_id=team.id)
+    mine = orders.spent(actor=actor, since=now - 86_400)
+    assert (mine.usd, mine.unknown) == (0.75, False)
+    ours = orders.spent(team_id=team.id, since=now - 86_400)
+    assert (ours.usd, ours.unknown) == (0.25, True)
+
+
+def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(store: SqlStore, orders: Orders, queue: Any) -> None:
+    actor, now = f"user:{new_id()}", time.time()
+    run_id = queue(actor, Usage(cost_usd=0.5))
+    order = orders.get(run_id)
+    assert order is not None
+    for _ in range(2):
+        orders.remember_cost(order, 0.5)
+    store.delete_run(run_id)
+    assert orders.spent(actor=actor, since=now - 60).usd == pytest.approx(0.5)
+    assert orders.get(run_id) is None
+
+
+def test_terms_are_spent_with_the_run_or_not_at_all(store: SqlStore, samples: "Samples") -> None:
+    admission, actor = Admission(store.database), f"user:{new_id()}"
+
+    def admit(terms: Terms) -> Bound | None:
+        run = samples.run()
+        denial = admission.admit(order_of(run, actor=actor), run, terms)
+        return None if denial is None else denial.bound
+
+    terms = Terms(cooldown_s=60.0, per_day=3, waiting=9)
+    assert admission.check(actor, terms) is None
+    assert [admit(terms), admit(terms)] == [None, Bound.COOLDOWN]
+    free = Terms(per_day=3, waiting=2)
+    assert [admit(free), admit(free)] == [None, Bound.QUEUE]
+    assert [admit(Terms(per_day=3)), admit(Terms(per_day=3))] == [None, Bound.QUOTA]
+    assert Orders(store.database).count(OrderFilter(actor=actor)) == 3
+
+
+def test_the_same_run_is_admitted_once(store: SqlStore, samples: "Samples") -> None:
+    admission, run = Admission(store.database), samples.run()
+    order = order_of(run, actor=f"user:{new_id()}")
+    terms = Terms(cooldown_s=60.0, per_day=5)
+    assert admission.admit(order, run, terms) is None
+    assert admission.admit(order, run, terms) is None
+    assert store.get_run(run.id).attempt == 1
+
+
+def test_a_job_is_claimed_once_and_completed_once(store: SqlStore) -> None:
+    jobs, user = Jobs(store.database), int(time.time() * 1000) % 10**9
+    job = Job(id=new_id(), environment_id="e", user_id=user, results=[{"model": "m"}], created_at=time.time())
+    jobs.add(job)
+    assert jobs.get(job.id) == job
+    assert [jobs.claim(job.id, "a"), jobs.claim(job.id, "b")] == [True, False]
+    assert [jobs.complete(job.id, []), jobs.complete(job.id, [{}])] == [True, False]
+    (listed,) = jobs.list(user_id=user)
+    assert (listed.status, listed.claimed_by, listed.results) == ("completed", "a", [])
+    assert jobs.list(user_id=user, cursor=job.id) == ()
