@@ -20,6 +20,14 @@ class SignIn(msgspec.Struct, frozen=True):
     user: User
 
 
+class TokenReused(Refusal):
+    """A refresh token of `user_id` that was used before: it was stolen, now or then."""
+
+    def __init__(self, user_id: int) -> None:
+        super().__init__(401, "this refresh token was used before, so all of its sign-in has ended; sign in again")
+        self.user_id = user_id
+
+
 class SignIns:
     """Sign-ins of members. Their secrets are random (256 bits); the store has only digests."""
 
@@ -56,13 +64,13 @@ class SignIns:
     def refresh(self, secret: str) -> tuple[User, str]:
         """Exchange a refresh token: return who it belongs to, and the next one.
 
-        Raises Refusal: 401 when it is not valid, or was used before, which ends all that came of the same sign-in;
-        403 for who is kept out.
+        Raises TokenReused when it was used before, which ends all that came of the same sign-in; Refusal: 401 when it
+        is not valid, 403 for who is kept out.
         """
         successor = REFRESH_PREFIX + secrets.token_urlsafe(32)
         use, session = self._sessions.renew(fingerprint(secret), fingerprint(successor), self._days)
-        if use is Use.REUSED:
-            raise Refusal(401, "this refresh token was used before, so all of its sign-in have ended; sign in again")
+        if use is Use.REUSED and session is not None:
+            raise TokenReused(session.user_id)
         if use is not Use.RENEWED or session is None:
             raise Refusal(401, "this refresh token is not valid any more; sign in again")
         user = self._users.get(session.user_id)

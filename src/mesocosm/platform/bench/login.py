@@ -20,6 +20,7 @@ from mesocosm.client.documents.account import (
 )
 from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
+from mesocosm.platform.accounts.signins import TokenReused
 from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, refused
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -94,8 +95,9 @@ def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
     accounts = service.accounts
     try:
         user, successor = accounts.signins.refresh(body.refresh_token)
-    except Refusal as refusal:
-        accounts.audit.note("anonymous", "auth.refresh_refused", "", {"why": str(refusal)}, accounts.address(request))
+    except TokenReused as reused:
+        theirs = f"user:{reused.user_id}"
+        accounts.audit.note("anonymous", "auth.refresh_reused", theirs, address=accounts.address(request))
         raise
     token, expires_at = access_token(service, user)
     return Tokens(token=token, expires_at=expires_at, refresh_token=successor)

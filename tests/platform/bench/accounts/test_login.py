@@ -171,16 +171,18 @@ def test_a_web_cookie_is_no_refresh_token(browse: Any, ada: Any) -> None:
     assert browse().post("/auth/refresh/", {"refresh_token": secret}).status_code == 401
 
 
-@pytest.mark.parametrize("body", [{}, {"username": "ada"}, {"username": "ada", "password": 3}, [], "x"])
-def test_a_body_that_is_no_login_is_wrong_input(browse: Any, body: Any) -> None:
+def test_a_body_that_is_no_login_is_wrong_input(browse: Any) -> None:
     browser = browse()
-    answer = browser.post("/auth/login/", body, headers=_csrf(browser))
-    assert answer.status_code == 422
-    assert "input" not in answer.json()["detail"][0]
+    headers = _csrf(browser)
+    bodies: list[Any] = [{}, {"username": "ada"}, {"username": "ada", "password": 3}, [], "x"]
+    for body in bodies:
+        answer = browser.post("/auth/login/", body, headers=headers)
+        assert answer.status_code == 422
+        assert "input" not in answer.json()["detail"][0]
 
 
-@pytest.mark.parametrize("name", ["\0", "\ud800", "x" * 1000, "' OR 1=1 --", ""])
-def test_odd_names_and_passwords_are_simply_wrong(hosted: Any, name: str) -> None:
-    with pytest.raises(Refusal) as caught:
-        hosted.service.accounts.check_password(name, name, "127.0.0.1")
-    assert caught.value.status == 401
+def test_odd_names_and_passwords_are_simply_wrong(hosted: Any) -> None:
+    for name in ("\0", "\ud800", "x" * 1000, "' OR 1=1 --", ""):
+        with pytest.raises(Refusal) as caught:
+            hosted.service.accounts.check_password(name, name, "127.0.0.1")
+        assert caught.value.status == 401

@@ -167,10 +167,11 @@ def test_a_sign_in_ends_only_in_the_browser_that_began_it(browse: Any, provider:
     assert victim.get("/v1/me").json()["type"] == "anonymous"
 
 
-@pytest.mark.parametrize("changed", [{"state": "other"}, {"state": ""}, {"code": ""}, {"state": "é"}])
-def test_a_changed_answer_of_the_provider_is_refused(browse: Any, provider: Provider, changed: dict[str, str]) -> None:
+def test_a_changed_answer_of_the_provider_is_refused(browse: Any, provider: Provider) -> None:
     browser = browse()
-    assert _end(browser, {**_begin(browser, provider), **changed}).status_code == 400
+    given = _begin(browser, provider)
+    changes = ({"state": "other"}, {"state": ""}, {"code": ""}, {"state": "é"})
+    assert [_end(browser, {**given, **changed}).status_code for changed in changes] == [400] * 4
 
 
 def test_a_code_works_once(browse: Any, provider: Provider) -> None:
@@ -182,27 +183,26 @@ def test_a_code_works_once(browse: Any, provider: Provider) -> None:
     assert _end(browse(cookies=kept), given).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
-        {"aud": "another-client"},
-        {"aud": [CLIENT, "another-client"]},
-        {"aud": [CLIENT, "another-client"], "azp": "another-client"},
-        {"aud": None},
-        {"iss": "https://elsewhere.example"},
-        {"nonce": "another"},
-        {"nonce": None},
-        {"exp": 1},
-        {"exp": None},
-        {"sub": None},
-    ],
-)
-def test_an_identity_that_is_not_for_this_sign_in_is_refused(
-    hosted: Any, browse: Any, provider: Provider, claims: dict[str, Any]
-) -> None:
-    provider.claims = claims
-    browser, answer = _sign_in(browse, provider)
-    assert answer.status_code == 401
+WRONG_CLAIMS: list[dict[str, Any]] = [
+    {"aud": "another-client"},
+    {"aud": [CLIENT, "another-client"]},
+    {"aud": [CLIENT, "another-client"], "azp": "another-client"},
+    {"aud": None},
+    {"iss": "https://elsewhere.example"},
+    {"nonce": "another"},
+    {"nonce": None},
+    {"exp": 1},
+    {"exp": None},
+    {"sub": None},
+]
+
+
+def test_an_identity_that_is_not_for_this_sign_in_is_refused(hosted: Any, browse: Any, provider: Provider) -> None:
+    browser = browse()
+    for claims in WRONG_CLAIMS:
+        provider.claims = claims
+        answer = _end(browser, _begin(browser, provider))
+        assert (claims, answer.status_code) == (claims, 401)
     assert browser.get("/v1/me").json()["type"] == "anonymous"
     assert hosted.service.users.count() == 0
 
@@ -252,10 +252,10 @@ def test_a_person_who_was_not_let_in_reads_why_on_the_sign_in_page(browse: Any, 
     assert "access_denied" in parse_qs(place.query)["problem"][0]
 
 
-@pytest.mark.parametrize("page", ["https://evil.example", "//evil.example", "/\\evil.example", "x", "/a\r\nb", ""])
-def test_nobody_is_sent_to_another_site(browse: Any, provider: Provider, page: str) -> None:
+def test_nobody_is_sent_to_another_site(browse: Any, provider: Provider) -> None:
     browser = browse()
-    assert _end(browser, _begin(browser, provider, page)).headers["Location"] == "/"
+    for page in ("https://evil.example", "//evil.example", "/\\evil.example", "x", "/a\r\nb", ""):
+        assert _end(browser, _begin(browser, provider, page)).headers["Location"] == "/"
 
 
 def test_behind_a_prefix_everything_has_it(open_hosted: Any, make_browser: Any, provider: Provider) -> None:

@@ -90,11 +90,12 @@ def test_a_guest_token_whose_guest_is_unknown_is_invalid(hosted: Any, browse: An
     assert _me(browse, _signed(hosted, claims)).headers["X-Mesocosm-Auth"] == "invalid"
 
 
-@pytest.mark.parametrize("header", ["Basic YTpi", "Bearer", "bearer  ", "Bearer \xff\xfe", "mct_x", "Bearer mct_", "x"])
-def test_odd_authorization_is_nobodys(browse: Any, header: str) -> None:
-    answer = browse().get("/v1/me", headers={"Authorization": header.encode("latin-1")})
-    assert (answer.status_code, answer.json()["type"]) == (200, "anonymous")
-    assert answer.headers["X-Mesocosm-Auth"] == "invalid"
+def test_odd_authorization_is_nobodys(browse: Any) -> None:
+    browser = browse()
+    for header in (b"Basic YTpi", b"Bearer", b"bearer  ", b"Bearer \xff\xfe", b"mct_x", b"Bearer mct_", b"x"):
+        answer = browser.get("/v1/me", headers={"Authorization": header})
+        assert (header, answer.status_code, answer.json()["type"]) == (header, 200, "anonymous")
+        assert answer.headers["X-Mesocosm-Auth"] == "invalid"
 
 
 def test_a_wrong_token_is_not_made_good_by_a_cookie(hosted: Any, browse: Any, ada: Any) -> None:
