@@ -244,6 +244,15 @@ async def test_memory_of_many_processes_is_counted_together(strangers: Strangers
     assert "MB of memory, limit 256 MB" in finished.reason
 
 
+async def test_memory_asked_for_at_once_is_refused(strangers: Strangers) -> None:
+    await strangers.achieve_nothing("attempt(bytearray, 8 << 30)")
+
+
+async def test_when_the_machine_has_no_memory_left_strangers_go_first(strangers: Strangers) -> None:
+    finished = await strangers.run("print(read('/proc/self/oom_score_adj').decode())")
+    assert finished.output_tail.strip() == "1000"
+
+
 async def test_cpu_time_of_many_processes_is_counted_together(strangers: Strangers) -> None:
     enclosure = replace(strangers.enclosure, allowance=replace(strangers.enclosure.allowance, cpu_seconds=1))
     script = """

@@ -10,12 +10,14 @@ MIB = 1024 * 1024
 class Allowance:
     """Limits of one confined program; None means no limit of ours.
 
-    `cpu_seconds`, `memory_bytes` (address space) and `file_bytes` hold for each process, `processes` for all of them
-    together, threads included. `scratch_bytes` is the size of each memory-backed folder (/tmp, /dev/shm).
+    `cpu_seconds`, `memory_bytes` (address space), `data_bytes` (memory that is its own) and `file_bytes` hold for each
+    process, `processes` for all of them together, threads included. `scratch_bytes` is the size of each memory-backed
+    folder (/tmp, /dev/shm).
     """
 
     cpu_seconds: int | None = None
     memory_bytes: int | None = None
+    data_bytes: int | None = None
     processes: int | None = 256
     file_bytes: int | None = None
     open_files: int | None = 1024
@@ -27,6 +29,7 @@ class Allowance:
             "nproc": (self.processes, resource.RLIMIT_NPROC),
             "cpu": (self.cpu_seconds, resource.RLIMIT_CPU),
             "as": (self.memory_bytes, resource.RLIMIT_AS),
+            "data": (self.data_bytes, resource.RLIMIT_DATA),
             "fsize": (self.file_bytes, resource.RLIMIT_FSIZE),
             "nofile": (self.open_files, resource.RLIMIT_NOFILE),
             "core": (0, resource.RLIMIT_CORE),

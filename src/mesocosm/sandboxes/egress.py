@@ -136,10 +136,14 @@ def _asked(head: bytes) -> _Asked:
 
 async def _addresses(asked: _Asked) -> list[str]:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(asked.host, asked.port, type=1)
+        found = await _resolved(asked.host, asked.port)
     except (OSError, UnicodeError) as error:
         raise OSError("the host name cannot be resolved") from error
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def _resolved(host: str, port: int) -> Sequence[tuple[object, object, object, object, tuple[object, ...]]]:
+    return await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
 
 
 async def _answer(writer: asyncio.StreamWriter, status: int, words: str) -> None:

@@ -26,7 +26,6 @@ def main() -> None:
     lifeline = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     lifeline.connect(path)
     _, numbers, _, _ = socket.recv_fds(lifeline, 16, 1)
-    _sacrifice()
     if sys.platform == "linux":
         # Before the command exists: from then on its files are out of reach.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -130,15 +129,6 @@ def _tell(visitor: socket.socket, problem: int, *connections: socket.socket) -> 
             socket.send_fds(visitor, [str(problem).encode()], [] if problem else [one.fileno() for one in connections])
         except OSError:
             return
-
-
-def _sacrifice() -> None:
-    """When the machine runs out of memory, these processes go first."""
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 -- pathlib takes longer than all of this
-            file.write("1000")
-    except OSError:
-        return
 
 
 if __name__ == "__main__":

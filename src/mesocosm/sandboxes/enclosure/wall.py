@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.sandboxes.allowance import Allowance
+from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, available, confined, hand_over
 from mesocosm.sandboxes.enclosure.choice import Kind
 from mesocosm.sandboxes.enclosure.docker import PYTHON as PYTHON_OF_IMAGE
@@ -26,6 +26,7 @@ from mesocosm.sandboxes.process import ForeignProcess, start_process
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **PYTHON}  # noqa: S108
 """What every program in an enclosure gets, beside what is declared for it."""
+_SPARE = 1024 * MIB
 _SIGNALS = {
     int(signal.SIGXCPU): "used more CPU time than its limit",
     int(signal.SIGXFSZ): "wrote a file larger than its limit",
@@ -37,7 +38,9 @@ class Wall:
 
     def __init__(self, kind: Kind, allowance: Allowance, most_memory: int, image: str) -> None:
         self._kind = kind
-        self._allowance = allowance
+        # Between two looks of the watch one process may ask for anything; this far, and then it is refused.
+        data = allowance.data_bytes or 2 * most_memory + _SPARE
+        self._allowance = dataclasses.replace(allowance, data_bytes=data)
         self._most_memory = most_memory
         self._own = Path(tempfile.mkdtemp(prefix="mesocosm-"))
         self._container = container(image, allowance, most_memory, self._own) if kind == "docker" else None
@@ -97,7 +100,7 @@ class Wall:
         most = self._allowance.processes
         beyond = dataclasses.replace(self._allowance, processes=None if most is None else most + most // 4 + 8)
         # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
-        heard = ["env", "--default-signal=TERM,INT,HUP", *command]
+        heard = [*_first_to_go(), "env", "--default-signal=TERM,INT,HUP", *command]
         return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond, syscalls=self._syscalls())]
 
     def _syscalls(self) -> Path | None:
@@ -107,6 +110,11 @@ class Wall:
         place = self._own / "syscalls"
         place.write_bytes(lines)
         return place
+
+
+def _first_to_go() -> list[str]:
+    """Return the command that has the kernel end what is behind it first, should this machine run out of memory."""
+    return ["choom", "-n", "1000", "--"] if shutil.which("choom") else []
 
 
 def _interpreter() -> tuple[Path, ...]:
