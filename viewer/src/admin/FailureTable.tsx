@@ -3,6 +3,7 @@ import type { Doc } from '../api/platform'
 import { Empty } from '../parts/Empty'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
+import styles from './FailureTable.module.css'
 
 /** Runs that failed or were cancelled lately. */
 export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['recent_failures'] }) {
@@ -31,7 +32,9 @@ export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['re
             <td>
               <When at={one.ended_at} />
             </td>
-            <td>{one.reason || '–'}</td>
+            <td className={styles.why} title={one.reason}>
+              {one.reason || '–'}
+            </td>
           </tr>
         ))}
       </tbody>

@@ -3,7 +3,7 @@ import { ask, type Doc } from '../api/platform'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { useChange } from '../platform/useChange'
-import { useMe } from '../session/me'
+import { useMe } from '../session/useMe'
 import type { Made } from './UsersView'
 
 /** What can be done with an account. */
@@ -34,26 +34,31 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
     },
   })
   const own = me?.user_id === user.id
+  const change = user.role === 'admin' ? 'Make a member' : 'Make an administrator'
   return (
     <>
-      <Button look="quiet" onClick={() => setAsked('reset')}>
-        New password<span className="hidden-text"> for {user.username}</span>
+      <Button look="quiet" aria-label={`New password for ${user.username}`} onClick={() => setAsked('reset')}>
+        New password
       </Button>
       {!own && (
-        <Button look="quiet" busy={role.isPending} onClick={() => role.mutate(undefined)}>
-          {user.role === 'admin' ? 'Make a member' : 'Make an administrator'}
-          <span className="hidden-text">: {user.username}</span>
-        </Button>
-      )}
-      {!own && (
-        <Button
-          look="quiet"
-          busy={enable.isPending}
-          onClick={() => (user.disabled ? enable.mutate(undefined) : setAsked('disable'))}
-        >
-          {user.disabled ? 'Let in again' : 'Keep out'}
-          <span className="hidden-text">: {user.username}</span>
-        </Button>
+        <>
+          <Button
+            look="quiet"
+            aria-label={`${change}: ${user.username}`}
+            busy={role.isPending}
+            onClick={() => role.mutate(undefined)}
+          >
+            {change}
+          </Button>
+          <Button
+            look="quiet"
+            aria-label={`${user.disabled ? 'Let in again' : 'Keep out'}: ${user.username}`}
+            busy={enable.isPending}
+            onClick={() => (user.disabled ? enable.mutate(undefined) : setAsked('disable'))}
+          >
+            {user.disabled ? 'Let in again' : 'Keep out'}
+          </Button>
+        </>
       )}
       <ConfirmDialog
         open={asked !== undefined}

@@ -3,7 +3,8 @@ import { ask, type Doc } from '../api/platform'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { useChange } from '../platform/useChange'
-import { isAdmin, useMe } from '../session/me'
+import { isAdmin } from '../session/person'
+import { useMe } from '../session/useMe'
 
 /** What the owner of a domain can do with it. */
 export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {

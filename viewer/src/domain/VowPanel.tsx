@@ -3,7 +3,8 @@ import type { Doc } from '../api/platform'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
-import { isMember, useMe } from '../session/me'
+import { isMember } from '../session/person'
+import { useMe } from '../session/useMe'
 
 /** What an environment promises, and what is measured. */
 export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {

@@ -6,7 +6,7 @@ import { Panel } from '../parts/Panel'
 import { LinkButton } from '../platform/LinkButton'
 import { Loaded } from '../platform/Loaded'
 import styles from '../platform/platform.module.css'
-import { useMe } from '../session/me'
+import { useMe } from '../session/useMe'
 import { GalleryTable } from './GalleryTable'
 
 const DOMAINS_SHOWN = 6

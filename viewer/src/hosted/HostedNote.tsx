@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import styles from '../platform/platform.module.css'
 import { RunStatus } from '../runlist/RunStatus'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
-import { useMe } from '../session/me'
+import { useMe } from '../session/useMe'
 import { ownerWords } from './owner'
 import { isGoing, useHosted } from './useHosted'
 

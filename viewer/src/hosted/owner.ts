@@ -1,6 +1,6 @@
 /** Whose a run is, for those who look at it. */
 import type { Doc } from '../api/platform'
-import { isAdmin, type Me } from '../session/me'
+import { isAdmin, type Me } from '../session/person'
 
 type Owned = Pick<Doc<'Run'>, 'requester_id' | 'team_id' | 'redacted'>
 

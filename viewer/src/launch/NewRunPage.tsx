@@ -5,7 +5,7 @@ import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
 import { LinkButton } from '../platform/LinkButton'
 import { Loaded } from '../platform/Loaded'
-import { useMe } from '../session/me'
+import { useMe } from '../session/useMe'
 import { LaunchForm } from './LaunchForm'
 
 /** The form for a new run; what a link to it names is chosen already. */

@@ -37,6 +37,7 @@ const SHAPES = {
   minus: 'M3.5 8h9',
   pause: 'M5.5 3.5v9M10.5 3.5v9',
   play: 'M5 3l8 5-8 5z',
+  pages: 'M3 4.5h10M3 8h10M3 11.5h10',
   plus: 'M8 3.5v9M3.5 8h9',
   refresh: 'M13 8a5 5 0 1 1-1.5-3.6M13 2.5v3h-3',
   search: 'M7 2.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 0 0 0-9zM10.3 10.3 13.5 13.5',

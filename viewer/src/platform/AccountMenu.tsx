@@ -1,7 +1,7 @@
 import { useNavigate, useRouterState } from '@tanstack/react-router'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { useToast } from '../parts/toast'
-import { type Me, nameOf } from '../session/me'
+import { type Me, nameOf } from '../session/person'
 import { signOut } from '../session/signOut'
 import { LinkButton } from './LinkButton'
 

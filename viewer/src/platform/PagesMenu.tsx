@@ -6,5 +6,5 @@ import type { Place } from './places'
 export function PagesMenu({ places }: { places: readonly Place[] }) {
   const navigate = useNavigate()
   const items = places.map(({ to, label }) => ({ label, onChoose: () => void navigate({ to }) }))
-  return <Menu label="Pages" icon="menu" small items={items} />
+  return <Menu label="Pages" icon="pages" small items={items} />
 }

@@ -1,5 +1,5 @@
 /** The pages of a platform that its bar leads to. */
-import { isAdmin, isMember, type Me } from '../session/me'
+import { isAdmin, isMember, type Me } from '../session/person'
 
 /** A page in the bar; `keys` is the shortcut. */
 export interface Place {

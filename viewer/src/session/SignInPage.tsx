@@ -3,12 +3,13 @@ import { useEffect } from 'react'
 import { usePlatform } from '../api/platform'
 import { Logo } from '../parts/Logo'
 import { GuestButton } from './GuestButton'
-import { isMember, nameOf, useMe } from './me'
 import { nextPage } from './next'
 import { OtherWay } from './OtherWay'
 import { PasswordForm } from './PasswordForm'
+import { isMember, nameOf } from './person'
 import styles from './SessionPage.module.css'
 import { SignUpForm } from './SignUpForm'
+import { useMe } from './useMe'
 
 /** Where people say who they are; afterwards they are back where they came from. */
 export function SignInPage() {

@@ -1,7 +1,7 @@
 /** Leaving the platform. */
 import { ask } from '../api/platform'
-import type { Me } from './me'
 import { openPage } from './next'
+import type { Me } from './person'
 
 /** Sign a member out, or forget a guest, and open the start page anew. */
 export async function signOut(me: Me): Promise<void> {

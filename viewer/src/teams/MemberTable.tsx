@@ -6,7 +6,7 @@ import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 import { Loaded } from '../platform/Loaded'
 import { useChange } from '../platform/useChange'
-import { useMe } from '../session/me'
+import { useMe } from '../session/useMe'
 
 type Asked = { what: 'remove' | 'transfer'; member: Doc<'TeamMember'> }
 
@@ -61,11 +61,15 @@ export function MemberTable({ team }: { team: Doc<'Team'> }) {
 function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: Asked) => void }) {
   return (
     <>
-      <Button look="quiet" onClick={() => onAsk({ what: 'transfer', member })}>
-        Make the owner<span className="hidden-text">: {member.username}</span>
+      <Button
+        look="quiet"
+        aria-label={`Make the owner: ${member.username}`}
+        onClick={() => onAsk({ what: 'transfer', member })}
+      >
+        Make the owner
       </Button>
-      <Button look="quiet" onClick={() => onAsk({ what: 'remove', member })}>
-        Remove<span className="hidden-text"> {member.username}</span>
+      <Button look="quiet" aria-label={`Remove ${member.username}`} onClick={() => onAsk({ what: 'remove', member })}>
+        Remove
       </Button>
     </>
   )

@@ -13,6 +13,7 @@ import { useChange } from '../platform/useChange'
 import { RunTable } from '../runlist/RunTable'
 import { JoinCode } from './JoinCode'
 import { MemberTable } from './MemberTable'
+import { TeamLeaderboard } from './TeamLeaderboard'
 
 /** A team: who is in it, its code, what it made. */
 export function TeamPage() {
@@ -46,6 +47,7 @@ function TeamView({ team }: { team: Doc<'Team'> }) {
           <Panel title="Members" flush>
             <MemberTable team={team} />
           </Panel>
+          <TeamLeaderboard teamId={team.team_id} />
           <Panel title="Runs" flush>
             <Loaded query={runs} title="The team's runs could not be read">
               {(found) =>

@@ -1,19 +1,8 @@
-/** Who looks at the page. */
-import { useQuery } from '@tanstack/react-query'
-import { type PlatformAnswer, platformQuery } from '../api/platform'
+/** What is known of who looks at the page, and what follows from that. */
+import type { PlatformAnswer } from '../api/platform'
 
 /** What the platform knows of who looks at the page. */
 export type Me = PlatformAnswer<'/v1/me'>
-
-/** Who looks at the page, as a query. */
-export function meQuery() {
-  return { ...platformQuery('/v1/me'), staleTime: 60_000 }
-}
-
-/** Who looks at the page; nothing until that is known. */
-export function useMe(): Me | undefined {
-  return useQuery(meQuery()).data
-}
 
 /** Whether somebody is a member. */
 export function isMember(me: Me | undefined): boolean {

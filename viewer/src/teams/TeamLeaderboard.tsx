@@ -1,0 +1,14 @@
+import { usePlatform } from '../api/platform'
+import { LeaderboardTable } from '../domain/LeaderboardTable'
+import { Panel } from '../parts/Panel'
+
+/** What a team reached, private runs too; nothing until there is something. */
+export function TeamLeaderboard({ teamId }: { teamId: string }) {
+  const { data } = usePlatform('/v1/teams/{team_id}/leaderboard', { params: { team_id: teamId } })
+  if (data === undefined || data.length === 0) return null
+  return (
+    <Panel title="Leaderboard" note="finished runs of the team, private ones too" flush>
+      <LeaderboardTable label="Places" entries={data} />
+    </Panel>
+  )
+}
