@@ -132,8 +132,8 @@ def empty_postgres(postgres_schema: str) -> Callable[[], str]:
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts, workers"
-            connection.execute(f"TRUNCATE {tables} CASCADE".encode())
+            tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts"
+            connection.execute(f"TRUNCATE {tables}, workers, environments CASCADE".encode())
         return postgres_schema
 
     return empty

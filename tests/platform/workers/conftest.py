@@ -140,10 +140,25 @@ class Platform:
 
     def worker(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         """Start a worker."""
+        return self._start("worker", *words, **variables)
+
+    def server(self) -> subprocess.Popen[bytes]:
+        """Start a server with one worker."""
+        return self._start("serve", "--json", "--port", "0", "--login-port", "0", "--workers", "1")
+
+    def kill_pid(self, pid: int) -> None:
+        """Kill a worker that a server of ours started."""
+        os.kill(pid, signal.SIGKILL)
+
+    def _start(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MESOCOSM_")}
         ours = {"MESOCOSM_DATA_DIR": str(self.folder), "MESOCOSM_LEASE_S": "3", "MESOCOSM_PRIVATE_ENV_URLS": "true"}
-        command = [sys.executable, "-m", "mesocosm", "worker", *words]
-        process = subprocess.Popen(command, env={**kept, **ours, **variables}, stdin=subprocess.PIPE)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mesocosm", *words],
+            env={**kept, **ours, **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         self._started.append(process)
         return process
 
@@ -167,8 +182,9 @@ class Platform:
         for process in self._started:
             process.kill()
             process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
         self.service.store.close()
 
 
