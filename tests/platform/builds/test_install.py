@@ -1,8 +1,12 @@
 """Requirements of environments: installed by a real pip into an environment of their own, without an index."""
 
+import shutil
 import subprocess
+import threading
 import zipfile
 from collections.abc import Mapping
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -121,6 +125,39 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
     await installed(place, log, files)
     assert said(place, "import own; print(own.VERSION)") == "own"
     assert not (place.source / "own" / "litter").exists()
+
+
+async def test_packages_come_from_the_operators_index(
+    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = index.parent / "served"
+    shutil.copytree(index, pages / "simple" / "sunfish")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=pages)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple/")
+        try:
+            await installed(place, log, {"requirements.txt": "sunfish"})
+        finally:
+            server.shutdown()
+            thread.join()
+    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
+
+
+async def test_an_index_that_is_not_the_operators_is_not_reached(
+    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    words = await fault(place, log, "--index-url http://127.0.0.1:9/simple\nelsewhere\n")
+    assert "127.0.0.1:9: this host is not allowed" in words
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_words: object) -> None:
+        return
 
 
 @pytest.mark.parametrize(

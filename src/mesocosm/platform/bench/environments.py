@@ -114,7 +114,7 @@ def get_environment(environment_id: EnvironmentId, caller: Caller, service: Serv
     """Return an environment and how much it was used."""
     row = submission.own_environment(service, caller, environment_id)
     fields = environment_document(service, row).model_dump()
-    return EnvironmentDetail(**fields, usage=environment_usage(service, row.id))
+    return EnvironmentDetail(**fields, usage=environment_usage(service, row))
 
 
 @router.get("/environments/{environment_id}/poll", response_model=EnvironmentPoll, **access(Access.INSIDER))
@@ -144,7 +144,7 @@ def environment_runs(
 @router.get("/environments/{environment_id}/usage", response_model=Usage, **access(Access.INSIDER))
 def environment_used(environment_id: EnvironmentId, caller: Caller, service: Served) -> Usage:
     """Return how much an environment was used, by everybody."""
-    return environment_usage(service, submission.own_environment(service, caller, environment_id).id)
+    return environment_usage(service, submission.own_environment(service, caller, environment_id))
 
 
 @router.get(

@@ -64,8 +64,11 @@ async def fetch(settings: Settings, source: Source, place: Place, log: BuildLog,
     (work / "gitconfig").write_text(_CONFIG)
     wanted = commit or source.ref or "HEAD"
     log.say(f"fetching {source.url} at {wanted if wanted != 'HEAD' else 'its default branch'}")
-    done = await _git(settings, source, work, ["sh", "-ec", _FETCH, "sh", _address(source), wanted], log)
+    egress = _way_out(settings, source)
+    done = await _git(settings, source, work, ["sh", "-ec", _FETCH, "sh", _address(source), wanted], log, egress)
     if done.how != "ok":
+        if egress is not None and egress.refused:
+            raise BuildFault(f"{source.url} could not be reached: {egress.refused[0]}; try again later")
         raise await _fault(settings, source, work, wanted, done, log)
     found = (work / "commit").read_text(errors="replace").strip()
     if not _COMMIT.fullmatch(found):
@@ -82,7 +85,9 @@ def _address(source: Source) -> str:
     return f"file://{quote(source.url)}" if source.local else source.url
 
 
-async def _git(settings: Settings, source: Source, work: Path, command: list[str], log: BuildLog | None) -> Finished:
+async def _git(
+    settings: Settings, source: Source, work: Path, command: list[str], log: BuildLog | None, egress: Egress | None
+) -> Finished:
     if source.local and not local_path(source).is_dir():
         raise BuildFault(f"there is no repository at {source.url} on this platform's machine; correct the path")
     most = 2 * settings.source_mb * MIB
@@ -95,15 +100,20 @@ async def _git(settings: Settings, source: Source, work: Path, command: list[str
         writable=[work],
         env=env,
         seconds=settings.clone_s,
-        egress=None if source.local else _way_out(source, most),
+        egress=egress,
         heard=log.hear if log is not None else None,
         most_bytes=most,
     )
 
 
-def _way_out(source: Source, most: int) -> Egress:
-    host = urlsplit(source.url).hostname or ""
-    return Egress([host], loopback=[source.host] if ":" in source.host else [], most_bytes=most)
+def _way_out(settings: Settings, source: Source) -> Egress | None:
+    """Return the way to the host of a source. One that the operator names with a port may be at a private address."""
+    if source.local:
+        return None
+    url = urlsplit(source.url)
+    place = f"{url.hostname}:{url.port or 443}"
+    loopback = [place] if place in settings.git_hosts else []
+    return Egress([url.hostname or ""], loopback=loopback, most_bytes=2 * settings.source_mb * MIB)
 
 
 def _environment(source: Source, work: Path) -> tuple[Mapping[str, str], list[Path]]:
@@ -158,7 +168,8 @@ def too_large(settings: Settings, where: str, reason: str = "") -> BuildFault:
 async def _no_ref(settings: Settings, source: Source, work: Path, wanted: str) -> BuildFault:
     if wanted == "HEAD":
         return BuildFault(f"{source.url} has no commit on its default branch; push one, or name a branch with `ref`")
-    listed = await _git(settings, source, work, ["git", "ls-remote", "--heads", "--tags", _address(source)], None)
+    command = ["git", "ls-remote", "--heads", "--tags", _address(source)]
+    listed = await _git(settings, source, work, command, None, _way_out(settings, source))
     names = re.findall(r"refs/(?:heads|tags)/(\S+?)(?:\^\{\})?$", listed.output_tail, re.MULTILINE)
     names = list(dict.fromkeys(names))
     more = ", …" if len(names) > _NAMED else ""

@@ -155,9 +155,8 @@ def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress
 
 
 def _reason(said: str, lines: list[Line], egress: Egress) -> str:
-    refused = ", ".join(dict.fromkeys(egress.refused))
-    if refused:
-        return f"the requirements need {refused}, which this platform does not reach; take packages from its index"
+    if egress.refused:
+        return f"the requirements could not be fetched: {egress.refused[0]}; take packages from the index, or try again"
     if found := _INVALID.search(said):
         return f"{_line(found[1], lines)} is no requirement; correct that line"
     if found := _ABSENT.search(said):

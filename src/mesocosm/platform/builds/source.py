@@ -100,8 +100,8 @@ def _remote(text: str, settings: Settings, ref: str | None) -> Source:
         raise _refused("write the address of the repository without `?…` and `#…`")
     host = (parts.hostname or "").rstrip(".")
     host = GITHUB if host == f"www.{GITHUB}" else host
-    place = f"{host}:{port}" if port not in (None, 443, 80) else host
-    if place not in settings.git_hosts:
+    place = host if port in (None, 443, 80) else f"{host}:{port}"
+    if place not in settings.git_hosts and f"{place}:443" not in settings.git_hosts:
         raise _refused(
             f"repositories of {place or 'no host'} are not taken by this platform; it takes those of "
             f"{_listed(settings.git_hosts)}"
