@@ -1,6 +1,6 @@
 """`/v1/runs`: Runs of the platform."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ from mesocosm.platform.answer import TAGGED, known, raw
 from mesocosm.platform.api.export import attachment, gathered
 from mesocosm.platform.belonging import inside
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order, show_order
-from mesocosm.platform.orders.export import PARTS, export_pieces, trace_pieces
+from mesocosm.platform.orders.export import PARTS, export_pieces, packed, trace_pieces
 from mesocosm.platform.orders.found import Found, find_run, found_again, own_run
 from mesocosm.platform.orders.listing import readable_orders, run_items
 from mesocosm.platform.orders.log import run_log
@@ -148,10 +148,10 @@ def list_episodes(
     responses=_JSON,
     **access(Access.READER),
 )
-def get_traces(run_id: RunId, caller: Caller, service: Served) -> StreamingResponse:
+def get_traces(run_id: RunId, request: Request, caller: Caller, service: Served) -> StreamingResponse:
     """Return the events of all episodes that have begun, by episode id, without what is hidden from who asks."""
     found = find_run(service, caller, run_id)
-    return _stream(trace_pieces(service, found))
+    return _stream(request, trace_pieces(service, found))
 
 
 @router.get(
@@ -163,6 +163,7 @@ def get_traces(run_id: RunId, caller: Caller, service: Served) -> StreamingRespo
 )
 def export_run(
     run_id: RunId,
+    request: Request,
     caller: Caller,
     service: Served,
     include: Annotated[
@@ -174,7 +175,9 @@ def export_run(
     if strange := sorted(parts - set(PARTS)):
         raise Refusal(422, f"an export has no part {strange[0][:50]!r}; it has {', '.join(PARTS)}")
     found = find_run(service, caller, run_id)
-    return _stream(export_pieces(service, found, parts), {"Content-Disposition": attachment(f"{found.run.id}.json")})
+    return _stream(
+        request, export_pieces(service, found, parts), {"Content-Disposition": attachment(f"{found.run.id}.json")}
+    )
 
 
 @router.post("/v1/runs/{run_id}/cancel", response_model=documents.Run, **access(Access.GUEST))
@@ -286,6 +289,11 @@ def _document(found: Found, status: Literal[200, 202] = 200) -> Response:
     return response
 
 
-def _stream(pieces: Any, headers: dict[str, str] | None = None) -> StreamingResponse:
-    kept = {"Cache-Control": "no-store", **(headers or {})}
-    return StreamingResponse(gathered(pieces), media_type="application/json", headers=kept)
+def _stream(request: Request, pieces: Iterator[bytes], headers: dict[str, str] | None = None) -> StreamingResponse:
+    kept = {"Cache-Control": "no-store", "Vary": "Accept-Encoding", **(headers or {})}
+    parts = gathered(pieces)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return StreamingResponse(
+            packed(parts), media_type="application/json", headers={**kept, "Content-Encoding": "gzip"}
+        )
+    return StreamingResponse(parts, media_type="application/json", headers=kept)

@@ -1,6 +1,7 @@
 """Traces and the replay JSON of a run, streamed: one episode in memory at a time, whatever the run's size."""
 
-from collections.abc import Callable, Collection, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,6 +84,15 @@ def export_pieces(service: Service, found: Found, parts: Collection[str] = PARTS
     if "replay" in parts:
         yield from _object(found, lambda episode: turns(episode_trace(service, found, episode)))
     yield b"}}\n"
+
+
+def packed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes as gzip, as they come: whole answers alone are packed elsewhere."""
+    packer = zlib.compressobj(level=1, wbits=31)
+    for part in parts:
+        if data := packer.compress(part):
+            yield data
+    yield packer.flush()
 
 
 def _object(found: Found, of: Callable[[Episode], list[JSON]]) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """A run of a platform, from its request to its export, as its owner and as others see it."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -303,3 +304,24 @@ def test_the_log_tells_the_course_of_a_run(runs: Runs) -> None:
 def test_odd_ids_are_no_ids(runs: Runs, path: str) -> None:
     for name in ("x", "%00", "..", "a" * 190, "%ff%fe", "' or 1=1", new_id()):
         assert runs.ann.get(path.format(name)).status_code in {404, 422}, name
+
+
+def test_a_run_that_is_played_is_cancelled_and_goes_on_where_it_was(runs: Runs) -> None:
+    runs.world.held.add(1)
+    run_id = runs.ask(runs.ann, num_episodes=3)["id"]
+    player = threading.Thread(target=runs.play)
+    player.start()
+    assert runs.world.reached.wait(60)
+    assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
+    assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 409
+    assert runs.ann.post(f"/v1/runs/{run_id}/cancel").json()["status"] == "cancelled"
+    player.join(60)
+    before = runs.ann.get(f"/v1/runs/{run_id}/episodes").json()
+    assert [row["status"] for row in before] == ["completed", "cancelled", "cancelled"]
+    runs.world.release.set()
+    assert runs.ann.post(f"/v1/runs/{run_id}/resume").json()["status"] == "running"
+    runs.play()
+    after = runs.ann.get(f"/v1/runs/{run_id}/episodes").json()
+    assert [row["status"] for row in after] == ["completed"] * 3
+    assert after[0] == before[0]
+    assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
