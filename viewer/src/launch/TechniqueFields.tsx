@@ -1,12 +1,16 @@
+import { usePlatform } from '../api/platform'
 import { Check } from '../form/Check'
 import form from '../form/form.module.css'
 import { TextArea } from '../form/TextArea'
 import type { PartProps } from './LaunchForm'
 import type { ChosenTechnique } from './order'
+import { exampleOf, parametersOf, parameterWords } from './techniques'
 
 /** The techniques that the vow declares; each can be switched on, with parameters of one's own. */
 export function TechniqueFields({ order, set, problems }: PartProps) {
+  const known = usePlatform('/v1/techniques')
   if (order.techniques.length === 0) return null
+  const about = (id: string) => known.data?.find((one) => one.id === id)
   const change = (id: string, with_: Partial<ChosenTechnique>) =>
     set({ techniques: order.techniques.map((one) => (one.id === id ? { ...one, ...with_ } : one)) })
   return (
@@ -14,14 +18,19 @@ export function TechniqueFields({ order, set, problems }: PartProps) {
       <legend>Techniques</legend>
       {order.techniques.map((one) => (
         <div key={one.id} className={form.field}>
-          <Check label={one.id} checked={one.on} onChange={(on) => change(one.id, { on })} />
+          <Check
+            label={one.id}
+            hint={about(one.id)?.description.split('\n')[0]}
+            checked={one.on}
+            onChange={(on) => change(one.id, { on })}
+          />
           {one.on && (
             <TextArea
               label={`Parameters of ${one.id}`}
               optional
               rows={2}
-              placeholder="{}"
-              hint="In JSON; left empty, those of the vow hold."
+              placeholder={exampleOf(parametersOf(about(one.id)?.config_schema))}
+              hint={`In JSON; left empty, those of the vow hold. ${parameterWords(parametersOf(about(one.id)?.config_schema))}`}
               value={one.params}
               onChange={(params) => change(one.id, { params })}
               problem={problems[`technique ${one.id}`]}
