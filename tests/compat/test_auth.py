@@ -163,7 +163,10 @@ async def test_a_member_logs_in(accounts: Accounts) -> None:
     }
     assert load_credentials() == made
     request = accounts.logins[0]
-    assert (request.header("x-csrftoken"), request.body) == ("seal", {"username": "ada", "password": PASSWORD, "refresh": True})
+    assert (request.header("x-csrftoken"), request.body) == (
+        "seal",
+        {"username": "ada", "password": PASSWORD, "refresh": True},
+    )
 
 
 async def test_what_is_not_given_is_asked_for(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
