@@ -11,8 +11,6 @@ from mesocosm.cli.platform.place import elsewhere, remote_option
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mesocosm.core.run import Run
     from mesocosm.store import SqlStore
 
@@ -186,12 +184,17 @@ def stop(run_id: str, remote: bool) -> int:
 def resume(
     run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, remote: bool, view: bool | None, **budgets: Any
 ) -> int:
-    """Continue a run: only episodes that are not finished are played. A platform continues its runs by itself."""
+    """Continue a run: only episodes that are not finished are played.
+
+    A platform continues its runs by itself; this queues one again that was stopped or that failed.
+    """
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform.runs import not_resumed
+        from mesocosm.cli.platform import runs
 
-        return not_resumed(*there)
+        if parallel is not None or any(value is not None for value in budgets.values()):
+            raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
+        return runs.resume(*there, retry_failed=retry_failed)
     from mesocosm.cli.session import attend_resume
     from mesocosm.core.run import Limits
     from mesocosm.engine.session import Settings
@@ -216,27 +219,41 @@ def rescore(run_id: str, manifest: str | None) -> None:
 @run.command()
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-def delete(run_ids: tuple[str, ...], yes: bool) -> int:
+@remote_option
+def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     """Delete runs with their episodes and traces, for good."""
     from mesocosm.cli.render import emit
 
-    store = results()
-    found = list({item.id: item for item in (find_run(store, run_id) for run_id in run_ids)}.values())
-    if not (yes or _agreed(found)):
+    places = {run_id: elsewhere(run_id, remote=remote) for run_id in run_ids}
+    there = {place[1]: (place[0], place[0].runs.get(place[1])) for place in places.values() if place is not None}
+    named = [run_id for run_id, place in places.items() if place is None]
+    store = results() if named else None
+    found = (
+        [] if store is None else list({item.id: item for item in (find_run(store, name) for name in named)}.values())
+    )
+    episodes = sum(item.counts.done for item in found) + sum(run.finished for _, run in there.values())
+    if not (yes or _agreed(len(found) + len(there), episodes)):
         click.echo("nothing was deleted", err=True)
         return 1
     for item in found:
+        assert store is not None
         store.delete_run(item.id)
-        if not options().json:
-            click.echo(f"deleted run {item.id}")
+        _deleted(item.id)
+    for run_id, (client, _) in there.items():
+        client.runs.delete(run_id)
+        _deleted(run_id)
     if options().json:
-        emit({"deleted": [item.id for item in found]})
+        emit({"deleted": [item.id for item in found] + list(there)})
     return 0
 
 
-def _agreed(found: "Sequence[Run]") -> bool:
-    episodes = sum(item.counts.done for item in found)
-    question = f"delete {plural(len(found), 'run')} with {plural(episodes, 'episode')}? This cannot be undone"
+def _deleted(run_id: str) -> None:
+    if not options().json:
+        click.echo(f"deleted run {run_id}")
+
+
+def _agreed(runs: int, episodes: int) -> bool:
+    question = f"delete {plural(runs, 'run')} with {plural(episodes, 'episode')}? This cannot be undone"
     try:
         return click.confirm(question, err=True)
     except click.Abort as abort:

@@ -3,9 +3,11 @@
 from mesocosm.client.documents.account import (
     Context,
     GuestToken,
+    PasswordInput,
     PersonalToken,
     PersonalTokenCreated,
     Scope,
+    SignedIn,
     TokenInput,
     Ways,
 )
@@ -20,6 +22,15 @@ class Auth(Resource):
     def ways(self) -> Ways:
         """Return how people get in here."""
         return self._one(Ways, "GET", "/v1/auth/ways")
+
+    def sign_up(self, username: str, password: str) -> MeDocument:
+        """Make an account, where the operator lets everybody."""
+        return self._one(MeDocument, "POST", "/v1/auth/sign-up", {"username": username, "password": password})
+
+    def change_password(self, old: str, new: str) -> SignedIn:
+        """Change the caller's password, which ends every login of theirs; return one that holds."""
+        body = PasswordInput(old=old, new=new, refresh=True).model_dump()
+        return self._one(SignedIn, "POST", "/v1/auth/password", body)
 
     def guest(self) -> GuestToken:
         """Begin a guest's stay and return its token."""

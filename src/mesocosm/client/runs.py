@@ -81,6 +81,14 @@ class Runs(Resource):
         """Stop a run; what is finished stays. One that is over is returned as it is."""
         return self._one(Run, "POST", f"{_path(run_id)}/cancel")
 
+    def resume(self, run_id: str, *, retry_failed: bool = False) -> Run:
+        """Queue a cancelled or failed run again; `retry_failed`: with episodes that infrastructure made fail."""
+        return self._one(Run, "POST", f"{_path(run_id)}/resume", query={"retry_failed": retry_failed or None})
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run with its episodes and traces, for good."""
+        self._done("DELETE", _path(run_id))
+
     def show_to(self, run_id: str, visibility: str) -> RunListItem:
         """Say who may see a run: `private` or `gallery_public`."""
         return self._one(RunListItem, "PATCH", f"{_path(run_id)}/visibility", {"visibility": visibility})

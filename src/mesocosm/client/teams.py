@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.run import Run
 from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
@@ -59,6 +60,10 @@ class Teams(Resource):
     def runs(self, team_id: str) -> tuple[Run, ...]:
         """Return the newest runs of a team."""
         return self._many(Run, f"{_path(team_id)}/runs")
+
+    def environments(self, team_id: str) -> tuple[Environment, ...]:
+        """Return the environments of a team."""
+        return self._many(Environment, f"{_path(team_id)}/environments")
 
 
 def _path(team_id: str) -> str:

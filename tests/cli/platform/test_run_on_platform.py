@@ -190,11 +190,35 @@ def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
     assert game("run", "stop", made, "--json").document["run"]["status"] == "cancelled"
 
 
-def test_a_run_of_the_platform_is_not_resumed_from_here(game: "Platform", run_id: str) -> None:
+def test_a_stopped_run_is_queued_again(game: "Platform", world: "World") -> None:
+    world.hold = True
+    made = create(game).document["id"]
+    game("run", "stop", made)
+    world.release.set()
+
+    limited = game("run", "resume", made, "--parallel", "2")
+    seen = game("run", "resume", made)
+
+    assert limited.code == 2
+    assert (seen.code, seen.out) == (0, f"run {made} is pending again; follow it with: mesocosm run watch {made}\n")
+    assert game("run", "watch", made).code == 0
+
+
+def test_a_run_that_owes_nothing_is_not_queued_again(game: "Platform", run_id: str) -> None:
     seen = game("run", "resume", run_id)
 
-    assert seen.code == 1
-    assert "is completed; start it anew with: mesocosm run create" in seen.err
+    assert (seen.code, seen.out) == (1, "")
+    assert "HTTP 409" in seen.err
+
+
+def test_a_run_is_deleted_when_agreed(game: "Platform", run_id: str) -> None:
+    asked = game("run", "delete", run_id, stdin="n\n")
+    seen = game("run", "delete", run_id, "--yes")
+
+    assert asked.code == 1
+    assert "delete 1 run with 2 episodes?" in asked.err
+    assert (seen.code, seen.out) == (0, f"deleted run {run_id}\n")
+    assert game("run", "get", run_id).document["status_code"] == 404
 
 
 def test_a_run_that_is_here_stays_here(game: "Platform", played: "Played") -> None:

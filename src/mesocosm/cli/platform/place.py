@@ -6,7 +6,7 @@ import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.platform.connection import anyone
-from mesocosm.core.failure import MesocosmError, UnknownName
+from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -50,7 +50,3 @@ def _newest(client: "Client") -> str:
     if not found:
         raise UnknownName(f"you have no run at {client.base_url} yet; start one with: mesocosm run create")
     return found[0].id
-
-
-class NotThere(MesocosmError):
-    """A platform does not offer what was asked of one of its runs."""

@@ -6,7 +6,6 @@ import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.platform.connection import Remote, anyone, somebody
-from mesocosm.cli.platform.place import NotThere
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -109,10 +108,13 @@ def stop(client: "Client", run_id: str) -> int:
     return 0
 
 
-def not_resumed(client: "Client", run_id: str) -> int:
-    """Tell that a platform resumes by itself. Raises NotThere for a run that is over."""
-    run = client.runs.get(run_id)
-    if run.status in {"pending", "running"}:
-        click.echo(f"run {run_id} is {run.status.value}; the platform continues it by itself", err=True)
-        return 0
-    raise NotThere(f"run {run_id} at {client.base_url} is {run.status.value}; start it anew with: mesocosm run create")
+def resume(client: "Client", run_id: str, *, retry_failed: bool) -> int:
+    """Queue a run again; only what it owes is played. Return the exit code."""
+    from mesocosm.cli.platform.output import show
+
+    run = client.runs.resume(run_id, retry_failed=retry_failed)
+    if options().json:
+        show({"run": run})
+    else:
+        click.echo(f"run {run_id} is {run.status.value} again; follow it with: mesocosm run watch {run_id}")
+    return 0
