@@ -142,6 +142,19 @@ def test_the_oldest_is_built_first_and_by_one_worker(rows: Environments) -> None
     assert rows.claim_build("third", 30) is None
 
 
+def test_who_submits_much_does_not_make_others_wait(rows: Environments) -> None:
+    for number in range(3):
+        submitted(rows, folder=str(number), created_at=float(number + 1))
+    late = submitted(rows, holder_key="user:2", created_at=50.0)
+    first = claimed(rows)
+    assert first.created_at == 1.0
+    assert claimed(rows).environment_id == late.id
+    finish(rows, first, BuildState.FAILED)
+    newer = submitted(rows, holder_key="user:3", created_at=60.0)
+    assert claimed(rows).environment_id == newer.id
+    assert claimed(rows).created_at == 2.0
+
+
 def test_a_silent_worker_loses_its_build(rows: Environments, store: SqlStore) -> None:
     submitted(rows)
     first = claimed(rows)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, true, update
 
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
@@ -255,21 +255,21 @@ class Environments(Part):
         self._database.write(work)
 
     def claim_build(self, worker_id: str, lease_s: float) -> VersionRow | None:
-        """Take the version that has waited longest, for `lease_s` seconds; None when nothing waits.
+        """Take a version for `lease_s` seconds; None when nothing waits.
 
-        One whose worker is silent is taken over; after three workers it has failed.
+        Fair between holders: first comes the one with the fewest builds going on, of these the one whose last build is
+        longest ago, then who has waited longest. A version whose worker is silent is taken over; after three workers it
+        has failed.
         """
         now = time.time()
         until = now + lease_s
-        free = or_(versions.c.claimed_by.is_(None), versions.c.lease_until < now)
-        waiting = select(versions).where(versions.c.state.in_(_UNFINISHED), free)
-        waiting = waiting.order_by(versions.c.created_at, versions.c.environment_id).limit(1)
+        waiting = _waiting(now)
         mine = select(versions).where(versions.c.claimed_by == worker_id, versions.c.lease_until == until)
 
         def work(connection: Connection) -> VersionRow | None:
             taken = connection.execute(mine).mappings().first()
             while taken is None:
-                found = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().first()
+                found = connection.execute(waiting).mappings().first()
                 if found is None:
                     return None
                 row = version_from(found)
@@ -398,6 +398,25 @@ def _held(version: VersionRow) -> ColumnElement[bool]:
 
 def _ended(version: VersionRow) -> ColumnElement[bool]:
     return versions.c.ended_at == version.ended_at
+
+
+def _waiting(now: float) -> Select[Any]:
+    """Return what finds the version to be built next."""
+    others, theirs = versions.alias(), environments.alias()
+    same = others.c.environment_id == theirs.c.id
+    known = select(func.count()).select_from(others.join(theirs, same))
+    known = known.where(theirs.c.holder_key == environments.c.holder_key)
+    going = known.where(others.c.state.in_(_UNFINISHED), others.c.lease_until >= now)
+    last = known.with_only_columns(func.coalesce(func.max(others.c.ended_at), 0.0))
+    free = or_(versions.c.claimed_by.is_(None), versions.c.lease_until < now)
+    return (
+        select(versions)
+        .join(environments, environments.c.id == versions.c.environment_id)
+        .where(versions.c.state.in_(_UNFINISHED), free)
+        .order_by(going.scalar_subquery(), last.scalar_subquery(), versions.c.created_at, versions.c.environment_id)
+        .limit(1)
+        .with_for_update(of=versions, skip_locked=True)
+    )
 
 
 def _give_up(connection: Connection, version: VersionRow, now: float) -> None:

@@ -14,6 +14,7 @@ from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.platform.builds.build import build, built
 from mesocosm.platform.builds.place import place_of
 from mesocosm.store.environments import BuildState
+from mesocosm.store.orders import Order
 from mesocosm.store.tenancy import environment_versions
 
 
@@ -108,6 +109,23 @@ def test_a_resubmission_serves_the_same_domain_and_old_versions_stay(
     old = asyncio.run(built(builder.service, row.id, 1))
     assert json.loads(old.manifest.read_text())["name"] == "Words"
     assert row.domain_history == ()
+
+
+def test_versions_that_nobody_needs_go_from_the_disk(
+    builder: Builder, repository: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = repository()
+    first = builder.build(str(known.path))
+    wanted = Order(
+        run_id="r", domain_id="d", actor="user:1", vow_version="1", model="m", created_at=1.0, environment_version=2
+    )
+    monkeypatch.setattr(type(builder.service.orders), "list", lambda *_, **__: (wanted,))
+    for _ in range(3):
+        builder.build(str(known.path))
+    there = [
+        number for number in range(1, 5) if place_of(builder.service.settings, first.environment_id, number).facts()
+    ]
+    assert there == [2, 4]
 
 
 def test_a_failed_resubmission_leaves_the_working_version(builder: Builder, repository: Repositories) -> None:

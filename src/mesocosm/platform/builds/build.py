@@ -17,13 +17,15 @@ from mesocosm.platform.builds.checkout import fetch
 from mesocosm.platform.builds.fault import BuildFault, BuildLost
 from mesocosm.platform.builds.install import install
 from mesocosm.platform.builds.log import BuildLog
-from mesocosm.platform.builds.place import Place, alone, place_of
+from mesocosm.platform.builds.place import Place, alone, environment_folder, place_of, remove
 from mesocosm.platform.builds.smoke import smoke
 from mesocosm.platform.builds.source import Source
 from mesocosm.platform.service import Service
 from mesocosm.store.environments import BuildState, VersionRow
+from mesocosm.store.orders import OPEN, OrderFilter
 
 _BEAT_S = 1.0
+_MOST_GOING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ async def build(service: Service, version: VersionRow, *, heartbeat: Callable[[]
     finally:
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)
+    await asyncio.to_thread(prune, service, version.environment_id)
 
 
 async def built(service: Service, environment_id: str, version: int) -> Built:
@@ -88,12 +91,14 @@ async def built(service: Service, environment_id: str, version: int) -> Built:
         if there is not None:
             return there
         try:
-            return await _again(service, row, place)
+            found = await _again(service, row, place)
         except (BuildFault, UsageError, EpisodeError) as error:
             raise InfrastructureError(
                 f"version {version} of environment {environment_id} is not on this machine and cannot be built again: "
                 f"{error}"
             ) from error
+    await asyncio.to_thread(prune, service, environment_id, version)
+    return found
 
 
 async def _again(service: Service, row: VersionRow, place: Place) -> Built:
@@ -219,6 +224,22 @@ class _Building:
 
 def _lost() -> BuildLost:
     return BuildLost("the version was deleted, or is built by somebody else")
+
+
+def prune(service: Service, environment_id: str, spared: int | None = None) -> None:
+    """Remove versions from this machine that no run waits for or uses: each may be as large as the operator allows.
+
+    What is needed again is built again from its commit. The `spared` one stays.
+    """
+    row = service.environments.get(environment_id)
+    folder = environment_folder(service.settings, environment_id)
+    if row is None or row.ready_version is None or not folder.is_dir():
+        return
+    going = service.orders.list(OrderFilter(environment_id=environment_id, states=OPEN), limit=_MOST_GOING)
+    kept = {row.ready_version, spared, *(order.environment_version for order in going)}
+    for number in [int(path.name) for path in folder.iterdir() if path.name.isdigit()]:
+        if number < row.ready_version and number not in kept:
+            remove(place_of(service.settings, environment_id, number))
 
 
 def _source(version: VersionRow) -> Source:

@@ -1,9 +1,11 @@
 """Where a version lies on this machine, and that only one process builds it there at a time."""
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -79,7 +81,7 @@ def place_of(settings: Settings, environment_id: str, version: int) -> Place:
 @asynccontextmanager
 async def alone(place: Place) -> AsyncIterator[None]:
     """Keep other processes of this machine from building in a place. Raises InfrastructureError."""
-    path = place.folder.with_name(f"{place.folder.name}.lock")
+    path = _lock_of(place)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -98,6 +100,18 @@ async def alone(place: Place) -> AsyncIterator[None]:
         yield
     finally:
         os.close(number)
+
+
+def remove(place: Place) -> bool:
+    """Remove a version from this machine, unless somebody builds it just now; return whether it is gone."""
+    with contextlib.suppress(BlockingIOError, OSError), _lock_of(place).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(place.folder, ignore_errors=True)
+    return not place.folder.exists()
+
+
+def _lock_of(place: Place) -> Path:
+    return place.folder.with_name(f"{place.folder.name}.lock")
 
 
 def _interpreter() -> str:
