@@ -23,7 +23,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class Field(msgspec.Struct, frozen=True):
-    """Which finished runs: the public ones of a domain, or all of a team, also of one domain alone."""
+    """Which finished runs: the public ones of a domain, or all of a team."""
 
     domain_id: str | None = None
     team_id: str | None = None

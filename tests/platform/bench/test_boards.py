@@ -267,6 +267,15 @@ async def test_a_board_is_computed_once_for_all_who_look(
     assert measured == [2, 2, 5]
 
 
+async def test_who_has_a_board_already_is_not_sent_it_again(hosted: "Hosted", played: Played) -> None:
+    await played([1, 0])
+    tag = hosted.anonymous.get("/v1/leaderboards/guess").headers["ETag"]
+    same = hosted.anonymous.get("/v1/leaderboards/guess", headers={"If-None-Match": tag})
+    assert (same.status_code, same.content) == (304, b"")
+    await played([1, 1])
+    assert hosted.anonymous.get("/v1/leaderboards/guess", headers={"If-None-Match": tag}).status_code == 200
+
+
 async def test_boards_of_several_domains_are_given_at_once(hosted: "Hosted", played: Played) -> None:
     await played([1], domain_id="one")
     await played([0], domain_id="two")

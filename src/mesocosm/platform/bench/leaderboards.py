@@ -1,11 +1,14 @@
 """`/v1/leaderboards`: Leaderboards of domains."""
 
+import json
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm.client.documents.leaderboard import LeaderboardEntry, Leaderboards
+from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.answer import TAGGED, known, raw
 from mesocosm.platform.boards.boards import domain_board
 from mesocosm.platform.domains import PUBLISHED, readable_domain
 from mesocosm.platform.refusal import Refusal
@@ -18,30 +21,33 @@ MOST = 50
 Limit = Annotated[int, Query(ge=1, le=100, description="how many entries")]
 
 
-@router.get("", response_model=Leaderboards, **access(Access.PUBLIC))
+@router.get("", response_model=Leaderboards, responses=TAGGED, **access(Access.PUBLIC))
 def list_leaderboards(
+    request: Request,
     service: Served,
     domain_ids: Annotated[str, Query(max_length=20_000, description=f"ids with commas between them, at most {MOST}")],
     limit: Limit = 50,
-) -> Leaderboards:
+) -> Response:
     """Return the leaderboards of several domains; those that do not exist or are not published are empty."""
     wanted = list(dict.fromkeys(part.strip() for part in domain_ids.split(",") if part.strip()))
     if not 1 <= len(wanted) <= MOST:
         raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST} of them, with commas between")
     rows = service.domains.some(wanted)
     shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
-    return Leaderboards(
-        leaderboards={name: domain_board(service, name, limit) if name in shown else [] for name in wanted}
-    )
+    boards = ((json.dumps(name).encode(), domain_board(service, name, limit)) for name in wanted if name in shown)
+    found = [name + b":" + board for name, board in boards]
+    empty = [json.dumps(name).encode() + b":[]" for name in wanted if name not in shown]
+    return _answer(request, b'{"leaderboards":{' + b",".join((*found, *empty)) + b"}}")
 
 
-@router.get("/{domain_id}", response_model=list[LeaderboardEntry], **access(Access.READER))
+@router.get("/{domain_id}", response_model=list[LeaderboardEntry], responses=TAGGED, **access(Access.READER))
 def get_leaderboard(
+    request: Request,
     domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")],
     caller: Caller,
     service: Served,
     limit: Limit = 50,
-) -> list[LeaderboardEntry]:
+) -> Response:
     """Return the leaderboard of a domain over its public runs that have completed; empty where it is not published.
 
     Runs of one model with one agent configuration by one version of the binding vow are one entry, their episodes taken
@@ -49,4 +55,9 @@ def get_leaderboard(
     entries share places.
     """
     row = readable_domain(service, caller, domain_id)
-    return domain_board(service, row.id, limit) if row.status == PUBLISHED else []
+    return _answer(request, domain_board(service, row.id, limit) if row.status == PUBLISHED else b"[]")
+
+
+def _answer(request: Request, data: bytes) -> Response:
+    tag = f'W/"{digest_bytes(data)}"'
+    return known(request, tag) or raw(data, tag)

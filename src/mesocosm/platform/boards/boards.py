@@ -1,9 +1,10 @@
 """The leaderboards of a platform, computed once for everybody who looks."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
@@ -20,10 +21,15 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A board as it was at a stamp; the groups by the runs that they were made of, as these were then."""
+    """A board as it was at a stamp, its entries also as JSON; the groups by their runs, as these were then.
 
+    `read_at` is the monotonic time from which on nothing that was stored is missing.
+    """
+
+    read_at: float
     stamp: Stamp
     entries: tuple[LeaderboardEntry, ...]
+    texts: tuple[bytes, ...]
     groups: "dict[_Key, Group]"
 
 
@@ -45,25 +51,38 @@ class Leaderboards:
 
     def entries(self, field: Field) -> tuple[LeaderboardEntry, ...]:
         """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
+        return self._present(field).entries
+
+    def texts(self, field: Field) -> tuple[bytes, ...]:
+        """Return the same entries as JSON."""
+        return self._present(field).texts
+
+    def _present(self, field: Field) -> _Kept:
+        asked = time.monotonic()
         with self._lock:
             turn = self._turns.setdefault(field, threading.Lock())
         with turn:
-            stamp = self.boards.stamp(field)
             known = self._known(field)
+            if known is not None and known.read_at >= asked:
+                # Somebody read it while this one waited.
+                return known
+            now, stamp = time.monotonic(), self.boards.stamp(field)
             if known is not None and known.stamp == stamp:
-                return known.entries
-            computed = self._computed(field, stamp, known.groups if known is not None else {})
-            self._keep(field, computed)
-            return computed.entries
+                present = replace(known, read_at=now)
+            else:
+                present = self._computed(field, stamp, now, known.groups if known is not None else {})
+            self._keep(field, present)
+            return present
 
-    def _computed(self, field: Field, stamp: Stamp, known: Mapping[_Key, Group]) -> _Kept:
+    def _computed(self, field: Field, stamp: Stamp, now: float, known: Mapping[_Key, Group]) -> _Kept:
         groups: dict[_Key, Group] = {}
         for kind, entrants in kinds(self.boards.entrants(field)).items():
             key = (kind, tuple((entrant.run_id, entrant.changed_at) for entrant in entrants))
             group = known.get(key) or pooled(self.boards, kind, entrants)
             if group is not None:
                 groups[key] = group
-        return _Kept(stamp, tuple(map(entry_of, _placed(groups.values()))), groups)
+        entries = tuple(map(entry_of, _placed(groups.values())))
+        return _Kept(now, stamp, entries, tuple(entry.model_dump_json().encode() for entry in entries), groups)
 
     def _known(self, field: Field) -> _Kept | None:
         with self._lock:
@@ -92,14 +111,18 @@ def leaderboards_of(service: Service) -> Leaderboards:
         return found
 
 
-def domain_board(service: Service, domain_id: str, limit: int) -> list[LeaderboardEntry]:
-    """Return the leaderboard of a domain over all public runs."""
-    return list(leaderboards_of(service).entries(Field(domain_id=domain_id))[:limit])
+def domain_board(service: Service, domain_id: str, limit: int) -> bytes:
+    """Return the leaderboard of a domain over all public runs as JSON: a list of LeaderboardEntry.
+
+    Many look at one board at once, so its JSON is made once.
+    """
+    return b"[" + b",".join(leaderboards_of(service).texts(Field(domain_id=domain_id))[:limit]) + b"]"
 
 
 def team_board(service: Service, team_id: str, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
     """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
-    entries = leaderboards_of(service).entries(Field(domain_id=domain_id, team_id=team_id))[:limit]
+    found = leaderboards_of(service).entries(Field(team_id=team_id))
+    entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
     rows = service.domains.some({entry.domain_id for entry in entries})
     names = {row.id: row.name for row in rows.values()}
     return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
