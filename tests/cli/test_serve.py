@@ -123,6 +123,16 @@ def test_a_worker_that_dies_is_started_again(serve: Callable[..., Served]) -> No
     eventually(lambda: [worker.id for worker in served.workers()] not in ([died.id], []))
 
 
+def test_streams_end_with_a_server_that_is_told_to_end(serve: Callable[..., Served]) -> None:
+    served = serve("--workers", "0")
+    with httpx.stream("GET", f"{served.url}/v1/record/live", timeout=SECONDS) as stream:
+        assert stream.status_code == 200
+        served.process.send_signal(signal.SIGTERM)
+        stream.read()
+    served.process.communicate(timeout=SECONDS)
+    assert served.process.returncode == 0
+
+
 def test_requests_below_the_prefix_are_answered_too(serve: Callable[..., Served]) -> None:
     served = serve("--workers", "0", "--prefix", "/bench")
     assert served.url.endswith("/bench")

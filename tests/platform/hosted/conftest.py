@@ -82,6 +82,9 @@ MANIFEST: dict[str, Any] = {
 class Stock:
     """A platform with environments that are built already."""
 
+    adapter = ADAPTER
+    manifest = MANIFEST
+
     def __init__(self, folder: Path, **given: Any) -> None:
         settings = read_settings(data_dir=folder / "data", **given)
         self.service = Service(settings, open_store(folder / "results"))

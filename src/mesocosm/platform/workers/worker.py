@@ -13,12 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mesocosm import __version__
-from mesocosm.core.failure import MesocosmError
+from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.platform import hosted
 from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.playing import Playing, Why
 from mesocosm.platform.workers.pulse import Kept, Pulse
+from mesocosm.sandboxes.enclosure import choose
 from mesocosm.store import this_process
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.workers import Worker as Row
@@ -68,6 +69,10 @@ class _Worker:
         service.catalogue.lend_keys()
         self._pulse.start()
         _log.info("worker %s (process %d) is at work", self.id, os.getpid())
+        try:
+            choose(settings.sandbox, settings.unsafe_sandbox)
+        except UsageError as error:
+            _log.warning("this worker cannot start submitted environments: %s", error)
         try:
             await self._rounds()
         finally:
