@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -125,7 +126,7 @@ attempt(os.listdir, {folder!r})
 for path in ({str(neighbour.socket)!r}, {folder + "/meeting"!r}, {name!r}, "/run/docker.sock"):
     for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
         attempt(socket.socket(socket.AF_UNIX, kind).connect, path)
-for path in glob.glob("/tmp/mesocosm*/*"):
+for path in glob.glob("{tempfile.gettempdir()}/mesocosm*/*"):
     print("achieved", path)
 """,
         )
@@ -135,8 +136,8 @@ for path in glob.glob("/tmp/mesocosm*/*"):
 
 
 async def test_the_socket_of_ones_own_enclosure_is_out_of_reach(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
-places = glob.glob("/tmp/mesocosm*/*")
+    enclosed = await strangers.serve(f"""
+places = glob.glob("{tempfile.gettempdir()}/mesocosm*/*")
 print(len(places))
 for path in places:
     for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
@@ -168,7 +169,6 @@ attempt(os.setgroups, [0])
 attempt(os.mknod, "/tmp/disk", 0o60666, os.makedev(254, 0))
 for number in (1, 2):
     attempt(call, "ptrace", 16, number, 0, 0)
-    attempt(os.kill, 1, signal.SIGKILL) if number == 1 else None
 attempt(call, "syscall", 319, b"hidden", 0)
 attempt(call, "shmget", 0, 1 << 30, 0o1600)
 attempt(call, "syscall", 425, 8, 0)
