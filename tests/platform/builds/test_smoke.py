@@ -141,6 +141,25 @@ async def test_a_free_text_may_mean_nothing_to_the_environment(prepared: Place, 
     assert any("no move in chess" in note and "answer every action" in note for note in notes_of(log))
 
 
+async def test_an_oracle_is_asked_for_the_action(prepared: Place, tmp_path: Path) -> None:
+    oracle = """
+def health(body):
+    return 200, {"oracle": True}
+
+def step(body):
+    assert body["action"] == "down", body
+    return 200, {"observation": {"left": 2}, "reward": 1, "terminated": True, "truncated": False, "info": {}}
+"""
+    text = adapter(oracle).replace('"/step": step', '"/step": step, "/oracle": lambda body: (200, {"action": "down"})')
+    assert 'step with the action "down"' in await look(prepared, tmp_path, text, vow(action_space={"type": "text"}))
+
+
+async def test_an_oracle_that_fails_is_noted(prepared: Place, tmp_path: Path) -> None:
+    text = adapter("def health(body):\n    return 200, {'oracle': True}")
+    text = text.replace('"/step": step', '"/step": step, "/oracle": lambda body: (500, {"detail": "no idea"})')
+    assert any("oracle" in note and "no idea" in note for note in notes_of(await look(prepared, tmp_path, text)))
+
+
 async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Path) -> None:
     text = adapter("print('loaded 3 levels', file=sys.stderr, flush=True)")
     assert "  | loaded 3 levels" in await look(prepared, tmp_path, text)

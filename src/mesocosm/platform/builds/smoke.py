@@ -24,6 +24,7 @@ from mesocosm.environments.contract import Contract
 from mesocosm.environments.launch import Launched, launch
 from mesocosm.environments.launch import Place as Starting
 from mesocosm.environments.manifest import Manifest
+from mesocosm.http.errors import HttpError
 from mesocosm.platform.builds.fault import BuildFault
 from mesocosm.platform.builds.log import BuildLog
 from mesocosm.platform.hosted.lines import Lines
@@ -33,6 +34,7 @@ from mesocosm.sandboxes.supervisor import descendants
 
 SEED = 1
 _STRAY_S = 1.5
+_HEALTH_S = 5.0
 _LOOKS = 2
 _LISTEN = "0A"
 _ACTION = 200
@@ -143,6 +145,8 @@ class _Play:
         vow = manifest.vow
         self._vow = vow
         self._log = log
+        self._host = host
+        self._lines = lines
         self._noted: set[str] = set()
         self._worlds = [
             HttpEnvironment(
@@ -187,12 +191,22 @@ class _Play:
 
     async def _action(self, world: HttpEnvironment) -> tuple[Any, bool]:
         """Return an action, and whether the environment must take it: its own, or a member of a closed space."""
-        try:
-            return await world.oracle(), True
-        except EpisodeError as error:
-            if error.cause not in (Cause.MODEL_MISSING, Cause.ENVIRONMENT_INVALID):
-                raise
+        if await self._offers_oracle():
+            try:
+                return await world.oracle(), True
+            except EpisodeError as error:
+                if error.cause not in (Cause.ENVIRONMENT_ERROR, Cause.ENVIRONMENT_INVALID, Cause.MODEL_MISSING):
+                    raise
+                self._note(f"/health says that there is an oracle, but it failed: {error}")
         return sample(self._vow.action_space, Random(SEED)), _closed(self._vow.action_space)
+
+    async def _offers_oracle(self) -> bool:
+        try:
+            answer = await self._lines.request("GET", f"{self._host.url}/health", timeout=_HEALTH_S)
+            said = msgspec.json.decode(answer.body)
+        except (HttpError, ValueError, RecursionError):
+            return False
+        return isinstance(said, dict) and said.get("oracle") is True
 
     def _compare(self, first: Any, second: Any) -> None:
         if first == second:
