@@ -120,14 +120,14 @@ class SignUpInput(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "password": "a long secret"}]})
 
     username: str = Field(description="1 to 64 letters, digits and . _ @ + -.", max_length=1_000)
-    password: str = Field(description="At least 8 characters.", max_length=10_000, repr=False)
+    password: str = Field(description="At least 8 characters.", min_length=8, max_length=256, repr=False)
 
 
 class PasswordInput(BaseModel):
     """A change of one's own password."""
 
     old: str = Field(description="The password until now.", max_length=10_000, repr=False)
-    new: str = Field(description="The password from now on: at least 8 characters.", max_length=10_000, repr=False)
+    new: str = Field(description="The password from now on.", min_length=8, max_length=256, repr=False)
     refresh: bool = Field(default=False, description="Answer with an access token and a refresh token.")
 
 
@@ -174,7 +174,9 @@ class UserInput(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "role": "member"}]})
 
     username: str = Field(description="1 to 64 letters, digits and . _ @ + -.", max_length=1_000)
-    password: str | None = Field(default=None, description="Null: one is made up.", max_length=10_000, repr=False)
+    password: str | None = Field(
+        default=None, description="Null: one is made up.", min_length=8, max_length=256, repr=False
+    )
     role: RoleWord = Field(default="member", description="What they may do.")
 
 

@@ -100,9 +100,9 @@ class Accounts:
         user = self.users.named(username)
         with self._try(username, address):
             if not self.passwords.right(password, user.password if user is not None else "") or user is None:
-                if user is not None:
-                    # Not for other names: somebody may have typed their password there.
-                    self.audit.note("anonymous", "auth.wrong", user.actor, address=address)
+                # The name as it was typed may be a password, and noting known names alone would take longer for those.
+                known = user.actor if user is not None else "user:unknown"
+                self.audit.note("anonymous", "auth.wrong", known, address=address)
                 raise Refusal(401, _WRONG)
         if user.disabled:
             raise Refusal(403, "this account is disabled; ask those who run this platform")

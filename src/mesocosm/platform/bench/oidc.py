@@ -19,7 +19,8 @@ PATH = "/v1/auth/oidc"
 
 router = APIRouter(prefix="/oidc")
 
-Text = Annotated[str, Query(max_length=4_096)]
+Word = Annotated[str, Query(max_length=200)]
+Code = Annotated[str, Query(max_length=4_096, description="What the provider gave for the identity.")]
 _MOVED: dict[int | str, dict[str, Any]] = {303: {"description": "Go on at the address in `Location`."}}
 
 
@@ -51,7 +52,7 @@ async def start(
     responses={**_MOVED, **refused(400, 401, 403, 404, 409, 503)},
     **access(Access.PUBLIC),
 )
-async def callback(request: Request, service: Served, state: Text = "", code: Text = "", error: Text = "") -> Response:
+async def callback(request: Request, service: Served, state: Word = "", code: Code = "", error: Word = "") -> Response:
     """Take a browser back from the provider and sign it in.
 
     Browsers that cannot be signed in go to the sign-in page, which says why; programs get the refusal.

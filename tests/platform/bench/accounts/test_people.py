@@ -138,6 +138,13 @@ def test_guesses_at_a_member_are_written_down(hosted: Any, root: Any, ada: Any) 
     assert (entry["actor"], entry["action"], entry["object"]) == ("anonymous", "auth.wrong", f"user:{ada.user_id}")
 
 
+def test_guesses_at_nobody_are_written_down_without_the_name_which_may_be_a_password(hosted: Any, root: Any) -> None:
+    _login(hosted, "ada", name=PASSWORD)
+    page = root.get("/v1/admin/audit")
+    assert page.json()["entries"][0]["object"] == "user:unknown"
+    assert PASSWORD not in page.text
+
+
 def test_a_stolen_refresh_token_is_written_down(hosted: Any, root: Any, ada: Any) -> None:
     token = hosted.service.accounts.signins.start_refresh(hosted.service.users.get(ada.user_id))
     for _ in range(2):
