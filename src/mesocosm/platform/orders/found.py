@@ -1,6 +1,7 @@
 """A run as somebody finds it: whose it is, what they may see of it, and the record of it through their eyes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from mesocosm.client.documents.episode import Episode as EpisodeDocument
 from mesocosm.client.documents.run import Run as RunDocument
@@ -16,20 +17,32 @@ from mesocosm.platform.sight import Sight
 from mesocosm.store.orders import Order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
-    """A run that may be read. What `store` returns of it is redacted where the reader is outside."""
+    """A run that may be read by `caller`; `inside` says whether it is theirs."""
 
+    service: Service
+    caller: Principal
     order: Order
     run: Run
     inside: bool
-    admin: bool
-    store: Sight
-    discretion: Discretion
+
+    @cached_property
+    def store(self) -> Sight:
+        """The record through the reader's eyes: what it returns is redacted where they are outside."""
+        sight = Sight(self.service, self.caller)
+        # By asking for the run the eyes learn from where they look.
+        sight.get_run(self.run.id)
+        return sight
+
+    @cached_property
+    def discretion(self) -> Discretion:
+        """Takes out what only those who run the platform should read."""
+        return Discretion(self.run, [self.service.settings.data_dir])
 
     def discreet(self, data: bytes) -> bytes:
         """Return JSON without what tells of the machines and accounts of the platform, except to those who run it."""
-        return data if self.admin else self.discretion(data)
+        return data if self.caller.admin else self.discretion(data)
 
     def document(self) -> RunDocument:
         """Return the run's document."""
@@ -48,11 +61,7 @@ def find_run(service: Service, caller: Principal, run_id: str) -> Found:
         raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list` shows yours")
     if not readable(service, caller, order, run):
         raise Refusal(403, f"run {run_id} is private, or not finished yet; sign in as somebody who may see it")
-    sight = Sight(service, caller)
-    # By asking for it the eyes learn from where they look.
-    sight.get_run(run_id)
-    discretion = Discretion(run, [service.settings.data_dir])
-    return Found(order, run, inside(service, caller, order), caller.admin, sight, discretion)
+    return Found(service, caller, order, run, inside(service, caller, order))
 
 
 def own_run(service: Service, caller: Principal, run_id: str) -> Found:
