@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm.cli.main import Command, options
-from mesocosm.cli.platform.standing import clock, login
+from mesocosm.cli.platform.standing import login
 from mesocosm.client.urls import shown, truthy
 from mesocosm.core.failure import MesocosmError, UsageError
 
@@ -44,16 +44,14 @@ def doctor(local: bool) -> int:
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
     report = Report()
     base = base_url(profile, report)
-    health, _, date = fetch(f"{base}/health")
-    report.probes["health"] = health
+    health = report.probes["health"] = probe(f"{base}/health")
     openapi = report.probes["openapi"] = probe(f"{base}/openapi.json")
     serving = health["status_code"] == 200 and openapi["status_code"] == 200
     if profile == "local":
         ok = _local(report, serving=serving)
     else:
         _remote(report, base, health, openapi)
-        ok = serving and login(report, base)
-        clock(report, date)
+        ok = serving and login(report, base, lambda: fetch(f"{base}/health")[2])
     lacking = _machine(report)
     if profile == "local":
         report.issues += lacking

@@ -1,6 +1,7 @@
 """How somebody stands at a platform: whether the login holds and until when, the active team, the clocks."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +21,11 @@ class Report(Protocol):
     notes: list[str]
 
 
-def login(report: Report, base: str) -> bool:
-    """Add how the login stands to a report, and return whether it is one, or none was tried."""
+def login(report: Report, base: str, date: Callable[[], str]) -> bool:
+    """Add how the login stands to a report, and return whether it holds, or there is none.
+
+    `date` asks for the platform's time, as in the header of an answer.
+    """
     from mesocosm.client.client import Client
     from mesocosm.client.error import ApiError
     from mesocosm.client.identity import identify
@@ -29,6 +33,8 @@ def login(report: Report, base: str) -> bool:
 
     try:
         client = Client(timeout=10.0, identity=identify(base))
+        if client.caller.token:
+            clock(report, date())
         return _known(report, client)
     except UsageError as error:
         if str(error) not in report.issues:
