@@ -20,7 +20,8 @@ export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetai
       params: { environment_id: environment.id },
       query: { version },
     }),
-    refetchInterval: going ? LOOK_AGAIN : false,
+    // The log has its last lines once it says itself that the build is over.
+    refetchInterval: ({ state }) => (going || building(state.data?.state) ? LOOK_AGAIN : false),
   })
   const state = environment.stage || environment.status
   const older = environment.ready_version != null && environment.ready_version !== version

@@ -1,15 +1,22 @@
-import { type Doc, usePlatform } from '../api/platform'
+import { useQuery } from '@tanstack/react-query'
+import { type Doc, platformQuery } from '../api/platform'
 import { Badge } from '../parts/Badge'
 import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 import { Loaded } from '../platform/Loaded'
 import { EnvironmentStatus } from './EnvironmentStatus'
+import { building } from './stages'
+
+const LOOK_AGAIN = 3_000
 
 /** What was submitted, newest first; runs keep pointing at theirs. */
 export function VersionPanel({ environment }: { environment: Doc<'Environment'> }) {
-  const versions = usePlatform('/v1/developer/environments/{environment_id}/versions', {
-    params: { environment_id: environment.id },
+  const versions = useQuery({
+    ...platformQuery('/v1/developer/environments/{environment_id}/versions', {
+      params: { environment_id: environment.id },
+    }),
+    refetchInterval: ({ state }) => (state.data?.some((one) => building(one.state)) ? LOOK_AGAIN : false),
   })
   return (
     <Panel title="Versions" flush>

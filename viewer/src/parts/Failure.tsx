@@ -54,6 +54,5 @@ function advice(error: unknown): string {
 
 function platformAdvice({ status }: ApiError): string {
   if (status === 0) return 'This page goes on by itself when the platform answers again.'
-  if (status === 404) return 'It may have been deleted, or be private: then only its owner sees it, signed in.'
   return status >= 500 ? 'Try again in a moment; if it stays so, tell those who run this platform.' : ''
 }
