@@ -102,6 +102,14 @@ async def test_after_the_end_nothing_is_left(served: Enclosed) -> None:
     assert served.returncode is not None
 
 
+async def test_a_closed_door_is_not_looked_at(served: Enclosed) -> None:
+    loop = asyncio.get_running_loop()
+    looked_at = getattr(loop, "_selector").get_map()  # noqa: B009 -- typing does not know it
+    served._door.close()
+    closed = [number for number in looked_at if not Path(f"/proc/self/fd/{number}").exists()]  # noqa: ASYNC240
+    assert not closed
+
+
 async def test_the_end_of_a_server_is_seen_with_its_last_words(enclosure: Enclosure, place: Path) -> None:
     script = "import sys; print('nothing to do'); print('sorry', file=sys.stderr); sys.exit(7)"
     enclosed = await enclosure.serve([sys.executable, "-c", script], cwd=place, port=_port(enclosure))

@@ -20,6 +20,7 @@ class Door:
     """
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-"))
         self.socket = self._folder / "http"
         self.meeting = self._folder / "meeting"
@@ -41,8 +42,7 @@ class Door:
 
     async def attend(self) -> None:
         """Let the porter in, and return when it is gone."""
-        loop = asyncio.get_running_loop()
-        lifeline, _ = await loop.sock_accept(self._meeting)
+        lifeline, _ = await self._loop.sock_accept(self._meeting)
         # Only the porter may speak here, which is the first that runs; the program comes after it.
         self._meeting.close()
         self._lifeline = lifeline
@@ -50,11 +50,13 @@ class Door:
         with contextlib.suppress(OSError):
             socket.send_fds(lifeline, [b"door"], [self._door.fileno()])
             self._door.close()
-            await loop.sock_recv(lifeline, 1)
+            await self._loop.sock_recv(lifeline, 1)
 
     def close(self) -> None:
         """Send the porter home and remove the folder."""
         for end in (self._door, self._meeting, self._lifeline):
-            if end is not None:
+            if end is not None and end.fileno() >= 0:
+                # `attend` may be looking at it; the number soon is another file's.
+                self._loop.remove_reader(end.fileno())
                 end.close()
         shutil.rmtree(self._folder, ignore_errors=True)
