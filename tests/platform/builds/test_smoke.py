@@ -163,3 +163,22 @@ async def test_an_oracle_that_fails_is_noted(prepared: Place, tmp_path: Path) ->
 async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Path) -> None:
     text = adapter("print('loaded 3 levels', file=sys.stderr, flush=True)")
     assert "  | loaded 3 levels" in await look(prepared, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("data = []\nwhile True:\n    data.append(bytearray(50_000_000))", "memory"),
+        ("while True:\n    print('x' * 10_000)", "wrote"),
+        (
+            "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        time.sleep(1)",
+            "processes",
+        ),
+    ],
+)
+async def test_an_adapter_that_takes_too_much_is_ended_and_told(
+    text: str, words: str, prepared: Place, tmp_path: Path
+) -> None:
+    limits = {"environment_memory_mb": 256, "environment_processes": 32, "start_s": 15.0}
+    said = await stopped(prepared, tmp_path, text, **limits)
+    assert words in said
