@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal
 
+from mesocosm.core.failure import legible
 from mesocosm.core.redact import Redactor
 
 Format = Literal["text", "json"]
@@ -38,7 +39,7 @@ class Lines(logging.Formatter):
             return json.dumps({**known, **facts, **more}, ensure_ascii=False, default=str)
         told = "".join(f" {name}={value}" for name, value in facts.items() if value not in (None, ""))
         # One record is one line, whatever a client put into its request.
-        return f"{at} {level} {_line(words)}{_line(told)}" + (f"\n{trace}" if trace else "")
+        return f"{at} {level} {_line(words + told)}" + (f"\n{trace}" if trace else "")
 
 
 @contextmanager
@@ -61,4 +62,4 @@ def logging_as(kind: Format) -> Iterator[None]:
 
 
 def _line(words: str) -> str:
-    return words.replace("\r", "\\r").replace("\n", "\\n")
+    return legible(words).replace("\r", "\\r").replace("\n", "\\n")

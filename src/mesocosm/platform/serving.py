@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -69,7 +70,7 @@ def serve(
     try:
         hosted.use(service)
         app = create_platform(service, viewer=viewer)
-        server = _Serving(app, service, lambda: ready(_addresses(settings, listening)))
+        server = _Serving(app, service, lambda: ready(_addresses(settings, listening)), children.ask)
         children.start()
         server.run(list(listening))
     finally:
@@ -114,7 +115,7 @@ def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addres
 class _Serving(Server):
     """A server of a platform, which ends in order when a signal asks for it."""
 
-    def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None], leaving: Callable[[], None]) -> None:
         settings = service.settings
         measures = app.state.measures = Measures(service.store, settings.lease_s)
         config = uvicorn.Config(
@@ -132,6 +133,12 @@ class _Serving(Server):
             ws_max_size=64 * 1024,
         )
         super().__init__(app, config, ready)
+        self._leaving = leaving
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end, and let workers do so at the same time."""
+        self._leaving()
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -31,7 +31,10 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
 
-@router.get("/", response_model=ServiceDocument, **access(Access.PUBLIC))
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+
+
+@router.get("/", response_model=ServiceDocument, responses=_PAGE, **access(Access.PUBLIC))
 def root(request: Request, service: Served) -> Any:
     """Return what this is, and where to read on; a browser gets the web app instead."""
     if "text/html" in request.headers.get("accept", ""):

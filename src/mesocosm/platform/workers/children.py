@@ -47,15 +47,21 @@ class Children:
         listed = (place.process for place in self._places)
         return tuple(process.pid for process in listed if process is not None and process.poll() is None)
 
+    def ask(self) -> None:
+        """Ask all of them to end, and wait for none; may be called from a handler of signals."""
+        self._over.set()
+        for place in self._places:
+            if place.process is not None:
+                with suppress(OSError):
+                    place.process.send_signal(signal.SIGTERM)
+
     def stop(self) -> None:
         """Ask all of them to end, and end those that do not."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
+        self.ask()
         living = [place.process for place in self._places if place.process is not None]
-        for process in living:
-            with suppress(OSError):
-                process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + END_S
         for process in living:
             try:
