@@ -84,23 +84,19 @@ def join_team(service: Service, user_id: int, code: str, address: str) -> Standi
     is right or not.
     """
     most = service.settings.joins_per_hour
-    limits = [(f"join:user:{user_id}", most)]
+    limits = {f"join:user:{user_id}": most}
     if address:
-        limits.append((f"join:address:{address}", most * _CLASSROOM))
-    counted: list[str] = []
-    for key, allowed in limits:
-        wait = service.attempts.allow(key, allowed, _HOUR)
-        if wait:
-            _uncount(service, counted)
-            raise _too_many(wait)
-        counted.append(key)
+        limits[f"join:address:{address}"] = most * _CLASSROOM
+    wait = service.attempts.allow_all(limits, _HOUR)
+    if wait:
+        raise _too_many(wait)
     try:
         outcome, team = service.teams.join(code, user_id, service.settings.team_size)
     except IntegrityError as error:
         raise _without_account(error) from error
     if team is None:
         raise Refusal(404, "no team has that code; a code ends when the owner makes a new one: ask for that")
-    _uncount(service, counted)
+    service.attempts.take_back(limits, _HOUR)
     if outcome is Joining.FULL:
         raise Refusal(409, f"the team {team.name!r} is full: {service.settings.team_size} are the most for one team")
     own = service.teams.membership(team.id, user_id)
@@ -116,11 +112,6 @@ def delete_team(service: Service, caller: Principal, team: Team) -> None:
         service.environments.delete(environment.id, time.time())
     service.teams.delete(team.id)
     service.audit.note(caller.actor, "team.delete", f"team:{team.id}", {"name": team.name})
-
-
-def _uncount(service: Service, keys: list[str]) -> None:
-    for key in keys:
-        service.attempts.take_back(key, _HOUR)
 
 
 def _too_many(wait: float) -> Refusal:
