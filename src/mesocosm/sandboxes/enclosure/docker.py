@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.allowance import Allowance
-from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, hand_over
+from mesocosm.sandboxes.bubblewrap import ACCOUNT, View
 
 LABEL = "mesocosm"
 PYTHON = "python3"
@@ -43,8 +43,6 @@ class Container:
 
         Raises EpisodeError for a path or a variable that the command line of docker cannot carry.
         """
-        for folder in view.writable:
-            hand_over(folder)
         number = ACCOUNT if os.getuid() == 0 else os.getuid()
         return [
             *("docker", "run", "--rm", "--init", "--pull", "missing", "--name", self.name, "--label", LABEL),

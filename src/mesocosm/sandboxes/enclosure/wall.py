@@ -1,5 +1,6 @@
 """What is put around one program, for each kind of enclosure."""
 
+import asyncio
 import dataclasses
 import os
 import shutil
@@ -58,6 +59,9 @@ class Wall:
         assert cwd is not None
         view = dataclasses.replace(view, readable=(*_interpreter(), *view.readable), placed=_identity(self._own))
         variables = {**ENVIRONMENT, **env}
+        for folder in view.writable if self._kind != "plain" else ():
+            # There may be thousands of files in it.
+            await asyncio.to_thread(hand_over, folder)
         if self._container is not None:
             command = self._container.words(command, view, variables)
             # The command line of docker is ours and finds its engine by our variables; the program has its own.
@@ -92,8 +96,6 @@ class Wall:
         works = available()
         if not works:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
-        for folder in view.writable:
-            hand_over(folder)
         for shown in (*([view.cwd] if view.cwd else []), *view.readable):
             _check_shown(shown)
         # The limit is what the watch says first, so that the author hears of it; the wall stands a little behind.
