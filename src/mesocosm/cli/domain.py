@@ -138,8 +138,10 @@ def models() -> None:
     rows = []
     for one in found:
         notes = [word for word, holds in (("guests", one.guests), ("full bench", one.full_bench)) if holds]
-        rows.append([one.name, one.title, ", ".join(notes), "" if one.available else one.reason or "not available"])
+        rows.append(
+            [one.name, one.title, ", ".join(notes), "yes" if one.available else f"no: {one.reason}".rstrip(": ")]
+        )
     if not rows:
         click.echo(f"{client.base_url} offers no models", err=True)
         return
-    table(["model", "title", "for", "not available"], rows, options(), whole=(0,))
+    table(["model", "title", "for", "available"], rows, options(), whole=(0,))

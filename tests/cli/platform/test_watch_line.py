@@ -1,0 +1,63 @@
+"""The line of progress of a run on a platform: on a terminal, and elsewhere."""
+
+import io
+import sys
+from typing import Any
+
+import click
+import pytest
+
+from mesocosm.cli.main import Options
+from mesocosm.cli.platform.watch import Line, progress
+from mesocosm.client.documents.run import Run
+
+
+class Terminal(io.StringIO):
+    """Standard error on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, **chosen: Any) -> str:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with click.Context(click.Command("x"), obj=Options(**chosen)):
+        line = Line()
+        for words in ("one", "one", "two"):
+            line.say(words)
+        line.end()
+    return stream.getvalue()
+
+
+def test_on_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, Terminal()) == "\r\x1b[Kone\r\x1b[Ktwo\n"
+
+
+def test_elsewhere_and_when_asked_for_plainness_every_change_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, io.StringIO()) == "one\ntwo\n"
+    assert said(monkeypatch, Terminal(), plain=True) == "one\ntwo\n"
+
+
+def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, Terminal(), quiet=True) == ""
+
+
+def run(**given: Any) -> Run:
+    agent = {"model": "builtin/random"}
+    config = {"domain_id": "d", "binding_vow_version": "1.0.0", "agent_config": agent, "num_episodes": 9}
+    return Run.model_validate({"id": "r", "config": config, "status": "running", **given})
+
+
+def test_progress_has_score_interval_and_cost() -> None:
+    metric = {"name": "won", "value": 0.5, "low": 0.25, "high": 0.75, "n_planned": 4, "n_scored": 2, "primary": True}
+
+    told = progress(run(planned=4, finished=3, metrics=[metric], cost_usd=0.0125), failed=1)
+
+    assert told == "running: 3/4 done, 1 failed, won 0.5000 [0.2500, 0.7500], $0.0125"
+
+
+def test_progress_of_an_older_platform_counts_what_was_asked_for() -> None:
+    assert progress(run(), failed=0) == "running: 0/9 done, 0 failed"
+    assert progress(run(cost_usd=None), failed=0).endswith(", cost unknown")

@@ -1,0 +1,151 @@
+"""What becomes of answers: documents, refusals with hints, downloads that break off."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mesocosm.client import ApiError, Client
+
+
+@dataclass
+class Answer:
+    """What a platform answers to everything, and what it was asked."""
+
+    url: str = ""
+    status: int = 200
+    body: bytes = b"{}"
+    headers: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def client(self) -> Client:
+        return Client(self.url, "t0ken")
+
+
+@pytest.fixture
+def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Answer]:
+    monkeypatch.setenv("SWECC_BENCH_CREDENTIALS", str(tmp_path / "none.json"))
+    answer = Answer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer.asked.append(self.path)
+            self.send_response(answer.status)
+            for name, value in ({"Content-Length": str(len(answer.body))} | answer.headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        answer.url = f"http://127.0.0.1:{server.server_address[1]}"
+        yield answer
+        server.shutdown()
+        thread.join()
+
+
+def test_a_refusal_has_status_words_method_and_address(platform: Answer) -> None:
+    platform.status, platform.body = 403, b'{"error": "forbidden", "detail": "not yours"}'
+
+    with pytest.raises(ApiError) as caught:
+        platform.client().runs.get("a/b")
+
+    error = caught.value
+    assert (error.status, error.detail, error.method) == (403, "not yours", "GET")
+    assert error.url == f"{platform.url}/v1/runs/a%2Fb"
+    assert str(error) == f"HTTP 403 for GET {error.url}: not yours"
+    assert error.exit_code == 1
+
+
+def test_who_has_to_wait_is_told_how_long(platform: Answer) -> None:
+    platform.status, platform.body = 429, b'{"detail": "too soon"}'
+    platform.headers = {"Retry-After": "90"}
+
+    with pytest.raises(ApiError, match="too soon; try again in 90 s") as caught:
+        platform.client().runs.active()
+
+    assert caught.value.retry_after == 90.0
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"detail": {"message": "it is being built", "environment_id": "e"}}, "it is being built"),
+        ({"detail": [{"loc": ["body", "name"], "msg": "too short"}, {"msg": "odd"}]}, "name: too short; odd"),
+        ({"detail": {"code": 7}}, '{"code": 7}'),
+        ("just words", "just words"),
+    ],
+)
+def test_details_of_every_shape_become_words(platform: Answer, body: object, words: str) -> None:
+    platform.status, platform.body = 409, json.dumps(body).encode()
+
+    with pytest.raises(ApiError) as caught:
+        platform.client().teams.list()
+
+    assert caught.value.detail == words
+
+
+@pytest.mark.parametrize(("word", "hint"), [("expired", "has expired"), ("invalid", "does not know this login")])
+def test_a_login_that_does_not_hold_is_named_as_the_reason(platform: Answer, word: str, hint: str) -> None:
+    platform.status, platform.body, platform.headers = 401, b'{"detail": "no"}', {"X-Mesocosm-Auth": word}
+
+    with pytest.raises(ApiError, match=f"{hint}.*mesocosm auth login"):
+        platform.client().teams.list()
+
+    assert len(platform.asked) == 1, "a given token cannot be renewed"
+
+
+@pytest.mark.parametrize("body", [b'{"id": 5}', b"{}", b'{"id": "x", "config": []}'])
+def test_an_answer_of_another_shape_is_no_document(platform: Answer, body: bytes) -> None:
+    platform.body = body
+
+    with pytest.raises(ApiError, match="the answer is not what this client knows"):
+        platform.client().runs.get("x")
+
+
+def test_traces_of_another_shape_are_told(platform: Answer) -> None:
+    platform.body = b'{"episode": 5}'
+
+    with pytest.raises(ApiError, match="the answer holds no traces"):
+        platform.client().runs.traces("x")
+
+
+def test_a_download_is_written_as_it_comes(platform: Answer) -> None:
+    platform.body = b"x" * 1_000_000
+    file = io.BytesIO()
+
+    assert platform.client().runs.export("r", file) == 1_000_000
+    assert file.getvalue() == platform.body
+    assert platform.asked == ["/v1/runs/r/export"]
+
+
+def test_a_download_that_breaks_off_is_an_error(platform: Answer) -> None:
+    platform.body, platform.headers = b"half", {"Content-Length": "8"}
+
+    with pytest.raises(ApiError, match="broke off 4 bytes before its end"):
+        platform.client().runs.export("r", io.BytesIO())
+
+
+def test_what_is_not_asked_for_stays_out_of_the_address(platform: Answer) -> None:
+    platform.body = b"[]"
+
+    platform.client().domains.list()
+    platform.client().domains.list(published=True, archived=True)
+    platform.client().runs.list(domain_id="a b", limit=5)
+
+    assert platform.asked == [
+        "/v1/domains",
+        "/v1/domains?published=true&include_archived=true",
+        "/v1/runs?domain_id=a+b&limit=5",
+    ]
