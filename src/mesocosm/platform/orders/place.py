@@ -117,7 +117,8 @@ def _order(
         # What guests run is for everybody: that is what they are let in for.
         visibility=PUBLIC if caller.guest else wanted.visibility or PRIVATE,
         config=config,
-        created_at=run.created_at,
+        # As exact as the times in answers, which come back as `created_before`.
+        created_at=round(run.created_at, 6),
         expires_at=run.created_at + days * DAY if caller.guest else None,
     )
 

@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from fastapi import FastAPI
+from starlette.datastructures import State
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.platform import hosted as hosting
+from mesocosm.platform.bench.app import create_platform
+from mesocosm.platform.service import Service
 from mesocosm.platform.workers.worker import work
 from mesocosm.store import open_store
 from mesocosm.store.domains import DomainRow
@@ -193,9 +197,28 @@ def empty_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def application() -> FastAPI:
+    """The application of every platform here: making one, and its first answer, take longer than most tests."""
+    return create_platform()
+
+
 @pytest.fixture
-def open_runs(open_hosted: OpenHosted, world: World, empty_results: Path, tmp_path: Path) -> Callable[..., Runs]:
+def open_runs(
+    open_hosted: OpenHosted,
+    world: World,
+    empty_results: Path,
+    tmp_path: Path,
+    application: FastAPI,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Runs]:
     """Return what opens a platform with other settings."""
+
+    def platform(service: Service) -> FastAPI:
+        application.state = State({"service": service, "store": service.store, "viewer": None})
+        return application
+
+    monkeypatch.setattr(f"{Hosted.__module__}.create_platform", platform)
     shutil.copytree(empty_results, tmp_path / "results")
     return lambda **given: Runs(open_hosted(**{"private_env_urls": True, "demo_domains": (DOMAIN,), **given}), world)
 
