@@ -210,8 +210,8 @@ class _Building:
     async def _fail(self, words: str) -> None:
         error = self._log.clean(words)
         self._log.say(f"== failed: {error}")
-        await asyncio.to_thread(shutil.rmtree, self._place.folder, ignore_errors=True)
         await self._save(state=BuildState.FAILED, error=error, ended_at=time.time())
+        await asyncio.to_thread(remove, self._place)
 
     async def _save(self, *, domain_id: str | None = None, **facts: object) -> None:
         async with self._writing:
