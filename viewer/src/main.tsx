@@ -8,13 +8,16 @@ import { place } from './place'
 import { openRouter } from './router'
 import { applyMode } from './theme/mode'
 
-applyMode()
-const root = document.getElementById('root')
-if (root) {
+/** Draw the app into the page; the pages of a platform are only loaded where there is one. */
+async function start(element: HTMLElement): Promise<void> {
   const open = place.mode === 'platform' ? (await import('./platform/router')).openPlatform : openRouter
-  createRoot(root).render(
+  createRoot(element).render(
     <StrictMode>
       <App open={open} />
     </StrictMode>,
   )
 }
+
+applyMode()
+const root = document.getElementById('root')
+if (root) void start(root)

@@ -5413,7 +5413,7 @@ export interface components {
         PasswordInput: {
             /**
              * New
-             * @description The password from now on: at least 8 characters.
+             * @description The password from now on.
              */
             new: string;
             /**
@@ -7803,6 +7803,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServiceDocument"];
+                    "text/html": string;
                 };
             };
             /** @description The input is wrong; the document says where. */
@@ -9343,6 +9344,7 @@ export interface operations {
     auth_callback: {
         parameters: {
             query?: {
+                /** @description What the provider gave for the identity. */
                 code?: string;
                 error?: string;
                 state?: string;
@@ -11429,6 +11431,13 @@ export interface operations {
                     "application/json": components["schemas"]["Leaderboards"];
                 };
             };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11481,6 +11490,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["LeaderboardEntry"][];
                 };
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The input is wrong; the document says where. */
             422: {
