@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.platform.accounts.cookies import RECOGNISED
-from mesocosm.platform.accounts.recognition import AUTH_STATE
+from mesocosm.platform.accounts.recognition import AUTH_STATE, bearer
 from mesocosm.platform.bench.errors import error_document
 from mesocosm.platform.guard import HEADERS, LOOPBACK_NAMES
 from mesocosm.platform.settings import Settings
@@ -38,7 +38,7 @@ _PREFLIGHT = {
 class Guard:
     """Middleware that refuses what a page of another site may have sent, and adds headers to every answer.
 
-    Pages of `cors_origins` may use the platform like its own. Who brings `Authorization` is never refused for where
+    Pages of `cors_origins` may use the platform like its own. Who brings a bearer token is never refused for where
     they come from: no browser adds that by itself. Where the platform has names (`names`, `public_url`), it answers
     to them, to loopback names, and to addresses, which cannot be pointed elsewhere.
     """
@@ -80,7 +80,7 @@ class Guard:
         host = headers.get("host", "")
         if self._names and scope["path"] not in PROBES and not self._known(host):
             return 421, f"this platform does not answer to the name {host[:100]!r}; its settings `names` list those"
-        if "authorization" in headers or _preflight(scope, headers):
+        if bearer(headers) is not None or _preflight(scope, headers):
             return None
         reading = scope["type"] == "http" and scope["method"] in _READING
         if reading or self._welcome(headers, host):

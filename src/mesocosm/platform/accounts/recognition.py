@@ -1,6 +1,7 @@
 """Recognising who asks, by what a request brings."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import HTTPConnection
@@ -38,12 +39,11 @@ class Recognition:
 
     def of(self, request: HTTPConnection) -> Principal:
         """Return who asks."""
-        given = request.headers.get("authorization")
-        if given is None:
+        token = bearer(request.headers)
+        if token is None:
             return self._by_cookie(request)
-        word, _, token = given.partition(" ")
         try:
-            return self._by_token(token.strip() if word.casefold() == "bearer" else "")
+            return self._by_token(token)
         except BadToken as bad:
             setattr(request.state, AUTH_STATE, str(bad))
             return NOBODY
@@ -95,6 +95,15 @@ class Recognition:
             except BadToken:
                 return NOBODY
         return NOBODY
+
+
+def bearer(headers: Mapping[str, str]) -> str | None:
+    """Return the bearer token of a request; None where there is none.
+
+    Other kinds of authorization are for a proxy before us: browsers send them by themselves, also for other sites.
+    """
+    word, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if word.casefold() == "bearer" else None
 
 
 def _principal(user: User, way: str, scope: str = "write") -> Principal:

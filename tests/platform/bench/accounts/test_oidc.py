@@ -21,10 +21,9 @@ CLIENT, SECRET = "mesocosm-tests", "shh: & %"
 class Provider:
     """A provider that signs anybody in as `person`. `claims` replaces claims of the identity, None takes one out."""
 
-    def __init__(self, address: str) -> None:
-        self.issuer = address
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self.published = self.key
+    def __init__(self, key: rsa.RSAPrivateKey) -> None:
+        self.issuer = ""
+        self.key = self.published = key
         self.person = {"sub": "s-1", "preferred_username": "grace"}
         self.claims: dict[str, Any] = {}
         self.algorithm, self.secret_way = "RS256", "client_secret_basic"
@@ -73,9 +72,15 @@ class Provider:
         return 200, {"id_token": jwt.encode(claims, key, self.algorithm, headers={"kid": self.key_id})}
 
 
+@pytest.fixture(scope="module")
+def key() -> rsa.RSAPrivateKey:
+    """Made once: it takes longer than everything else."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 @pytest.fixture
-def provider() -> Iterator[Provider]:
-    served = Provider("")
+def provider(key: rsa.RSAPrivateKey) -> Iterator[Provider]:
+    served = Provider(key)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

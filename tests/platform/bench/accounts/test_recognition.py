@@ -90,12 +90,22 @@ def test_a_guest_token_whose_guest_is_unknown_is_invalid(hosted: Any, browse: An
     assert _me(browse, _signed(hosted, claims)).headers["X-Mesocosm-Auth"] == "invalid"
 
 
-def test_odd_authorization_is_nobodys(browse: Any) -> None:
+def test_odd_bearer_tokens_are_nobodys(browse: Any) -> None:
     browser = browse()
-    for header in (b"Basic YTpi", b"Bearer", b"bearer  ", b"Bearer \xff\xfe", b"mct_x", b"Bearer mct_", b"x"):
+    for header in (b"Bearer", b"bearer  ", b"Bearer \xff\xfe", b"Bearer mct_", b"BEARER x"):
         answer = browser.get("/v1/me", headers={"Authorization": header})
         assert (header, answer.status_code, answer.json()["type"]) == (header, 200, "anonymous")
         assert answer.headers["X-Mesocosm-Auth"] == "invalid"
+
+
+def test_what_a_browser_sends_for_a_proxy_is_no_token_and_frees_of_nothing(hosted: Any, browse: Any, ada: Any) -> None:
+    user = hosted.service.users.get(ada.user_id)
+    browser = browse(cookies={"mesocosm_session": hosted.service.accounts.signins.start_web(user)})
+    headers = {"Authorization": "Basic YTpi"}
+    assert browser.get("/v1/me", headers=headers).json()["username"] == "ada"
+    foreign = {**headers, "Origin": "https://evil.example"}
+    assert browser.post("/v1/tokens", {"name": "CI"}, headers=foreign).status_code == 403
+    assert browse().get("/v1/me", headers=headers).json()["type"] == "anonymous"
 
 
 def test_a_wrong_token_is_not_made_good_by_a_cookie(hosted: Any, browse: Any, ada: Any) -> None:
