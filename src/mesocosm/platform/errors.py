@@ -36,7 +36,7 @@ def add_handlers(app: FastAPI) -> None:
     """Let `app` answer every error with a document."""
     app.add_exception_handler(MesocosmError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(SQLAlchemyError, _database)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -82,7 +82,8 @@ def _message(item: Mapping[str, Any]) -> str:
     return _clean(f"{item.get('msg', 'wrong')}{shown}")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def refused(request: Request, error: Exception) -> Response:
+    """Answer what no route takes, and what routes refuse by themselves."""
     assert isinstance(error, HTTPException)
     detail = str(error.detail)
     if error.status_code == 404:

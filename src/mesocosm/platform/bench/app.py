@@ -1,11 +1,12 @@
 """The application of a platform: its own resources, the record of runs as each may see it, and the web app."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from anyio import to_thread
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from mesocosm import __version__
 from mesocosm.platform import pages
@@ -70,12 +71,19 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     for resource in RESOURCES:
         app.include_router(resource.router)
     record.mount(app)
+    app.state.routes = tuple(_routes(app))
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
     if service is not None:
         app.add_middleware(Guard, settings=service.settings)
     return app
+
+
+def _routes(app: FastAPI) -> Iterator[APIRoute]:
+    """Yield the routes of the API: those of its resources, and those of the record."""
+    for routes in (*(resource.router.routes for resource in RESOURCES), record.router.routes, app.routes):
+        yield from (route for route in routes if isinstance(route, APIRoute))
 
 
 @asynccontextmanager

@@ -6,6 +6,8 @@ from typing import Any, cast
 from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from mesocosm.platform import errors
 from mesocosm.platform.documents.document import Document
@@ -41,6 +43,7 @@ def add_handlers(app: FastAPI) -> None:
     """Let `app` answer every error with a document."""
     errors.add_handlers(app)
     app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(HTTPException, _unanswered)
     app.add_exception_handler(RequestValidationError, _invalid)
 
 
@@ -49,6 +52,19 @@ def error_document(status: int, detail: Any, headers: dict[str, str] | None = No
     document = {"error": _WORDS.get(status, "refused"), "detail": detail}
     kept = {"Cache-Control": "no-store", **(headers or {})}
     return Response(json.dumps(document), status, kept, media_type="application/json")
+
+
+async def _unanswered(request: Request, error: Exception) -> Response:
+    """Answer what no route takes; where others take the path, all of their methods are named, not those of one."""
+    assert isinstance(error, HTTPException)
+    answer = await errors.refused(request, error)
+    if error.status_code == 405:
+        routes: tuple[APIRoute, ...] = request.app.state.routes
+        path = request.scope["path"]
+        answer.headers["Allow"] = ", ".join(
+            sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
+        )
+    return answer
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
