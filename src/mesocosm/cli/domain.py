@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, RemoteGroup, anyone
+from mesocosm.cli.platform.connection import RemoteGroup, anyone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,57 +91,3 @@ def _place(one: "LeaderboardEntry") -> str:
     if one.rank is None:
         return one.reference or "–"
     return f"{one.rank}" if one.rank_last in {None, one.rank} else f"{one.rank}–{one.rank_last}"
-
-
-@click.command(cls=Remote)
-@click.option("--domain", "domain_id", metavar="ID", help="Runs of this domain only.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Runs.")
-def gallery(domain_id: str | None, limit: int) -> None:
-    """List runs that everybody may see."""
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.render import interval, number, table, when
-
-    client = anyone()
-    found = client.gallery.runs(domain_id, limit)
-    if options().json:
-        show(found)
-        return
-    if not found:
-        click.echo(f"nothing is shown at {client.base_url} yet", err=True)
-        return
-    rows = [
-        [
-            one.run_id,
-            one.domain_name or one.domain_id,
-            one.model,
-            f"{number(one.primary_score)} {interval(one.primary.low, one.primary.high) if one.primary else ''}".strip(),
-            f"{one.num_episodes:,}",
-            one.actor_label,
-            when(one.created_at.timestamp()),
-        ]
-        for one in found
-    ]
-    table(["run", "domain", "model", "score", "episodes", "by", "started"], rows, options(), right=(4,), whole=(0,))
-
-
-@click.command(cls=Remote)
-def models() -> None:
-    """List the models that the platform runs; their keys stay there."""
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.render import table
-
-    client = anyone()
-    found = client.models.list()
-    if options().json:
-        show({"models": found})
-        return
-    rows = []
-    for one in found:
-        notes = [word for word, holds in (("guests", one.guests), ("full bench", one.full_bench)) if holds]
-        rows.append(
-            [one.name, one.title, ", ".join(notes), "yes" if one.available else f"no: {one.reason}".rstrip(": ")]
-        )
-    if not rows:
-        click.echo(f"{client.base_url} offers no models", err=True)
-        return
-    table(["model", "title", "for", "available"], rows, options(), whole=(0,))

@@ -37,8 +37,8 @@ TREE: dict[str, tuple[str, str]] = {
     "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
     "env": ("mesocosm.cli.env:env", "Submit environments to a platform, and watch them being built."),
     "domain": ("mesocosm.cli.domain:domain", "See what runs can be started on, and leaderboards."),
-    "gallery": ("mesocosm.cli.domain:gallery", "List runs that everybody may see."),
-    "models": ("mesocosm.cli.domain:models", "List the models that the platform runs."),
+    "gallery": ("mesocosm.cli.gallery:gallery", "List runs that everybody may see."),
+    "models": ("mesocosm.cli.models:models", "List the models that the platform runs."),
     "register": ("mesocosm.cli.register:register", "Register a domain.py; env submit is for repositories."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
 }

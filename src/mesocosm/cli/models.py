@@ -1,0 +1,29 @@
+"""`mesocosm models`: what the platform runs."""
+
+import click
+
+from mesocosm.cli.main import options
+from mesocosm.cli.platform.connection import Remote, anyone
+
+
+@click.command(cls=Remote)
+def models() -> None:
+    """List the models that the platform runs; their keys stay there."""
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
+
+    client = anyone()
+    found = client.models.list()
+    if options().json:
+        show({"models": found})
+        return
+    rows = []
+    for one in found:
+        notes = [word for word, holds in (("guests", one.guests), ("full bench", one.full_bench)) if holds]
+        rows.append(
+            [one.name, one.title, ", ".join(notes), "yes" if one.available else f"no: {one.reason}".rstrip(": ")]
+        )
+    if not rows:
+        click.echo(f"{client.base_url} offers no models", err=True)
+        return
+    table(["model", "title", "for", "available"], rows, options(), whole=(0,))
