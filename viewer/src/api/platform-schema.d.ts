@@ -12678,7 +12678,10 @@ export interface operations {
     };
     record_resume_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description also repeat what infrastructure made fail */
+                retry_failed?: boolean;
+            };
             header?: never;
             path: {
                 run_id: string;
