@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(path for top in ("src", "tests", "perf", "examples") for path in (ROOT / top).rglob("*.py"))
-GENERATED = ROOT / "viewer" / "src" / "api" / "schema.d.ts"
-VIEWER = sorted(path for path in (ROOT / "viewer" / "src").rglob("*.*") if path != GENERATED)
+GENERATED = {ROOT / "viewer" / "src" / "api" / name for name in ("schema.d.ts", "platform-schema.d.ts")}
+VIEWER = sorted(path for path in (ROOT / "viewer" / "src").rglob("*.*") if path not in GENERATED)
 LIGHT = {
     "mesocosm",
     "msgspec",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, or_, select, true
 
 from mesocosm.core.entry import Blob, Chunk
@@ -20,7 +21,7 @@ from mesocosm.platform.belonging import PUBLIC, inside, readable
 from mesocosm.platform.documents.run import Reproduction
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.public import public
-from mesocosm.platform.redaction import redact_episode, redact_line, redact_run
+from mesocosm.platform.redaction import Discretion, redact_episode, redact_line, redact_run
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store import SqlStore
@@ -44,12 +45,13 @@ class Sight(SqlStore):
         self._service = service
         self._who = who
         self._orders: dict[str, Order] = {}
-        self._outside = False
+        self._in_public = False
+        self._discretion: Discretion | None = None
 
     @property
     def place(self) -> str:
         """A name that tells what was read from inside and what from outside; of the database it says nothing."""
-        return "platform, in public" if self._outside else "platform"
+        return "platform, in public" if self._in_public else "platform"
 
     @property
     def view(self) -> str:
@@ -59,7 +61,7 @@ class Sight(SqlStore):
     @property
     def outside(self) -> bool:
         """Whether something was read that its reader sees from outside only."""
-        return self._outside
+        return self._in_public
 
     def get_run(self, run_id: str) -> Run:
         """Return a run that may be read, by its whole id. Raises UnknownName."""
@@ -108,12 +110,13 @@ class Sight(SqlStore):
     def _shown(self, run: Run, order: Order | None) -> Run:
         """Return a run without what tells of the machines here, and from outside without what is its owner's."""
         if not self._who.admin:
-            run = public(run)
+            self._discretion = Discretion(run, [self._service.settings.data_dir])
+            run = msgspec.json.decode(self._discretion(msgspec.json.encode(public(run))), type=Run)
         if order is not None:
             run.model = order.model
         if self.inside(order):
             return run
-        self._outside = True
+        self._in_public = True
         return redact_run(run)
 
     def _visible(self) -> Select[Any] | None:
@@ -143,10 +146,10 @@ class Sight(SqlStore):
         page = super().list_runs(*given, **named)
         found = self._service.orders.of([run.id for run in page.items])
         self._orders |= found
-        outside = self._outside
+        outside = self._in_public
         shown = tuple(self._shown(run, found.get(run.id)) for run in page.items)
         # A list holds nothing that differs between inside and outside.
-        self._outside = outside
+        self._in_public = outside
         return Page(shown, page.cursor, page.partial)
 
     def run_facets(self) -> RunFacets:
@@ -193,7 +196,11 @@ class Sight(SqlStore):
         return self._of(episode)
 
     def _of(self, episode: Episode) -> Episode:
-        return redact_episode(episode) if self._outside else episode
+        if self._in_public:
+            return redact_episode(episode)
+        if self._discretion is None:
+            return episode
+        return msgspec.json.decode(self._discretion(msgspec.json.encode(episode)), type=Episode)
 
     def _page(self, page: Page) -> Page:
         return Page(tuple(map(self._of, page.items)), page.cursor, page.partial)
@@ -240,20 +247,22 @@ class Sight(SqlStore):
 
     def _checked(self, wanted: EpisodeFilter | None) -> EpisodeFilter | None:
         """Return a filter that tells nobody outside what is hidden from them."""
-        if self._outside and wanted is not None and wanted.text:
+        if self._in_public and wanted is not None and wanted.text:
             raise Refusal(403, "episodes of public runs cannot be searched by text; that is for those who own the run")
         return wanted
 
     def _chunk(self, episode_id: str, seq: int, *fields: Any) -> Chunk:
         chunk = super()._chunk(episode_id, seq, *fields)
-        if not self._outside:
+        if self._discretion is not None:
+            chunk = replace(chunk, raw=self._discretion(chunk.raw))
+        if not self._in_public:
             return chunk
         lines = chunk.raw.rstrip(b"\n").split(b"\n")
         return replace(chunk, raw=b"\n".join(map(redact_line, lines)) + b"\n")
 
     def artifacts(self, run_id: str) -> tuple[Artifact, ...]:
         """Return the files of a run; none to those outside."""
-        return () if self._outside else super().artifacts(run_id)
+        return () if self._in_public else super().artifacts(run_id)
 
     def get(self, digest: str) -> Blob:
         """Return content that a run refers to which may be seen: pictures of public runs, everything of one's own."""
@@ -261,7 +270,7 @@ class Sight(SqlStore):
         if self._who.admin or self._needed(digest, self._own()):
             return blob
         if blob.content_type.startswith("image/") and self._needed(digest, true()):
-            self._outside = True
+            self._in_public = True
             return blob
         raise UnknownName(f"there is no content {digest[:64]!r} that you may see")
 

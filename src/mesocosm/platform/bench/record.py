@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
@@ -21,6 +21,7 @@ from mesocosm.platform.api.runs import FACETS, read_run
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
 from mesocosm.platform.following import Listening, Register
 from mesocosm.platform.live import Live, encoded
+from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.sight import Sight
 
@@ -106,18 +107,21 @@ def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Respo
     run, order = store.own_run(run_id)
     if not order.open:
         raise Refusal(409, f"run {run.id} is {run.status}; only one that waits or runs can be cancelled")
-    service.orders.cancel(run.id, f"cancelled by {caller.username or 'a guest'}")
+    cancel_order(service, order, f"cancelled by {caller.username or 'a guest'}")
     return answer(read_run(store, store.get_run(run.id)))
 
 
 @router.post("/runs/{run_id}/resume", status_code=202, response_model=Started, **access(Access.INSIDER))
-def resume_run(run_id: str, store: Seen, service: Served) -> Response:
+def resume_run(
+    run_id: str,
+    store: Seen,
+    service: Served,
+    *,
+    retry_failed: Annotated[bool, Query(description="also repeat what infrastructure made fail")] = False,
+) -> Response:
     """Put a run back into the queue: only what is not finished is played."""
     run, order = store.own_run(run_id)
-    if order.open or not run.counts.owed:
-        why = "it waits or runs already" if order.open else "nothing of it is owed"
-        raise Refusal(409, f"run {run.id} cannot be resumed: {why}")
-    service.orders.reopen(run.id)
+    resume_order(service, order, retry_failed=retry_failed)
     told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
     told.status_code = 202
     return told
@@ -135,8 +139,6 @@ def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Resp
 @router.delete("/runs/{run_id}", status_code=204, **access(Access.INSIDER))
 def delete_run(run_id: str, store: Seen, service: Served) -> None:
     """Delete a run with everything recorded of it, for good."""
-    run, order = store.own_run(run_id)
-    if order.open:
-        raise Refusal(409, f"run {run.id} waits or runs; cancel it first")
-    service.store.delete_run(run.id)
+    _, order = store.own_run(run_id)
+    delete_order(service, order)
     FACETS.forget(store.view)

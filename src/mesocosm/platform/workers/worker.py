@@ -16,6 +16,8 @@ from mesocosm import __version__
 from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.platform import hosted
+from mesocosm.platform.orders.budget import over_budget
+from mesocosm.platform.orders.change import cancel_order
 from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.playing import Playing, Why
 from mesocosm.platform.workers.pulse import Kept, Pulse
@@ -119,7 +121,12 @@ class _Worker:
             found = orders.get(order.run_id)
             return found is not None and found.state == "claimed" and found.claimed_by == self.id
 
-        renew = partial(orders.renew, order.run_id, self.id, self._service.settings.lease_s)
+        def renew() -> bool:
+            # Runs of one budget that are played side by side each got all that was left of it.
+            if reason := over_budget(self._service, order):
+                cancel_order(self._service, order, reason)
+            return orders.renew(order.run_id, self.id, self._service.settings.lease_s)
+
         lost = partial(loop.call_soon_threadsafe, playing.stop, Why.CANCELLED)
         self._playing[order.run_id] = playing
         self._pulse.keep(order.run_id, Kept(renew, ours, lost))

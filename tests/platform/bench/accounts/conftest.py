@@ -1,16 +1,11 @@
 """Browsers that keep cookies, before a platform."""
 
-import shutil
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-
-from mesocosm.platform.accounts import passwords
-from mesocosm.store import DATABASE_NAME, open_store
 
 ADDRESS = "http://127.0.0.1:8010"
 
@@ -40,29 +35,6 @@ class Browser:
     def cookies(self) -> httpx.Cookies:
         """What it was given."""
         return self.client.cookies
-
-
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a store with nothing in it."""
-    place = tmp_path_factory.mktemp("store")
-    open_store(place).close()
-    return place / DATABASE_NAME
-
-
-@pytest.fixture(autouse=True)
-def made_store(empty_store: Path, tmp_path: Path) -> None:
-    """Put an empty store where the platform will look: its schema takes 200 ms to make."""
-    (tmp_path / "results").mkdir()
-    shutil.copyfile(empty_store, tmp_path / "results" / DATABASE_NAME)
-
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real hash takes 60 ms; the cost is all that changes."""
-    monkeypatch.setattr(passwords, "MEMORY_KIB", 8)
-    monkeypatch.setattr(passwords, "PASSES", 1)
-    monkeypatch.setattr(passwords, "LANES", 1)
 
 
 @pytest.fixture
