@@ -1,13 +1,12 @@
 """What people do with teams: who may, and what belongs to each step."""
 
 import math
-import time
 from dataclasses import dataclass
 
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.client.documents.team import TeamRole
-from mesocosm.platform.domains import retire_environment
+from mesocosm.platform.builds import submission
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -106,10 +105,9 @@ def join_team(service: Service, user_id: int, code: str, address: str) -> Standi
 
 
 def delete_team(service: Service, caller: Principal, team: Team) -> None:
-    """Delete a team and its environments; its runs stay with those who started them."""
+    """Delete a team and its environments, whose runs are cancelled; runs stay with those who started them."""
     for environment in service.environments.list_of(team_ids=[team.id]):
-        retire_environment(service, environment)
-        service.environments.delete(environment.id, time.time())
+        submission.delete(service, environment, caller.actor)
     service.teams.delete(team.id)
     service.audit.note(caller.actor, "team.delete", f"team:{team.id}", {"name": team.name})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.failure import UsageError
-from mesocosm.core.registry import fold
+from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.platform.belonging import inside
 from mesocosm.platform.orders.spec import Place
 from mesocosm.platform.principal import Principal
@@ -60,7 +60,7 @@ def find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRo
 
 
 def check_vow(domain: DomainRow, wanted: RunInput) -> None:
-    """Refuse another version of the vow than the present one, and techniques that it does not declare."""
+    """Refuse another version of the vow than the present one, and techniques that it does not declare or nobody knows."""
     vow = domain.document.get("binding_vow")
     vow = vow if isinstance(vow, Mapping) else {}
     version = str(vow.get("version", ""))
@@ -76,6 +76,12 @@ def check_vow(domain: DomainRow, wanted: RunInput) -> None:
     if strange:
         names = ", ".join(declared) or "none"
         raise Refusal(422, f"technique {strange[0]!r} is not declared by the vow of domain {domain.id!r} ({names})")
+    # Only what is registered: the registry would import a module whose name is given, and a vow is foreign text.
+    offered = {fold(entry.name): entry.name for entry in TECHNIQUES.entries()}
+    unknown = [item.technique_id for item in wanted.agent_config.techniques if fold(item.technique_id) not in offered]
+    if unknown:
+        listed = ", ".join(offered.values())
+        raise Refusal(422, f"there is no technique {unknown[0]!r} on this platform; there are {listed}")
 
 
 def find_place(

@@ -1,13 +1,14 @@
 """What is refused when a run is asked for, with which words, and that a refused request costs nothing."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from tests.platform.bench.runs.conftest import DOMAIN, Runs
+from tests.platform.bench.runs.conftest import DOMAIN, Runs, document_of
 
 from mesocosm.core.ids import new_id
 from mesocosm.platform.orders.budget import over_budget
@@ -71,6 +72,14 @@ def test_a_domain_vow_or_technique_that_is_not_there_is_named(runs: Runs) -> Non
     refused(runs, 422, "'planning' is not declared", agent_config={"techniques": [{"technique_id": "planning"}]})
     wrong = [{"technique_id": "memory", "params": {"window": "many", "colour": 3}}]
     refused(runs, 422, "memory", agent_config={"techniques": wrong})
+
+
+def test_no_module_is_imported_because_a_vow_and_a_run_name_it(runs: Runs) -> None:
+    named = [{"technique_id": "antigravity:geohash"}]
+    vow = {**document_of("odd", "")["binding_vow"], "techniques": named}
+    runs.domain("odd", binding_vow=vow)
+    refused(runs, 422, "there is no technique", "memory", domain_id="odd", agent_config={"techniques": named})
+    assert "antigravity" not in sys.modules
 
 
 def test_a_draft_is_for_those_whose_it_is_and_an_archived_domain_for_nobody(runs: Runs) -> None:
@@ -313,3 +322,11 @@ def test_runs_of_an_environment_are_listed_without_what_strangers_hide(runs: Run
     assert hers["env_id"] == "env-1"
     assert [run["id"] for run in runs.ann.get("/v1/runs?env_id=env-1").json()] == [mine]
     assert [run["id"] for run in runs.cid.get("/v1/runs?env_id=env-1").json()] == [hers["id"]]
+
+
+def test_with_a_team_its_environments_go_and_runs_in_them_are_cancelled(runs: Runs) -> None:
+    environment(runs, "env-of-team", holder_key=f"team:{runs.team}", team_id=runs.team)
+    run_id = runs.ask(runs.bob, env_id="env-of-team", team_id=runs.team)["id"]
+    assert runs.ann.request("DELETE", f"/v1/teams/{runs.team}").status_code == 204
+    assert runs.service.environments.get("env-of-team") is None
+    assert runs.bob.get(f"/v1/runs/{run_id}").json()["status"] == "cancelled"
