@@ -60,7 +60,7 @@ def find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRo
 
 
 def check_vow(domain: DomainRow, wanted: RunInput) -> None:
-    """Refuse another version of the vow than the present one, and techniques that it does not declare or nobody knows."""
+    """Refuse another version of the vow than the present one, and techniques that it or this platform does not know."""
     vow = domain.document.get("binding_vow")
     vow = vow if isinstance(vow, Mapping) else {}
     version = str(vow.get("version", ""))
