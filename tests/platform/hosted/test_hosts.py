@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.core.failure import EpisodeError, RunAborted, UnknownName, UsageError
+from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.environments import adapter as adapters
 from mesocosm.platform import hosted
 from mesocosm.platform.builds.place import place_of
-from mesocosm.platform.hosted import HostedBenchmark, open_hosted
+from mesocosm.platform.hosted import HostedBenchmark, open_hosted, opening
 
 if TYPE_CHECKING:
     from tests.platform.hosted.conftest import OpenHosts, OpenStock, Stock
@@ -198,6 +199,12 @@ def test_options_that_mean_nothing_are_refused(stock: "Stock") -> None:
     hosted.use(stock.service)
     with pytest.raises(UsageError, match="env_url"):
         open_hosted(BenchmarkRef("hosted", "small", {}))
+
+
+def test_a_command_beside_a_platform_says_who_plays_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_bound", opening._Bound())
+    with pytest.raises(UsageError, match="whose workers alone play it"):
+        BENCHMARKS.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
 
 
 MANIFEST_OF_REMOTE: dict[str, Any] = {

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.registry import BENCHMARKS
-from mesocosm.core.run import BenchmarkRef
+from mesocosm.core.run import HOSTED, BenchmarkRef
 from mesocosm.environments.manifest import Manifest, served_manifest
 from mesocosm.platform.hosted.benchmark import HostedBenchmark, Remote, Sandboxed
 
 if TYPE_CHECKING:
     from mesocosm.platform.hosted.hosts import Hosts
     from mesocosm.platform.service import Service
-
-KIND = "hosted"
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +46,6 @@ def use(service: "Service", hosts: "Hosts | None" = None) -> None:
     Without hosts they can be looked at (facts, tasks, digest) and not be played: so it is in a server.
     """
     _bound.service, _bound.hosts = service, hosts
-    BENCHMARKS.register(KIND)(open_hosted)
 
 
 def open_hosted(ref: BenchmarkRef) -> HostedBenchmark:
@@ -59,11 +55,14 @@ def open_hosted(ref: BenchmarkRef) -> HostedBenchmark:
     version is gone.
     """
     if _bound.service is None:
-        raise UsageError("hosted environments are known to a platform alone; run `mesocosm serve`")
+        raise UsageError(
+            f"domain {ref.source!r} is hosted by a platform, whose workers alone play it; ask that platform for the "
+            "run (`mesocosm auth login`, then `mesocosm run create` or `mesocosm run resume`)"
+        )
     try:
         options = msgspec.convert(ref.options, Options)
     except msgspec.ValidationError as error:
-        raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
+        raise UsageError(f"options of benchmark kind {HOSTED!r}: {error}") from error
     if options.environment:
         return _submitted(_bound.service, ref.source, options)
     if not options.env_url or options.domain is None:

@@ -8,14 +8,12 @@ from mesocosm.client.documents.run import RunInput
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
-from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
+from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine.offline import Unasked
 from mesocosm.engine.session import new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.platform.catalogue import ServedModel
 from mesocosm.platform.settings import Settings
-
-KIND = "hosted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ def run_spec(
         options["techniques"] = {item.technique_id: item.params for item in agent.techniques}
     seeds = None if wanted.seed_set is None else tuple(wanted.seed_set)
     return RunSpec(
-        benchmark=BenchmarkRef(KIND, wanted.domain_id, place.options()),
+        benchmark=BenchmarkRef(HOSTED, wanted.domain_id, place.options()),
         model=ModelSettings(
             model.name, temperature=agent.temperature, max_tokens=agent.max_tokens, timeout_s=settings.model_s
         ),
