@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mesocosm.platform.belonging import PUBLIC
 from mesocosm.platform.documents.run import RunChange, RunSummary
+from mesocosm.platform.ownership import ownership
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order
@@ -61,14 +62,13 @@ class Listening:
         return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
 
     def _sees(self, order: Order | None, state: str) -> bool:
-        if self._who.admin:
-            return True
         if order is None:
-            return False
-        if order.visibility == PUBLIC and state == "finished":
-            return True
+            return self._who.admin
+        return (order.visibility == PUBLIC and state == "finished") or self._inside(order)
+
+    def _inside(self, order: Order) -> bool:
         mine = not self._who.anonymous and order.actor == self._who.actor
-        return mine or (order.team_id is not None and order.team_id in self._in_teams())
+        return self._who.admin or mine or (order.team_id is not None and order.team_id in self._in_teams())
 
     def _in_teams(self) -> frozenset[str]:
         now = time.monotonic()
@@ -79,9 +79,10 @@ class Listening:
 
     def _shown(self, run: RunSummary, orders: dict[str, Order]) -> RunSummary:
         changes: dict[str, object] = {}
-        if run.id in orders:
+        order = orders.get(run.id)
+        if order is not None:
             # The name that was asked for, not the address that is asked.
-            changes["model"] = orders[run.id].model
+            changes = {"model": order.model, **ownership(self._who, order, inside=self._inside(order))}
         best = run.high_score
         if best is not None and not self._sees(orders.get(best.run_id), "finished"):
             changes |= {"high_score": None, "delta": None}

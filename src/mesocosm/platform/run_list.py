@@ -18,6 +18,7 @@ from mesocosm.platform.documents.run import (
     run_summary,
     state_of,
 )
+from mesocosm.platform.sight import Sight
 from mesocosm.platform.so_far import GOING, LATEST
 from mesocosm.store import BestRun, RunFilter, SqlStore, abandoned
 from mesocosm.store.changes import RunState
@@ -37,6 +38,8 @@ class _Going:
 
 def run_page(store: SqlStore, query: RunQuery) -> RunPage:
     """Return a page of runs. Raises UsageError."""
+    if isinstance(store, Sight):
+        store.narrow(query.whose)
     asked = _simpler(store, query.state)
     wanted, sort = run_filter(query, asked), query.sort.replace("state", "status")
     if query.state and not asked:
@@ -115,7 +118,8 @@ def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
         group: _high_score(first)
         for group, first in store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs}).items()
     }
-    return [run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in runs]
+    rows = [run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in runs]
+    return [store.owned(row) for row in rows] if isinstance(store, Sight) else rows
 
 
 def _high_score(first: BestRun) -> HighScore:

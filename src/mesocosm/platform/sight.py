@@ -7,7 +7,7 @@ not exist for them. Of a public run, those who are outside see everything but pr
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, or_, select, true
@@ -17,8 +17,11 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Page
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.platform.belonging import PUBLIC, inside, readable
-from mesocosm.platform.documents.run import Reproduction
+from mesocosm.platform.belonging import PUBLIC
+from mesocosm.platform.belonging import public as shown_to_all
+from mesocosm.platform.documents.query import Whose
+from mesocosm.platform.documents.run import Reproduction, RunSummary
+from mesocosm.platform.ownership import ownership
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.public import public
 from mesocosm.platform.redaction import Discretion, redact_episode, redact_line, redact_run
@@ -36,6 +39,8 @@ _WHOLE_ID = 36
 """Characters of an id. Beginnings of ids are not looked up here: what they could mean is nobody's business."""
 _FACET = 200
 
+Row = TypeVar("Row", bound=RunSummary)
+
 
 class Sight(SqlStore):
     """The store through the eyes of `who`; made for one request."""
@@ -44,9 +49,11 @@ class Sight(SqlStore):
         super().__init__(service.store.database)
         self._service = service
         self._who = who
-        self._orders: dict[str, Order] = {}
+        self._orders: dict[str, Order | None] = {}
         self._in_public = False
         self._discretion: Discretion | None = None
+        self._teams: frozenset[str] | None = None
+        self._whose: Whose = ""
 
     @property
     def place(self) -> str:
@@ -74,19 +81,35 @@ class Sight(SqlStore):
     def order(self, run_id: str) -> Order | None:
         """Return what is known of whose a run is."""
         if run_id not in self._orders:
-            found = self._service.orders.get(run_id)
-            if found is None:
-                return None
-            self._orders[run_id] = found
+            self._orders[run_id] = self._service.orders.get(run_id)
         return self._orders[run_id]
 
     def readable(self, order: Order | None, run: Run) -> bool:
         """Return whether a run may be read; one that nobody ordered is for those who run the platform."""
-        return self._who.admin if order is None else readable(self._service, self._who, order, run)
+        return self._who.admin if order is None else shown_to_all(order, run) or self.inside(order)
 
     def inside(self, order: Order | None) -> bool:
-        """Return whether a run is theirs."""
-        return self._who.admin if order is None else inside(self._service, self._who, order)
+        """Return whether a run is theirs, or that of a team they are in."""
+        if order is None or self._who.admin:
+            return self._who.admin
+        own = not self._who.anonymous and order.actor == self._who.actor
+        return own or (order.team_id is not None and order.team_id in self._in_teams())
+
+    def _in_teams(self) -> frozenset[str]:
+        if self._teams is None:
+            user_id = self._who.user_id if self._who.member else None
+            teams = () if user_id is None else self._service.teams.teams_of(user_id)
+            self._teams = frozenset(team.id for team in teams)
+        return self._teams
+
+    def narrow(self, whose: Whose) -> None:
+        """List from now on only runs that are one's own, of one's teams, or public."""
+        self._whose = whose
+
+    def owned(self, row: Row) -> Row:
+        """Return a row of a list with whose run it is; of one that nobody ordered nothing is told."""
+        order = self.order(row.id)
+        return row if order is None else row.model_copy(update=ownership(self._who, order, inside=self.inside(order)))
 
     def own_run(self, run_id: str) -> tuple[Run, Order]:
         """Return a run to do something with it. Raises UnknownName, or Refusal when it may only be read."""
@@ -139,13 +162,26 @@ class Sight(SqlStore):
     def _conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
         visible = self._visible()
         found = super()._conditions(wanted, columns)
+        if self._whose:
+            found.append(columns.run_id.in_(select(orders.c.run_id).where(self._asked())))
         return found if visible is None else [*found, columns.run_id.in_(visible)]
+
+    def _asked(self) -> ColumnElement[bool]:
+        """Return the condition on orders that a list was narrowed to."""
+        if self._whose == "public":
+            finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED)
+            return and_(orders.c.visibility == PUBLIC, finished)
+        if self._who.anonymous:
+            return false()
+        if self._whose == "mine":
+            return orders.c.actor == self._who.actor
+        return orders.c.team_id.in_(self._in_teams())
 
     def list_runs(self, *given: Any, **named: Any) -> Page:
         """Return a page of the runs that may be seen."""
         page = super().list_runs(*given, **named)
         found = self._service.orders.of([run.id for run in page.items])
-        self._orders |= found
+        self._orders |= {run.id: found.get(run.id) for run in page.items}
         outside = self._in_public
         shown = tuple(self._shown(run, found.get(run.id)) for run in page.items)
         # A list holds nothing that differs between inside and outside.

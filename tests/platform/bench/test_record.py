@@ -200,3 +200,69 @@ def test_a_listener_is_told_of_what_they_may_see(world: World) -> None:
         "bob": {world.team, world.public},
         "nobody": {world.public},
     }
+
+
+def rows(person: Person, **query: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of the list that somebody is shown, by run."""
+    answer = person.get(f"{PREFIX}/runs", params=query)
+    assert answer.status_code == 200, answer.text
+    return {run["id"]: run for run in answer.json()["items"]}
+
+
+def test_a_list_tells_whose_runs_are(world: World) -> None:
+    told = rows(world.ann)
+    assert {run["owner"] for run in told.values()} == {"ann"}
+    assert all(run["mine"] for run in told.values())
+    assert told[world.team]["team_id"] is not None
+    assert told[world.public]["visibility"] == "gallery_public"
+    assert told[world.private]["domain_id"] == "word-game"
+
+
+def test_a_team_mate_is_told_the_owner_and_others_only_that_it_is_a_member(world: World) -> None:
+    told = rows(world.bob)
+    assert (told[world.team]["owner"], told[world.team]["mine"]) == ("ann", False)
+    assert told[world.team]["team_id"] is not None
+    for person in (world.bob, world.cid, world.guest, world.nobody):
+        public = rows(person)[world.public]
+        assert (public["owner"], public["mine"], public["team_id"]) == ("member", False, None)
+
+
+def test_one_run_tells_whose_it_is_as_the_list_does(world: World) -> None:
+    fields = ("owner", "visibility", "team_id", "domain_id", "mine")
+    for person in (world.ann, world.bob, world.root):
+        listed_run, run = rows(person)[world.team], person.get(f"{PREFIX}/runs/{world.team}").json()
+        assert [run[field] for field in fields] == [listed_run[field] for field in fields]
+
+
+def test_a_list_is_narrowed_to_own_runs_those_of_teams_and_public_ones(world: World) -> None:
+    everything = {world.private, world.team, world.public}
+    assert set(rows(world.ann, whose="mine")) == everything
+    assert set(rows(world.ann, whose="team")) == set(rows(world.bob, whose="team")) == {world.team}
+    assert set(rows(world.bob, whose="mine")) == set()
+    for person in (world.ann, world.root, world.nobody):
+        assert set(rows(person, whose="public")) == {world.public}
+    assert set(rows(world.nobody, whose="mine")) == set(rows(world.nobody, whose="team")) == set()
+    assert world.ann.get(f"{PREFIX}/runs", params={"whose": "all"}).status_code == 422
+
+
+def test_a_list_asks_no_more_of_the_store_for_more_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = world.hosted.service
+
+    def alone(*_: Any) -> None:
+        raise AssertionError("one question for each run")
+
+    monkeypatch.setattr(service.orders, "get", alone)
+    monkeypatch.setattr(service.teams, "role", alone)
+    assert len(rows(world.bob)) == 2
+
+
+def test_changes_tell_whose_runs_are_as_lists_do(world: World) -> None:
+    service = world.hosted.service
+    run = service.store.get_run(world.team)
+    change = RunChange(runs=summaries(service.store, [run]), deleted=[])
+    assert world.bob.user_id is not None
+    bob = Principal(Kind.MEMBER, world.bob.user_id, "bob")
+    told = Listening(service, Register(service), bob).told(change)
+    assert told is not None
+    assert (told.runs[0].owner, told.runs[0].mine) == ("ann", False)
+    assert told.runs[0].team_id == rows(world.bob)[world.team]["team_id"]

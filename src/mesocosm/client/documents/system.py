@@ -23,7 +23,7 @@ class HealthDocument(BaseModel):
     version: str = Field(description="Version of the program.")
 
 
-class CountsDocument(BaseModel):
+class PlatformCounts(BaseModel):
     """How much there is, each by status."""
 
     runs: dict[str, int] = Field(description="Runs.", examples=[{"finished": 12, "running": 1}])
@@ -67,7 +67,7 @@ class WorkerDocument(BaseModel):
     alive: bool = Field(description="Whether it was heard of lately enough to be alive.")
 
 
-class FailureDocument(BaseModel):
+class FailedRun(BaseModel):
     """A run that failed or was cancelled."""
 
     run_id: str
@@ -83,11 +83,11 @@ class FailureDocument(BaseModel):
 class StatusDocument(BaseModel):
     """The state of a platform, for those who run it."""
 
-    counts: CountsDocument
+    counts: PlatformCounts
     in_flight: InFlightDocument
     queue: QueueDocument
     workers: list[WorkerDocument] = Field(description="Workers that have not ended, the newest first.")
-    recent_failures: list[FailureDocument] = Field(description="At most ten runs, those that ended last first.")
+    recent_failures: list[FailedRun] = Field(description="At most ten runs, those that ended last first.")
     reaper_enabled: bool = Field(description="Whether somebody clears up after workers that die: any worker does.")
     tokens: dict[str, int] = Field(description="Tokens of all runs: `input`, `output`.")
     cost_usd: float = Field(description="Cost of all runs in USD, as far as it is known.")

@@ -90,4 +90,5 @@ def read_run(store: SqlStore, run: Run) -> RunDetail:
         commands = store.commands(run)
     else:
         commands = reproduction(run, place=workplace(store).words, failed=failed)
-    return run_detail(run, high_score(store, run), facts, commands)
+    detail = run_detail(run, high_score(store, run), facts, commands)
+    return store.owned(detail) if isinstance(store, Sight) else detail

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 
 from mesocosm import __version__
 from mesocosm.client.documents.system import (
-    CountsDocument,
-    FailureDocument,
+    FailedRun,
     InFlightDocument,
+    PlatformCounts,
     QueueDocument,
     StatusDocument,
     WorkerDocument,
@@ -30,7 +30,7 @@ def status(service: Served) -> StatusDocument:
     lease_s = service.settings.lease_s
     taken, queue = census.take(lease_s), service.workers.queue()
     return StatusDocument(
-        counts=CountsDocument(
+        counts=PlatformCounts(
             runs=taken.runs,
             episodes=taken.episodes,
             developer_envs=taken.environments,
@@ -70,8 +70,8 @@ def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
     )
 
 
-def _failure(failed: Failed) -> FailureDocument:
-    return FailureDocument(
+def _failure(failed: Failed) -> FailedRun:
+    return FailedRun(
         run_id=failed.run_id,
         domain_id=failed.domain_id,
         model=failed.model,

@@ -16,6 +16,7 @@ EpisodeSort = Literal[
     "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",
     "cost", "-cost", "duration", "-duration", "started_at", "-started_at",
 ]  # fmt: skip
+Whose = Literal["", "mine", "team", "public"]
 Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 
@@ -42,8 +43,13 @@ class RunFilterQuery(_Query):
 
 
 class RunQuery(RunFilterQuery):
-    """A page of a list of runs. Runs without the value that is sorted by come last."""
+    """A page of a list of runs. Runs without the value that is sorted by come last.
 
+    `whose` narrows what is seen of a platform: one's own runs, those of one's teams, public ones. Elsewhere all runs
+    are one's own, and it changes nothing.
+    """
+
+    whose: Whose = ""
     sort: RunSort = "-created_at"
     cursor: str | None = None
     limit: int = Field(100, ge=1, le=1_000)

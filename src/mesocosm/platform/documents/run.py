@@ -79,6 +79,13 @@ class RunSummary(Document):
     ended_at: datetime | None
     duration_s: float | None
     error: str
+    owner: str | None = Field(
+        description="who asked a platform for it, from outside only `member` or `guest`; null elsewhere"
+    )
+    visibility: str | None = Field(description="`private` or `gallery_public`; null where there is no platform")
+    team_id: str | None = Field(description="the team that it belongs to, for those inside")
+    domain_id: str | None = Field(description="the domain of a platform that it is played in")
+    mine: bool | None = Field(description="whether who asks is its owner; null where there is no platform")
 
 
 class RunPage(Document):
@@ -372,6 +379,7 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "ended_at": moment(run.ended_at),
         "duration_s": _duration(run, state),
         "error": discreet(run.error),
+        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "mine")),
     }
 
 
