@@ -60,7 +60,7 @@ def serve(config: Path | None, **given: Any) -> int:
 
 
 def _first_admin(service: "Service") -> tuple[str, str] | None:
-    """Return name and password of the administrator that was just made; None where there is somebody already."""
+    """Return name and password of the administrator that was just made; None where there is one already."""
     from mesocosm.platform.accounts import first_admin
 
     return None if service.settings.auth_disabled else first_admin(service)
@@ -79,5 +79,6 @@ def _ready(addresses: "Addresses", service: "Service", chosen: Options, first: t
     if addresses.login:
         click.echo(f"  {addresses.login}  (member logins)")
     if made:
-        click.echo(f"First administrator, shown this once: {made['username']}  password: {made['password']}")
+        who = "First administrator" if service.users.count() == 1 else "There was no administrator, so one was made"
+        click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
     click.echo("Ctrl-C ends it.")

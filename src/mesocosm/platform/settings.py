@@ -1,9 +1,15 @@
 """Settings of a platform: from flags, then variables (MESOCOSM_…), then a TOML file, then the defaults here."""
 
+import logging
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -15,6 +21,9 @@ from pydantic_settings import (
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 PREFIX = "MESOCOSM_"
+GUIDE = "docs/operate.md lists all settings"
+
+_log = logging.getLogger(__name__)
 
 
 def _older(name: str, *older: str) -> Any:
@@ -34,6 +43,8 @@ class ModelEntry(BaseModel):
     among those of a full bench; `guests`: guests may use it too.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     name: str
     served_as: str = ""
     key: str = ""
@@ -50,7 +61,7 @@ class Settings(BaseSettings):
     # Where it listens, and what it calls itself.
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8010, ge=0, le=65_535, description="port of the API and the web app")
-    login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; none: off")
+    login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; `none`: off")
     public_url: str = Field(
         "",
         validation_alias=_older("public_url", "ORCH_PUBLIC_BASE_URL"),
@@ -192,7 +203,7 @@ class Settings(BaseSettings):
     demo_domains: Words = Field(
         (), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"), description="domains that guests may run"
     )
-    user_budget_usd: float | None = Field(None, ge=0, description="of one member in 24 hours; none: no limit")
+    user_budget_usd: float | None = Field(None, ge=0, description="of one member in 24 hours; `none`: no limit")
     team_budget_usd: float | None = Field(None, ge=0, description="the same of a team")
     guest_budget_usd: float | None = Field(0.5, ge=0, description="the same of a guest")
     run_budget_usd: float | None = Field(None, ge=0, description="of one run")
@@ -215,6 +226,13 @@ class Settings(BaseSettings):
     def _listed(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
+    @field_validator(
+        *("login_port", "user_budget_usd", "team_budget_usd", "guest_budget_usd", "run_budget_usd"), mode="before"
+    )
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return None if isinstance(value, str) and value.strip().lower() in {"", "none"} else value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -230,23 +248,99 @@ class Settings(BaseSettings):
 
 
 def read_settings(place: Path | None = None, **given: Any) -> Settings:
-    """Return the settings; `place` is a TOML file with the names below, `given` are flags.
+    """Return the settings; `place` is a TOML file with the names above, `given` are flags.
 
-    Raises UsageError for a file that cannot be read, InvalidInput that names every wrong value.
+    Raises UsageError for a file or a variable that cannot be read, InvalidInput that names every wrong value and every
+    key of the file that nothing reads.
     """
-    if place is not None and not place.is_file():
-        raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
+    if place is not None:
+        _check_file(place)
+    for variable, meant in _mistyped(os.environ):
+        _log.warning("the variable %s is not read by anything; did you mean %s?", variable, meant)
 
     class Chosen(Settings):
         file: ClassVar[Path | None] = place
 
+    flags = {name: value for name, value in given.items() if value is not None}
     try:
-        return Chosen(**{name: value for name, value in given.items() if value is not None})
+        return Chosen(**flags)
     except ValidationError as error:
-        problems = [
-            Problem(".".join(str(part) for part in item["loc"]), str(item["msg"]), "see docs/operate.md")
-            for item in error.errors()
-        ]
-        raise InvalidInput("the settings of the platform", problems) from error
+        raise InvalidInput("the settings of the platform", _problems(error, flags)) from error
     except ValueError as error:
+        named = re.search(r'field "(\w+)"', str(error))
+        where = _place_of(named[1], {}) if named else "of the settings"
+        raise UsageError(
+            f"the variable {where} cannot be read: its value must be JSON"
+            + (""", such as '[{"name": "openai/gpt-4o-mini"}]'""" if where.endswith("MODELS") else "")
+        ) from error
+
+
+def _check_file(place: Path) -> None:
+    """Raise UsageError for a file that cannot be read, InvalidInput for one with keys that nothing reads."""
+    if not place.is_file():
+        raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
+    try:
+        written = tomllib.loads(place.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise UsageError(f"the settings file {place} cannot be read: {error}") from error
+    problems = [Problem(key, "is not a setting", _meant(key)) for key in written if key not in Settings.model_fields]
+    if problems:
+        raise InvalidInput(f"the settings file {place}", problems)
+
+
+def _meant(key: str) -> str:
+    """Return what is said about a key that nothing reads."""
+    older = {alias: name for name in Settings.model_fields for alias in _variables(name)}
+    name = key.upper()
+    near = get_close_matches(key.lower().removeprefix(PREFIX.lower()), Settings.model_fields, n=1)
+    found = older.get(name) or (near[0] if near else "")
+    return f"did you mean {found!r}?" if found else GUIDE
+
+
+def _variables(name: str) -> list[str]:
+    """Return the variables that a setting is read from, ours first."""
+    alias = Settings.model_fields[name].validation_alias
+    if isinstance(alias, AliasChoices):
+        return [str(choice).upper() for choice in alias.choices]
+    return [f"{PREFIX}{name}".upper()]
+
+
+def _mistyped(variables: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return variables that look like a setting and are none, with the one that was probably meant."""
+    known = [variable for name in Settings.model_fields for variable in _variables(name)]
+    found = []
+    for variable in sorted(variables):
+        near = get_close_matches(variable, known, n=1, cutoff=0.92) if variable.startswith(PREFIX) else []
+        if near and variable not in known:
+            found.append((variable, near[0]))
+    return found
+
+
+def _problems(error: ValidationError, flags: Mapping[str, object]) -> list[Problem]:
+    """Return what is wrong with settings, each under the name of the flag, variable or key that it was read from."""
+    problems = []
+    for item in error.errors():
+        first, *rest = (str(part) for part in item["loc"])
+        names = [name for name in Settings.model_fields if first == name or first.upper() in _variables(name)]
+        name = names[0] if names else first
+        where = ".".join([_place_of(name, flags), *rest])
+        if item["type"] != "extra_forbidden":
+            purpose = Settings.model_fields[name].description if names and not rest else ""
+            problems.append(Problem(where, str(item["msg"]), f"it is: {purpose}" if purpose else GUIDE))
+        elif rest[-1] in Settings.model_fields:
+            fix = f"{rest[-1]} is a setting of the platform: move its line before the first [[models]]"
+            problems.append(Problem(where, "is not a key of a model", fix))
+        else:
+            near = get_close_matches(rest[-1], ModelEntry.model_fields, n=1)
+            fix = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ModelEntry.model_fields)}"
+            problems.append(Problem(where, "is not a key of a model", fix))
+    return problems
+
+
+def _place_of(name: str, flags: Mapping[str, object]) -> str:
+    """Return how a setting was given: `--port`, `MESOCOSM_PORT`, or as the key of the file."""
+    if name in flags:
+        return f"--{name.replace('_', '-')}"
+    if name not in Settings.model_fields:
+        return name
+    return next((variable for variable in _variables(name) if variable in os.environ), name)

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mesocosm.platform.service import Service
 
 FIRST_ADMIN = "admin"
@@ -10,18 +12,26 @@ FIRST_ADMIN = "admin"
 
 
 def first_admin(service: "Service") -> tuple[str, str] | None:
-    """Return name and password of the first administrator, made where there is nobody yet; None where somebody is."""
+    """Return name and password of an administrator, made where there is none who may sign in; else None."""
     from mesocosm.platform.accounts.passwords import generated
     from mesocosm.platform.refusal import Refusal
 
     accounts = service.accounts
-    if accounts.users.count() > 0:
-        return None
     password = generated()
-    try:
-        user = accounts.add_user(FIRST_ADMIN, password, role="admin")
-    except Refusal:
-        # Another server of the same database was quicker.
-        return None
-    accounts.audit.note("system:serve", "user.add", user.actor, {"username": FIRST_ADMIN, "role": "admin"})
-    return FIRST_ADMIN, password
+    for name in _names():
+        # Another server of the same database may have been quicker.
+        if accounts.users.count_admins() > 0:
+            return None
+        try:
+            user = accounts.add_user(name, password, role="admin")
+        except Refusal:
+            continue
+        accounts.audit.note("system:serve", "user.add", user.actor, {"username": name, "role": "admin"})
+        return name, password
+    return None
+
+
+def _names() -> "Iterator[str]":
+    """Return the names to try: somebody without rights may have the first ones."""
+    yield FIRST_ADMIN
+    yield from (f"{FIRST_ADMIN}-{number}" for number in range(2, 100))

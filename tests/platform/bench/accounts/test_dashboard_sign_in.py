@@ -162,6 +162,16 @@ def test_a_new_platform_has_one_administrator_whose_password_is_told_once(hosted
     assert me["role"] == "admin"
 
 
+def test_a_platform_of_members_alone_gets_an_administrator_under_a_free_name(hosted: Any, browse: Any) -> None:
+    hosted.member("admin")
+    made = first_admin(hosted.service)
+    assert made is not None
+    assert made[0] == "admin-2"
+    assert hosted.service.users.named("admin").role == "member"
+    assert browse().post("/v1/auth/login", {"username": made[0], "password": made[1]}).json()["role"] == "admin"
+    assert first_admin(hosted.service) is None
+
+
 def test_no_secret_is_in_the_database_as_it_is(hosted: Any, browse: Any, tmp_path: Any) -> None:
     hosted.member("ada")
     browser = browse()
