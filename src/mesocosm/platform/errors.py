@@ -82,12 +82,17 @@ def _message(item: Mapping[str, Any]) -> str:
     return _clean(f"{item.get('msg', 'wrong')}{shown}")
 
 
+def nothing_at(request: Request) -> str:
+    """Return the words for an address that nothing answers to."""
+    return f"there is nothing at {request.url.path[:_SHOWN]}; {request.app.openapi_url} lists what there is"
+
+
 async def refused(request: Request, error: Exception) -> Response:
     """Answer what no route takes, and what routes refuse by themselves."""
     assert isinstance(error, HTTPException)
     detail = str(error.detail)
     if error.status_code == 404:
-        detail = f"there is nothing at {request.url.path[:_SHOWN]}; /v1/openapi.json lists what there is"
+        detail = nothing_at(request)
     if error.status_code == 405:
         detail = f"{request.method[:20]} is not possible on {request.url.path[:_SHOWN]}"
     answer = error_response(error.status_code, _WORDS.get(error.status_code, "refused"), detail)

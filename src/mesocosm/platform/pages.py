@@ -12,9 +12,11 @@ from fastapi import APIRouter, Request, Response
 
 from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.answer import FOREVER, SETTLED, known
-from mesocosm.platform.errors import error_response
+from mesocosm.platform.errors import error_response, nothing_at
 
 if TYPE_CHECKING:
+    from fastapi.routing import APIRoute
+
     from mesocosm.platform.service import Service
 
 FRAME_POLICY = (
@@ -42,7 +44,7 @@ MISSING = """<!doctype html>
 <body>
 <h1>The web app is not built</h1>
 <p>This server works, and its API is at <a href="/v1/runs">/v1/runs</a>, described by
-<a href="/v1/openapi.json">/v1/openapi.json</a>. The pages are made by <code>make viewer</code> in a checkout;
+<a href="{openapi}">{openapi}</a>. The pages are made by <code>make viewer</code> in a checkout;
 an installed package has them.</p>
 </body>
 </html>
@@ -62,8 +64,7 @@ def built_viewer() -> Path:
 @router.api_route("/v1/{path:path}", methods=["GET", "HEAD"])
 def unknown_resource(request: Request) -> Response:
     """Answer that the API has no such resource."""
-    detail = f"there is nothing at {request.url.path[:200]}; /v1/openapi.json lists what there is"
-    return error_response(404, "unknown", detail)
+    return error_response(404, "unknown", nothing_at(request))
 
 
 @router.api_route("/frame.html", methods=["GET", "HEAD"])
@@ -80,11 +81,14 @@ def page(path: str, request: Request) -> Response:
     found = _file(root, path)
     if found is not None and path != "index.html":
         return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
+    if _is_route(request, path[:-1] if path.endswith("/") else f"{path}/"):
+        return error_response(404, "unknown", nothing_at(request))
     if path.startswith("assets/") or ("." in path.rpartition("/")[2] and path != "index.html"):
         return error_response(404, "unknown", f"there is no file {path[:200]!r}")
     index = _file(root, "index.html")
     if index is None:
-        return Response(MISSING, headers={"Cache-Control": "no-store"}, media_type="text/html")
+        missing = MISSING.replace("{openapi}", request.app.openapi_url)
+        return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
     service: Service | None = getattr(request.app.state, "service", None)
     if service is None:
         return _sent(index, request, SETTLED)
@@ -97,6 +101,12 @@ def platform_page(page: bytes, prefix: str = "") -> bytes:
     before = prefix.strip("/")
     base = html.escape(f"/{before}/" if before else "/").encode()
     return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
+
+
+def _is_route(request: Request, path: str) -> bool:
+    """Return whether a path is one of the API. Only the slash at its end is missing then, or one too many."""
+    routes: tuple[APIRoute, ...] = getattr(request.app.state, "routes", ())
+    return any(route.path_regex.match(f"/{path}") for route in routes)
 
 
 def _file(root: Path, path: str) -> Path | None:

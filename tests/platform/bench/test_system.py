@@ -120,3 +120,15 @@ def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
     told = hosted.admin().get("/v1/admin/status").json()
     assert {worker["pid"]: worker["alive"] for worker in told["workers"]} == {me.pid: True, gone.pid: False}
     assert told["in_flight"]["sandbox_reachable"] is True
+
+
+def test_a_slash_too_many_is_unknown_whatever_the_method(hosted: "Hosted") -> None:
+    for method, path in (("GET", "/health/"), ("GET", "/v1/runs/"), ("POST", "/v1/runs/"), ("GET", "/auth/csrf")):
+        answer = hosted.anonymous.request(method, path)
+        assert (answer.status_code, answer.json()["error"]) == (404, "unknown"), (method, path)
+        assert "; /openapi.json lists" in answer.json()["detail"]
+
+
+def test_a_method_that_a_path_does_not_have_is_told_with_those_that_it_has(hosted: "Hosted") -> None:
+    answer = hosted.anonymous.request("PUT", "/v1/runs", headers={"X-Mesocosm": "1"})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")

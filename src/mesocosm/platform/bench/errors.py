@@ -55,16 +55,24 @@ def error_document(status: int, detail: Any, headers: dict[str, str] | None = No
 
 
 async def _unanswered(request: Request, error: Exception) -> Response:
-    """Answer what no route takes; where others take the path, all of their methods are named, not those of one."""
+    """Answer what no route takes; where others take the path, all of their methods are named, not those of one.
+
+    Without any the path is unknown, though the pages' own routes, which only read, take every path.
+    """
     assert isinstance(error, HTTPException)
+    allowed = _methods(request) if error.status_code == 405 else []
+    if error.status_code == 405 and not allowed:
+        error = HTTPException(404)
     answer = await errors.refused(request, error)
-    if error.status_code == 405:
-        routes: tuple[APIRoute, ...] = request.app.state.routes
-        path = request.scope["path"]
-        answer.headers["Allow"] = ", ".join(
-            sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
-        )
+    if allowed:
+        answer.headers["Allow"] = ", ".join(allowed)
     return answer
+
+
+def _methods(request: Request) -> list[str]:
+    routes: tuple[APIRoute, ...] = request.app.state.routes
+    path = request.scope["path"]
+    return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

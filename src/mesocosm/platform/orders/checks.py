@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.failure import UsageError
@@ -41,6 +42,8 @@ def check_team(service: Service, caller: Principal, team_id: str | None) -> str 
     """Return the team that a run belongs to. Refuses one that somebody is not in, known or not."""
     if not team_id:
         return None
+    if not _is_uuid(team_id):
+        raise Refusal(422, f"{team_id!r} is no id of a team; `mesocosm team list` shows yours")
     role = service.teams.role(team_id, caller.user_id) if caller.user_id is not None else None
     if role is None and not (caller.admin and service.teams.get(team_id) is not None):
         raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
@@ -85,13 +88,19 @@ def check_vow(domain: DomainRow, wanted: RunInput) -> None:
 
 
 def find_place(
-    service: Service, caller: Principal, domain: DomainRow, wanted: RunInput, env_url: str | None = None
+    service: Service,
+    caller: Principal,
+    domain: DomainRow,
+    wanted: RunInput,
+    *,
+    asked: EnvironmentRow | None = None,
+    env_url: str | None = None,
 ) -> Place:
     """Return where a run is played: the environment asked for, the only one in scope, the domain's own, or its URL."""
     if env_url:
         return _remote(service, domain, env_url)
-    if wanted.env_id:
-        return _version(_asked(service, caller, domain, wanted.env_id))
+    if asked is not None:
+        return _version(asked)
     own = () if caller.guest else _in_scope(service, caller, domain, wanted.team_id)
     if len(own) > 1:
         listed = ", ".join(f"{row.id} ({row.name})" for row in own[:5])
@@ -112,7 +121,10 @@ def find_place(
     )
 
 
-def _asked(service: Service, caller: Principal, domain: DomainRow, env_id: str) -> EnvironmentRow:
+def find_environment(service: Service, caller: Principal, wanted: RunInput) -> EnvironmentRow | None:
+    """Return the environment that is asked for by its id; None where none is."""
+    if not (env_id := wanted.env_id):
+        return None
     row = service.environments.get(env_id)
     if row is None:
         raise Refusal(404, f"there is no environment {env_id!r}; `mesocosm env list` shows yours")
@@ -122,8 +134,8 @@ def _asked(service: Service, caller: Principal, domain: DomainRow, env_id: str) 
         )
     if row.ready_version is None:
         raise Refusal(400, f"environment {env_id!r} is not ready ({row.status}); look at it with `mesocosm env status`")
-    if row.domain_id != domain.id:
-        raise Refusal(422, f"environment {env_id!r} belongs to domain {row.domain_id!r}, not to {domain.id!r}")
+    if row.domain_id != wanted.domain_id:
+        raise Refusal(422, f"environment {env_id!r} belongs to domain {row.domain_id!r}, not to {wanted.domain_id!r}")
     return row
 
 
@@ -154,6 +166,14 @@ def check_url(service: Service, url: str) -> None:
         check_public(url)
     except UsageError as error:
         raise Refusal(422, f"the environment's URL cannot be used: {error}") from error
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:

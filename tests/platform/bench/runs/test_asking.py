@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -180,7 +181,7 @@ def test_a_guest_has_so_many_runs_a_day(open_runs: OpenRuns) -> None:
 def test_teams_are_for_their_members(runs: Runs) -> None:
     refused(runs, 403, "not a member", person=runs.cid, team_id=runs.team)
     refused(runs, 403, "not a member", team_id=new_id())
-    refused(runs, 403, "not a member", team_id="no uuid")
+    refused(runs, 422, "no id of a team", team_id="no uuid")
 
 
 def test_the_cooldown_is_spent_by_accepted_runs_only(open_runs: OpenRuns) -> None:
@@ -330,3 +331,16 @@ def test_with_a_team_its_environments_go_and_runs_in_them_are_cancelled(runs: Ru
     assert runs.ann.request("DELETE", f"/v1/teams/{runs.team}").status_code == 204
     assert runs.service.environments.get("env-of-team") is None
     assert runs.bob.get(f"/v1/runs/{run_id}").json()["status"] == "cancelled"
+
+
+def test_of_several_things_that_are_wrong_the_first_of_a_fixed_order_is_told(runs: Runs) -> None:
+    environment(runs, "grid", domain_id=runs.domain("other"))
+    wrong = {"domain_id": "wordgame", "binding_vow_version": "9.9.9", "agent_config": {"model": "openai/nothing"}}
+    refused(runs, 422, "no id of a team", **wrong, team_id="reefs", env_id="nothing")
+    refused(runs, 403, "not a member of team", **wrong, team_id=str(uuid4()), env_id="nothing")
+    refused(runs, 404, "no environment", **wrong, env_id="nothing")
+    refused(runs, 403, "not yours", **wrong, env_id="grid", person=runs.bob)
+    refused(runs, 422, "belongs to domain 'other'", **wrong, env_id="grid")
+    refused(runs, 422, "no domain 'wordgame'", **wrong)
+    refused(runs, 422, "vow version", **{**wrong, "domain_id": DOMAIN})
+    refused(runs, 422, "cannot be run here", agent_config=wrong["agent_config"])
