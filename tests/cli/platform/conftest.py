@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
+from tests.platform.shared_routes import platform_over
 
 from mesocosm.client import Client
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.identity import claims
 from mesocosm.platform import hosted
 from mesocosm.platform.accounts.passwords import Passwords
-from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.platform.workers.worker import work
@@ -131,7 +131,7 @@ def open_platform(tmp_path: Path, mesocosm: "Invoke") -> Iterator[Open]:
             store = open_store(tmp_path / "platform")
             stack.callback(store.close)
             service = Service(settings, store)
-            return Platform(service, stack.enter_context(served(create_platform(service))), mesocosm)
+            return Platform(service, stack.enter_context(served(platform_over(service))), mesocosm)
 
         yield opened
 

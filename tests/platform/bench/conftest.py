@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from tests.platform.shared_routes import platform_over
 
 from mesocosm.platform.accounts import passwords
-from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import Settings, read_settings
 from mesocosm.store import DATABASE_NAME, open_store
@@ -49,8 +49,8 @@ class Hosted:
 
     def __init__(self, service: Service, portal: BlockingPortal) -> None:
         self.service = service
-        self.app = create_platform(service)
-        self._portal = portal
+        self.app = platform_over(service)
+        self.portal = portal
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self._client = httpx.AsyncClient(transport=transport, base_url=ADDRESS)
 
@@ -58,7 +58,7 @@ class Hosted:
         """Return an answer."""
         # Every request is that of a new visitor, unless it brings cookies itself.
         self._client.cookies.clear()
-        return self._portal.call(partial(self._client.request, method, path, **given))
+        return self.portal.call(partial(self._client.request, method, path, **given))
 
     @property
     def anonymous(self) -> Person:

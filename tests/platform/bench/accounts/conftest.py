@@ -14,7 +14,7 @@ class Browser:
     """Somebody with cookies. Its requests look like those of programs unless they bring `Origin`."""
 
     def __init__(self, hosted: Any, **given: Any) -> None:
-        self._portal = hosted._portal
+        self._portal = hosted.portal
         client = given.pop("client", ("127.0.0.1", 4000))
         transport = httpx.ASGITransport(hosted.app, raise_app_exceptions=False, client=client)
         self.client = httpx.AsyncClient(transport=transport, **{"base_url": ADDRESS, **given})

@@ -2,25 +2,18 @@
 
 import asyncio
 import json
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from fastapi import FastAPI
-from starlette.datastructures import State
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.platform import hosted as hosting
-from mesocosm.platform.bench.app import create_platform
-from mesocosm.platform.service import Service
 from mesocosm.platform.workers.worker import work
-from mesocosm.store import open_store
 from mesocosm.store.domains import DomainRow
 
 DOMAIN = "word-game"
@@ -189,37 +182,9 @@ def world() -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(scope="session")
-def empty_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with nothing in it: making its tables takes longer than most tests here."""
-    place = tmp_path_factory.mktemp("empty")
-    open_store(place).close()
-    return place
-
-
-@pytest.fixture(scope="session")
-def application() -> FastAPI:
-    """The application of every platform here: making one, and its first answer, take longer than most tests."""
-    return create_platform()
-
-
 @pytest.fixture
-def open_runs(
-    open_hosted: OpenHosted,
-    world: World,
-    empty_results: Path,
-    tmp_path: Path,
-    application: FastAPI,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., Runs]:
+def open_runs(open_hosted: OpenHosted, world: World) -> Callable[..., Runs]:
     """Return what opens a platform with other settings."""
-
-    def platform(service: Service) -> FastAPI:
-        application.state = State({"service": service, "store": service.store, "viewer": None})
-        return application
-
-    monkeypatch.setattr(f"{Hosted.__module__}.create_platform", platform)
-    shutil.copytree(empty_results, tmp_path / "results")
     return lambda **given: Runs(open_hosted(**{"private_env_urls": True, "demo_domains": (DOMAIN,), **given}), world)
 
 
