@@ -160,12 +160,6 @@ def test_lists_fit_every_condition_and_page(orders: Orders, queue: Any) -> None:
     assert orders.count(OrderFilter(public=True, actor="user:2")) == 1
 
 
-def test_hiding_a_domain_makes_its_public_runs_private(orders: Orders, queue: Any) -> None:
-    run_id, other = queue(visibility="gallery_public"), queue(visibility="gallery_public", domain_id="e")
-    assert orders.hide_domain("d") == 1
-    assert [orders.of([name])[name].visibility for name in (run_id, other)] == ["private", "gallery_public"]
-
-
 def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(store: SqlStore, orders: Orders, queue: Any) -> None:
     user = Users(store.database).add(f"u{new_id()}")
     team = Teams(store.database).add("T", user.id)

@@ -19,7 +19,6 @@ from mesocosm.core.failure import UsageError
 MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
 GUEST_VARIABLE = "SWECC_BENCH_GUEST_TOKEN"
 OPEN_VARIABLE = "BENCH_AUTH_DISABLED"
-TOKEN_VARIABLES = (MEMBER_VARIABLE, GUEST_VARIABLE)
 EARLY_S = 60.0
 """A token that ends so soon is renewed before it is used."""
 TIMEOUT_S = 30.0

@@ -5,9 +5,9 @@ from typing import Protocol
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
+from mesocosm.store.orders import PRIVATE, PUBLIC
 
-PUBLIC = "gallery_public"
-PRIVATE = "private"
+__all__ = ["PRIVATE", "PUBLIC", "Owned", "Seen", "inside", "public", "readable"]
 
 
 class Owned(Protocol):

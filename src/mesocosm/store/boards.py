@@ -10,6 +10,7 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
+from mesocosm.store.orders import PUBLIC
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.schema import episodes, run_lines, runs, scores
@@ -156,7 +157,7 @@ def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any
 
 
 def _open() -> ColumnElement[bool]:
-    return and_(orders.c.visibility == "gallery_public", runs.c.status == RunStatus.FINISHED.value)
+    return and_(orders.c.visibility == PUBLIC, runs.c.status == RunStatus.FINISHED.value)
 
 
 def _done() -> ColumnElement[int]:

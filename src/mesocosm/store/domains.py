@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from mesocosm.store.orders import PRIVATE
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import domains, environments, orders
@@ -87,19 +88,14 @@ class Domains(Part):
             changed = changed.where(domains.c.updated_at.in_((seen_at, row.updated_at)))
         return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
 
-    def set_status(self, domain_id: str, status: str) -> bool:
-        """Give a domain another status; return whether there is one of this id."""
-        changed = update(domains).where(domains.c.id == plain(domain_id)).values(status=status, updated_at=time.time())
-        return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
-
     def archive(self, domain_id: str) -> bool:
         """Archive a domain and make its public runs private, both or neither; return whether there is one."""
         domain_id = plain(domain_id)
         changed = update(domains).where(domains.c.id == domain_id).values(status="archived", updated_at=time.time())
-        hidden = update(orders).where(orders.c.domain_id == domain_id, orders.c.visibility != "private")
+        hidden = update(orders).where(orders.c.domain_id == domain_id, orders.c.visibility != PRIVATE)
 
         def work(connection: Connection) -> bool:
-            connection.execute(hidden.values(visibility="private"))
+            connection.execute(hidden.values(visibility=PRIVATE))
             return connection.execute(changed).rowcount > 0
 
         return self._database.write(work)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, insert, select, update
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.part import Part
@@ -16,7 +16,9 @@ from mesocosm.store.tenancy import attempts, orders
 OPEN = ("queued", "claimed")
 """States of orders that still have to be played."""
 
-_PUBLIC = "gallery_public"
+PRIVATE, PUBLIC = "private", "gallery_public"
+"""Who may see a run: its owner and their team, or everybody once it has finished."""
+
 _BATCH = 500
 _DAY = 86_400.0
 _MICRO = 1_000_000
@@ -39,7 +41,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     environment_version: int | None = None
     vow_version: str
     model: str
-    visibility: str = "private"
+    visibility: str = PRIVATE
     purpose: str = "run"
     job_id: str | None = None
     config: dict[str, Any] = {}
@@ -148,12 +150,6 @@ class Orders(Part):
     def set_visibility(self, run_id: str, visibility: str) -> bool:
         """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
         return self._change(run_id, visibility=visibility)
-
-    def hide_domain(self, domain_id: str) -> int:
-        """Make all public runs of a domain private; return how many there were."""
-        public = (orders.c.domain_id == plain(domain_id)) & (orders.c.visibility == _PUBLIC)
-        statement = update(orders).where(public).values(visibility="private")
-        return self._database.write(lambda connection: connection.execute(statement).rowcount)
 
     def claim(self, worker_id: str, lease_s: float, per_actor: int) -> Order | None:
         """Return an order that this worker plays from now on, None where there is nothing to do.
@@ -266,10 +262,6 @@ class Orders(Part):
             lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
         )
 
-    def remove(self, run_id: str) -> None:
-        """Forget an order; its run stays."""
-        self._database.write(lambda connection: connection.execute(delete(orders).where(orders.c.run_id == run_id)))
-
     def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
         statement = update(orders).where(orders.c.run_id == plain(run_id), *conditions).values(new)
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
@@ -308,7 +300,7 @@ def _narrowed(query: Select[Any], wanted: OrderFilter) -> Select[Any]:
     if wanted.states:
         query = query.where(orders.c.state.in_(wanted.states))
     finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED.value)
-    public = (orders.c.visibility == _PUBLIC) & finished
+    public = (orders.c.visibility == PUBLIC) & finished
     if wanted.public:
         query = query.where(public)
     if wanted.seen_by is not None:

@@ -87,10 +87,6 @@ class Teams(Part):
         """Return a team; None where there is none of this id."""
         return self._one(select(teams).where(teams.c.id == plain(team_id)))
 
-    def with_code(self, code: str) -> Team | None:
-        """Return the team that `code` lets people into, without regard to case."""
-        return self._one(select(teams).where(teams.c.join_code == plain(code.upper())))
-
     def teams_of(self, user_id: int) -> tuple[Team, ...]:
         """Return the teams that somebody is in, the newest first."""
         return tuple(membership.team for membership in self.memberships_of(user_id))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from mesocosm.core.episode import EpisodeStatus
@@ -291,7 +292,9 @@ async def test_boards_of_several_domains_are_given_at_once(hosted: "Hosted", pla
 
 async def test_a_domain_that_is_not_published_has_no_board(hosted: "Hosted", played: Played) -> None:
     await played([1])
-    hosted.service.domains.set_status("guess", "draft")
+    row = hosted.service.domains.get("guess")
+    assert row is not None
+    assert hosted.service.domains.replace(msgspec.structs.replace(row, status="draft"))
     assert hosted.admin().get("/v1/leaderboards/guess").json() == []
     assert hosted.anonymous.get("/v1/leaderboards/guess").status_code == 404
     assert hosted.anonymous.get("/v1/leaderboards/none").status_code == 404
