@@ -64,6 +64,19 @@ def test_the_login_server_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatc
     assert login_server("http://given/") == "http://given"
 
 
+def test_passwords_go_to_the_platform_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert login_server(platform="https://bench.example/bench/") == "https://bench.example/bench"
+    monkeypatch.setenv("MESOCOSM_BASE_URL", "https://other.example")
+    assert login_server() == "https://other.example"
+    assert login_server(saved="https://before.example") == "https://other.example"
+    monkeypatch.setenv("MESOCOSM_BASE_URL", "https://api.swecc.org/bench")
+    assert login_server() == "https://api.swecc.org"
+
+
+def test_without_a_name_passwords_go_where_the_login_before_was() -> None:
+    assert login_server(saved="https://before.example") == "https://before.example"
+
+
 @pytest.mark.parametrize("url", ["", "platform", "ftp://x", "http://", "http://[x", "http://h:port", "file:/etc"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="is no URL of a platform"):

@@ -27,7 +27,7 @@ def auth(context: click.Context) -> None:
 
 
 @auth.command()
-@click.option("--server-url", metavar="URL", help="Server of the accounts  [SWECC_SERVER_URL].")
+@click.option("--server-url", metavar="URL", help="Server of the accounts  [SWECC_SERVER_URL, else the platform].")
 @click.option("--username", metavar="NAME", help="Who you are; asked for without it.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input to its end.")
 def login(server_url: str | None, username: str | None, password_stdin: bool) -> None:
@@ -36,10 +36,13 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
     Where nobody can be asked, the lines of standard input are the name (unless --username says it) and the password.
     """
     from mesocosm.cli.render import emit
+    from mesocosm.client import credentials
     from mesocosm.client.login import log_in
-    from mesocosm.client.urls import login_server
+    from mesocosm.client.urls import login_server, shown
 
-    server = login_server(server_url)
+    server = login_server(server_url, platform=options().base_url, saved=credentials.read().server_url)
+    if sys.stdin.isatty():
+        click.echo(f"Logging in at {shown(server)}", err=True)
     name, password = _who(username, whole=password_stdin)
     made = log_in(server, name, password, bench_url=options().base_url or "")
     if options().json:

@@ -78,10 +78,18 @@ def default_url() -> str:
     return LOCAL if truthy(os.environ.get(LOCAL_VARIABLE)) else PRODUCTION
 
 
-def login_server(given: str | None = None) -> str:
-    """Return the URL of the login server: the given one, SWECC_SERVER_URL, this machine's, production."""
-    local = LOCAL_SERVER if truthy(os.environ.get(LOCAL_VARIABLE)) else SERVER
-    return (given or variable(SERVER_VARIABLE) or local).rstrip("/")
+def login_server(given: str | None = None, *, platform: str | None = None, saved: str = "") -> str:
+    """Return the URL of the login server, which passwords are sent to.
+
+    It is the given one, SWECC_SERVER_URL, the named platform itself (`platform` or a variable's), this machine's with
+    MESOCOSM_LOCAL, that of the `saved` login, production. Raises UsageError for a platform that is no URL.
+    """
+    server = given or variable(SERVER_VARIABLE)
+    named = platform or variable(*URL_VARIABLES)
+    if not server and named:
+        server = SERVER if _parts(checked(named)).hostname == _parts(SERVER).hostname else named
+    local = LOCAL_SERVER if truthy(os.environ.get(LOCAL_VARIABLE)) else ""
+    return (server or local or saved or SERVER).rstrip("/")
 
 
 def _parts(url: str) -> SplitResult:
