@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import Connection, QueuePool
 from sqlalchemy.exc import DBAPIError
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store.database import open_database
 from mesocosm.store.faults import explain, transient
 
 if TYPE_CHECKING:
@@ -238,3 +240,41 @@ def test_too_many_readings_at_once_are_an_error_that_says_so(
             sqlite_store.get_run(run.id)
 
     assert sqlite_store.get_run(run.id) == run
+
+
+def test_threads_that_write_at_once_wait_for_each_other_without_sleeping(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "mesocosm.db", patience=20.0)
+    begun, asked = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def first(connection: Connection) -> None:
+        begun.set()
+        asked.wait(20)
+        order.append("first")
+
+    writing = threading.Thread(target=database.write, args=(first,))
+    writing.start()
+    begun.wait(20)
+    # A writer that waits takes no connection away from readers.
+    waiting = threading.Thread(target=database.write, args=(lambda _: order.append("second"),))
+    waiting.start()
+    pool = database.engine.pool
+    assert isinstance(pool, QueuePool)
+    assert pool.checkedout() == 1
+    asked.set()
+    writing.join()
+    waiting.join()
+    database.close()
+    assert order == ["first", "second"]
+
+
+def test_a_writer_whose_turn_never_comes_says_that_this_process_writes_already(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "mesocosm.db", patience=0.05)
+
+    def within(_: Connection) -> None:
+        database.write(lambda _: None)
+
+    with pytest.raises(InfrastructureError, match="this process has been writing something else"):
+        database.write(within)
+    database.write(lambda _: None)
+    database.close()

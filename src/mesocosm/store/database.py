@@ -2,9 +2,10 @@
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """Seconds that a locked file or a vanished server is waited for before giving up."""
 
+_GLANCE_MS = 8
+"""How long SQLite itself waits for its write lock; its waiting sleeps for up to 100 ms at a time, ours for 5."""
+
 _BLOCK = 512
 _PARAMETERS = 32_766 if sqlite3.sqlite_version_info >= (3, 32) else 999
 """Rows and parameters that one statement holds at most in SQLite."""
@@ -48,6 +52,7 @@ class Database:
         self.patience = patience
         self.postgres = engine.dialect.name == "postgresql"
         self.objects: Objects | None = None
+        self._turn = None if self.postgres else threading.Lock()
         self._texts: dict[tuple[str, str, int], str] = {}
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
@@ -89,14 +94,34 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, immediate: bool) -> Iterator[Connection]:
-        try:
-            opened = self.engine.connect()
-        except PoolTimeout as error:
+        with self._turn_to_write() if immediate else nullcontext():
+            try:
+                opened = self.engine.connect()
+            except PoolTimeout as error:
+                raise InfrastructureError(
+                    f"all connections to {self.place} are busy ({error}); let other readers finish, then try again"
+                ) from error
+            with opened.execution_options(immediate=immediate) as connection, connection.begin():
+                yield connection
+
+    @contextmanager
+    def _turn_to_write(self) -> Iterator[None]:
+        """Wait until no other thread of this process writes to a SQLite file.
+
+        Threads that wait here get the lock as soon as it is free; in SQLite they would sleep beside it.
+        """
+        if self._turn is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=self.patience):
             raise InfrastructureError(
-                f"all connections to {self.place} are busy ({error}); let other readers finish, then try again"
-            ) from error
-        with opened.execution_options(immediate=immediate) as connection, connection.begin():
-            yield connection
+                f"the results database {self.place} cannot be written: this process has been writing something else "
+                f"for {self.patience:.0f} s; wait for that, then try again"
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def insert(self, table: Table) -> Insert:
         """Return the INSERT of this dialect, which knows ON CONFLICT."""
@@ -215,10 +240,31 @@ def sqlite_engine(path: Path, *, writable: bool = True, patience: float = PATIEN
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        immediate = connection.get_execution_options().get("immediate", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        if connection.get_execution_options().get("immediate", False):
+            _take_lock(connection, patience)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _take_lock(connection: Connection, patience: float) -> None:
+    """Begin a write transaction, after those of other processes."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    end = time.monotonic() + patience
+    driver.execute(f"PRAGMA busy_timeout = {min(_GLANCE_MS, round(patience * 1000))}")
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except DBAPIError as error:
+                if not transient(error) or time.monotonic() > end:
+                    raise
+            else:
+                return
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {round(patience * 1000)}")
 
 
 def _open_server(url: URL, patience: float) -> Database:
