@@ -171,9 +171,12 @@ def hand_over(folder: Path) -> None:
     if os.getuid() != 0:
         return
     os.chown(folder, ACCOUNT, ACCOUNT, follow_symlinks=False)
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(Path(place, name), ACCOUNT, ACCOUNT, follow_symlinks=False)
+    waiting = [folder]
+    while waiting:
+        for entry in os.scandir(waiting.pop()):
+            os.chown(entry.path, ACCOUNT, ACCOUNT, follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,6 @@
 """Building what was submitted: from a row in the queue to a domain that runs can be started on."""
 
 import asyncio
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mesocosm.platform.builds.place import Place, alone, environment_folder, pla
 from mesocosm.platform.builds.smoke import smoke
 from mesocosm.platform.builds.source import Source
 from mesocosm.platform.service import Service
+from mesocosm.sandboxes.enclosure.disk import remove as remove_tree
 from mesocosm.store.environments import BuildState, VersionRow
 from mesocosm.store.orders import OPEN, OrderFilter
 
@@ -247,8 +247,8 @@ def _source(version: VersionRow) -> Source:
 
 
 def _clear(place: Place) -> None:
-    shutil.rmtree(place.folder, ignore_errors=True)
-    place.folder.mkdir(parents=True)
+    remove_tree(place.folder)
+    place.folder.mkdir(parents=True, exist_ok=True)
 
 
 def _built(place: Place) -> Built | None:

@@ -6,7 +6,6 @@ more time and room than the settings say. Submodules and Git LFS are not fetched
 
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -20,6 +19,7 @@ from mesocosm.platform.settings import Settings
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.egress import Egress
 from mesocosm.sandboxes.enclosure import Finished
+from mesocosm.sandboxes.enclosure.disk import DEEPEST, remove
 
 MOST_FILES = 20_000
 _FETCH = """
@@ -73,9 +73,9 @@ async def fetch(settings: Settings, source: Source, place: Place, log: BuildLog,
     found = (work / "commit").read_text(errors="replace").strip()
     if not _COMMIT.fullmatch(found):
         raise BuildFault(f"{wanted!r} of {source.url} is no commit; name a branch, a tag, or all digits of a commit")
-    shutil.rmtree(work / "source" / ".git")
+    remove(work / "source" / ".git")
     (work / "source").rename(place.source)
-    shutil.rmtree(work)
+    remove(work)
     _look_through(settings, source, place.source, log)
     log.say(f"commit {found}")
     return found
@@ -140,6 +140,8 @@ async def _fault(
         return BuildFault(
             f"{where} was not fetched within {settings.clone_s:g} s; make the repository smaller, or try again later"
         )
+    if done.reason.endswith("folders deep"):
+        return BuildFault(f"{where} has folders more than {DEEPEST} levels deep; flatten them")
     if done.how == "limit" or "file too large" in said.lower() or "no space left" in said.lower():
         return too_large(settings, where, done.reason)
     if re.search(_NO_REF, said, re.IGNORECASE):

@@ -5,6 +5,7 @@ file. pip runs enclosed, because packages run code of strangers when they are bu
 index and nothing else. The operator's PIP_* variables hold.
 """
 
+import asyncio
 import importlib.util
 import os
 import re
@@ -27,6 +28,7 @@ from mesocosm.platform.settings import Settings
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.egress import Egress
 from mesocosm.sandboxes.enclosure import Finished
+from mesocosm.sandboxes.enclosure.disk import remove, settle
 
 REQUIREMENTS = "requirements.txt"
 _PIP = (
@@ -76,9 +78,10 @@ async def install(settings: Settings, source: Source, checked: Checked, place: P
     egress = _way_out(settings)
     names = [word for file in files for word in ("-r", str(root / file.relative_to(place.source)))]
     done = await _pip(settings, place, root, names, egress, log)
-    shutil.rmtree(place.scratch, ignore_errors=True)
+    await asyncio.to_thread(remove, place.scratch)
     if done.how != "ok":
         raise _fault(settings, done, lines, egress, log)
+    await asyncio.to_thread(settle, place.packages)
 
 
 def make(place: Place) -> None:

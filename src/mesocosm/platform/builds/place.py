@@ -5,7 +5,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.platform.settings import Settings
+from mesocosm.sandboxes.enclosure.disk import remove as remove_tree
 
 _LOOK_S = 0.2
 
@@ -106,7 +106,7 @@ def remove(place: Place) -> bool:
     """Remove a version from this machine, unless somebody builds it just now; return whether it is gone."""
     with contextlib.suppress(BlockingIOError, OSError), _lock_of(place).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(place.folder, ignore_errors=True)
+        remove_tree(place.folder)
     return not place.folder.exists()
 
 

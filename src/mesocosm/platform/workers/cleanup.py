@@ -1,6 +1,5 @@
 """Removing what nobody needs any more: runs of guests, sign-ins that are over, files of environments that are gone."""
 
-import shutil
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.sandboxes.enclosure.disk import remove
 from mesocosm.store.guests import Guests
 from mesocosm.store.sessions import Sessions
 
@@ -77,6 +77,5 @@ def _folders(service: "Service") -> int:
     for folder in sorted(place.iterdir()):
         old = time.time() - folder.stat().st_mtime > _FORGIVEN_S
         if folder.is_dir() and not folder.is_symlink() and old and service.environments.get(folder.name) is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += not folder.exists()
+            removed += remove(folder)
     return removed

@@ -1,37 +1,128 @@
-"""What lies in folders that a program may write."""
+"""What lies in folders that a program may write, and how to get rid of it."""
 
+import contextlib
+import errno
 import os
-from collections.abc import Sequence
+import secrets
+import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+DEEPEST = 100
+"""Levels of folders; what walks deeper trees by recursion fails (copies, backups)."""
 _BLOCK = 512
+_HIDING = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Bytes on disk, holes left out, and the number of files and folders."""
+    """Bytes on disk, holes left out, and the number of files and folders.
+
+    `hidden` is a folder that cannot be looked into, because it lies too deep (`DEEPEST`) or forbids it; empty for none.
+    """
 
     bytes: int
     files: int
+    hidden: str = ""
 
 
 def used(folders: Sequence[Path], most_bytes: int, most_files: int) -> Used:
-    """Return what lies in the folders, links not followed; stops counting where it is too much."""
+    """Return what lies in the folders, links not followed; stops counting where it is too much, or hidden."""
     size = files = 0
-    waiting = [str(folder) for folder in folders]
+    waiting = [(str(folder), 0) for folder in folders]
     while waiting and size <= most_bytes and files <= most_files:
+        place, depth = waiting.pop()
+        if depth > DEEPEST:
+            return Used(size, files, place)
         try:
-            entries = list(os.scandir(waiting.pop()))
-        except OSError:
+            entries = list(os.scandir(place))
+        except OSError as error:
+            if error.errno in _HIDING:
+                return Used(size, files, place)
             continue
         files += len(entries)
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    waiting.append((entry.path, depth + 1))
                 else:
                     size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-            except OSError:
-                continue
+            except OSError as error:
+                if error.errno in _HIDING:
+                    return Used(size, files, entry.path)
     return Used(size, files)
+
+
+def unnamed(pids: Iterable[int], folders: Sequence[Path]) -> int:
+    """Return the bytes on the disks of the folders that processes hold in open files without a name."""
+    devices = set()
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            devices.add(folder.stat().st_dev)
+    found: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as opened:
+            for entry in opened:
+                with contextlib.suppress(OSError):
+                    seen = entry.stat()
+                    if seen.st_nlink == 0 and seen.st_dev in devices:
+                        found[seen.st_dev, seen.st_ino] = seen.st_blocks * _BLOCK
+    return sum(found.values())
+
+
+def free(folders: Sequence[Path]) -> int:
+    """Return the bytes that are free on the fullest disk of the folders."""
+    left = [2**63]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            state = os.statvfs(folder)
+            left.append(state.f_bavail * state.f_frsize)
+    return min(left)
+
+
+def settle(folder: Path) -> None:
+    """Leave only what can be read and copied in a folder that is not too deep: no pipes, no closed folders."""
+    waiting = [folder]
+    while waiting:
+        for entry in list(os.scandir(waiting.pop())):
+            kind = 0 if entry.is_symlink() else entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind):
+                os.chmod(entry.path, stat.S_IMODE(kind) | 0o700)  # noqa: PTH101
+                waiting.append(Path(entry.path))
+            elif stat.S_ISREG(kind):
+                os.chmod(entry.path, stat.S_IMODE(kind) & 0o777 | 0o600)  # noqa: PTH101
+            elif kind:
+                os.unlink(entry.path)  # noqa: PTH108
+
+
+def remove(root: Path) -> bool:
+    """Remove a folder with everything below, however deep, whatever its rights; return whether it is gone.
+
+    Nothing may write there any more. Folders are moved to the top before they are looked into: a path of a tree that
+    somebody made to be in the way may be too long for any call, and too deep for any recursion.
+    """
+    with contextlib.suppress(OSError):
+        if root.is_symlink() or not root.is_dir():
+            root.unlink()
+    mark, count = secrets.token_hex(8), 0
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        with contextlib.suppress(OSError):
+            os.chmod(folder, 0o700)  # noqa: PTH101
+            for entry in list(os.scandir(folder)):
+                with contextlib.suppress(OSError):
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)  # noqa: PTH108
+                        continue
+                    os.chmod(entry.path, 0o700)  # noqa: PTH101
+                    count += 1
+                    moved = os.path.join(root, f"{mark}-{count}")  # noqa: PTH118
+                    os.rename(entry.path, moved)  # noqa: PTH104
+                    waiting.append(moved)
+            if folder != str(root):
+                os.rmdir(folder)  # noqa: PTH106
+    with contextlib.suppress(OSError):
+        root.rmdir()
+    return not os.path.lexists(root)

@@ -15,7 +15,7 @@ from mesocosm.sandboxes.enclosure.enclosed import Enclosed, Finished, How
 from mesocosm.sandboxes.enclosure.guard import guard
 from mesocosm.sandboxes.enclosure.ring import Ring
 from mesocosm.sandboxes.enclosure.wall import Wall
-from mesocosm.sandboxes.enclosure.watch import Flood, disk, too_long
+from mesocosm.sandboxes.enclosure.watch import Flood, disk, too_long, too_much
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.relay import Relay
@@ -99,9 +99,12 @@ class Enclosure:
             process = await wall.start(wrapped, view, variables, *logged)
             carrying = asyncio.ensure_future(relay.serve(process)) if relay else None
             try:
-                filling = [] if most_bytes is None else [disk(writable, most_bytes, MOST_FILES)]
+                filling = [] if most_bytes is None else [disk(wall.root(process), writable, most_bytes, MOST_FILES)]
                 watches = [too_long(seconds), flood.over(), *filling, *wall.watches(process)]
                 await guard(process, watches, reasons.append)
+                if most_bytes is not None:
+                    # What was done since the last look; nothing of it runs any more.
+                    reasons.append(await asyncio.to_thread(too_much, writable, most_bytes, MOST_FILES))
             finally:
                 if carrying is not None:
                     await asyncio.gather(carrying, return_exceptions=True)
@@ -110,7 +113,7 @@ class Enclosure:
                 relay.close()
             await wall.fall()
         assert process.returncode is not None
-        return _finished(process.returncode, output, reasons[0] if reasons else "", wall)
+        return _finished(process.returncode, output, next(filter(None, reasons), ""), wall)
 
     def _wall(self) -> Wall:
         return Wall(self.kind, self.allowance, self.most_memory, self.image)

@@ -77,9 +77,12 @@ class Wall:
         """Return the watches over what the program uses; an engine has its own."""
         if self._container is not None:
             return []
+        return [memory_and_processes(self.root(process), self._most_memory, self._allowance)]
+
+    def root(self, process: ForeignProcess) -> int:
+        """Return the process that everything which the program started is below."""
         # Orphans of a plain program go to its supervisor, which is nobody's child here.
-        root = process.pid if self._kind == "bubblewrap" else parent(process.pid)
-        return [memory_and_processes(root, self._most_memory, self._allowance)]
+        return parent(process.pid) if self._kind == "plain" else process.pid
 
     def ending(self, code: int) -> str:
         """Return in words for its author which limit ended a program with this exit code, "" for none."""

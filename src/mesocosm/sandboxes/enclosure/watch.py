@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mesocosm.sandboxes.allowance import MIB, Allowance
-from mesocosm.sandboxes.enclosure.disk import used
+from mesocosm.sandboxes.enclosure.disk import DEEPEST, free, unnamed, used
 from mesocosm.sandboxes.enclosure.tree import below, shared_out, use
 
 LOOK_S = 0.1
 DISK_S = 0.5
+LEAST_FREE = 256 * MIB
+"""What is left to everybody else on a disk that programs write to."""
 _OURS = 4
 """Processes in an enclosure that are ours: those of bubblewrap, and the porter."""
 
@@ -29,15 +31,28 @@ async def memory_and_processes(root: int, most_memory: int, allowance: Allowance
         await asyncio.sleep(LOOK_S)
 
 
-async def disk(folders: Sequence[Path], most_bytes: int, most_files: int) -> str:
-    """Look twice a second at what lies in the folders; return in words what was too much."""
+async def disk(root: int, folders: Sequence[Path], most_bytes: int, most_files: int) -> str:
+    """Look twice a second at what lies in the folders, and at files without a name that processes below `root` hold."""
     while True:
-        found = await asyncio.to_thread(used, folders, most_bytes, most_files)
-        if found.bytes > most_bytes:
-            return f"wrote more than {_mb(most_bytes)} MB to disk"
-        if found.files > most_files:
-            return f"made more than {most_files:,} files"
+        if found := await asyncio.to_thread(too_much, folders, most_bytes, most_files, root):
+            return found
         await asyncio.sleep(DISK_S)
+
+
+def too_much(folders: Sequence[Path], most_bytes: int, most_files: int, root: int | None = None) -> str:
+    """Return in words what of the disk was too much, "" for nothing; once, when no process is left, without `root`."""
+    found = used(folders, most_bytes, most_files)
+    held = unnamed(below(root), folders) if root is not None else 0
+    if found.hidden:
+        return f"made a folder that is closed, or lies more than {DEEPEST} folders deep"
+    if found.bytes + held > most_bytes:
+        return f"wrote more than {_mb(most_bytes)} MB to disk"
+    if found.files > most_files:
+        return f"made more than {most_files:,} files"
+    # Whatever it hid: the disk is that of everybody here.
+    if root is not None and free(folders) < LEAST_FREE:
+        return f"was ended because the disk of this machine has less than {_mb(LEAST_FREE)} MB left"
+    return ""
 
 
 class Flood:
