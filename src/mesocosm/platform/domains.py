@@ -14,6 +14,7 @@ from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
 from mesocosm.environments.manifest import Manifest, served_manifest
 from mesocosm.platform.belonging import inside
+from mesocosm.platform.documents.document import instant
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store.domains import DomainRow
@@ -71,8 +72,8 @@ def document_of(row: DomainRow) -> Domain:
             "status": row.status,
             "environment_id": row.environment_id,
             "team_id": row.team_id,
-            "created_at": datetime.fromtimestamp(row.created_at, UTC),
-            "updated_at": datetime.fromtimestamp(row.updated_at, UTC),
+            "created_at": instant(row.created_at),
+            "updated_at": instant(row.updated_at),
         }
     )
 

@@ -89,7 +89,7 @@ class Guard:
         return None
 
     def _known(self, host: str) -> bool:
-        name = _name(host)
+        name = host_name(host)
         if name is None:
             return False
         if name in self.names or name.endswith(".localhost"):
@@ -103,7 +103,7 @@ class Guard:
 def _foreign(method: str, host: str, headers: Headers) -> tuple[int, str] | None:
     """Return why a request of a web page is not to be answered; None for our own pages and for programs."""
     origin = headers.get("origin")
-    if origin is not None and _place(origin) != host.casefold():
+    if origin is not None and page_place(origin) != host.casefold():
         return 403, f"pages of {_shown(origin)} may not use this server; open its own pages instead"
     if headers.get("sec-fetch-site", "") not in _OWN_PAGES:
         return 403, "a page of another site asked for this; open this server's own pages instead"
@@ -114,7 +114,7 @@ def _foreign(method: str, host: str, headers: Headers) -> tuple[int, str] | None
     return 403, "a change needs the header `X-Mesocosm: 1` or the content type application/json"
 
 
-def _name(host: str) -> str | None:
+def host_name(host: str) -> str | None:
     """Return the name or address in a `Host` header; None when it is none."""
     try:
         parts = urlsplit(f"//{host}")
@@ -126,12 +126,13 @@ def _name(host: str) -> str | None:
     return (parts.hostname or "").rstrip(".").casefold() or None
 
 
-def _place(origin: str) -> str | None:
+def page_place(origin: str) -> str | None:
+    """Return host and port of the page that an `Origin` header names; None when it is none of the web."""
     try:
         parts = urlsplit(origin)
     except ValueError:
         return None
-    return parts.netloc.casefold() if parts.scheme in {"http", "https"} else None
+    return parts.netloc.casefold() or None if parts.scheme in {"http", "https"} else None
 
 
 def _shown(value: str) -> str:

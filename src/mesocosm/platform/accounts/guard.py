@@ -4,7 +4,6 @@ import ipaddress
 from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -13,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mesocosm.platform.accounts.cookies import RECOGNISED
 from mesocosm.platform.accounts.recognition import AUTH_STATE, bearer
 from mesocosm.platform.bench.errors import error_document
-from mesocosm.platform.guard import HEADERS, LOOPBACK_NAMES
+from mesocosm.platform.guard import HEADERS, LOOPBACK_NAMES, host_name, page_place
 from mesocosm.platform.settings import Settings
 
 AUTH_HEADER = "X-Mesocosm-Auth"
@@ -45,10 +44,10 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        public = _place(settings.public_url)
+        public = page_place(settings.public_url)
         self._origins = frozenset(origin.rstrip("/").casefold() for origin in settings.cors_origins)
         self._own = frozenset({public} if public else ())
-        names = {name.casefold() for name in settings.names} | {_name(place) or "" for place in self._own}
+        names = {name.casefold() for name in settings.names} | {host_name(place) or "" for place in self._own}
         self._names = names | LOOPBACK_NAMES if names else frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +87,7 @@ class Guard:
         return 403, "a page of another site asked for this; use the pages of this platform instead"
 
     def _known(self, host: str) -> bool:
-        name = _name(host)
+        name = host_name(host)
         if name is None:
             return False
         if name in self._names or name.endswith(".localhost"):
@@ -104,7 +103,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is None:
             return headers.get("sec-fetch-site", "") in _OWN_PAGES
-        place = _place(origin)
+        place = page_place(origin)
         return place is not None and (place == host.casefold() or place in self._own or self._listed(origin))
 
     def _listed(self, origin: str) -> bool:
@@ -139,26 +138,6 @@ def _recognised(headers: Headers) -> bool:
     except CookieError:
         return True
     return any(name in cookies for name in RECOGNISED)
-
-
-def _name(host: str) -> str | None:
-    """Return the name or address in a `Host` header; None when it is none."""
-    try:
-        parts = urlsplit(f"//{host}")
-        parts.port  # noqa: B018
-    except ValueError:
-        return None
-    if not host or parts.username is not None or parts.path or parts.query or parts.fragment:
-        return None
-    return (parts.hostname or "").rstrip(".").casefold() or None
-
-
-def _place(origin: str) -> str | None:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return None
-    return parts.netloc.casefold() or None if parts.scheme in {"http", "https"} else None
 
 
 def _dress(message: MutableMapping[str, Any], shared: dict[str, str], state: dict[str, Any]) -> None:

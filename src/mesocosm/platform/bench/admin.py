@@ -1,7 +1,6 @@
 """`/v1/admin`: The state of the platform, for those who run it."""
 
 import time
-from datetime import UTC, datetime
 
 from fastapi import APIRouter
 
@@ -15,6 +14,7 @@ from mesocosm.client.documents.system import (
     WorkerDocument,
 )
 from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.documents.document import instant, moment
 from mesocosm.store.census import Census, Failed
 from mesocosm.store.workers import Worker
 
@@ -64,8 +64,8 @@ def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
         version=worker.version,
         capacity=worker.capacity,
         running=worker.running,
-        started_at=_at(worker.started_at),
-        heartbeat_at=_at(worker.heartbeat_at),
+        started_at=instant(worker.started_at),
+        heartbeat_at=instant(worker.heartbeat_at),
         alive=not worker.dead(lease_s, time.time()),
     )
 
@@ -79,9 +79,5 @@ def _failure(failed: Failed) -> FailedRun:
         actor_type=_ACTORS.get(failed.actor.partition(":")[0], "system"),
         actor_id=failed.actor,
         reason=failed.reason,
-        ended_at=_at(failed.ended_at) if failed.ended_at is not None else None,
+        ended_at=moment(failed.ended_at),
     )
-
-
-def _at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -1,7 +1,5 @@
 """`/v1/auth`: guests, signing in and out of the dashboard, signing up, another password."""
 
-from datetime import UTC, datetime
-
 from fastapi import APIRouter, Depends, Request, Response
 
 from mesocosm.client.documents.account import (
@@ -21,6 +19,7 @@ from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.login import signed_in
 from mesocosm.platform.bench.me import described, member_of
 from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, own_user, refused, start_browser
+from mesocosm.platform.documents.document import instant
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -54,7 +53,7 @@ def guest(request: Request, response: Response, service: Served) -> GuestToken:
     path = mount_path(settings) or "/"
     seconds = settings.guest_days * 86_400
     set_cookie(response, request, settings, GUEST_COOKIE, session.token, seconds=seconds, path=path)
-    return GuestToken(guest_token=session.token, expires_at=datetime.fromtimestamp(session.expires_at, UTC))
+    return GuestToken(guest_token=session.token, expires_at=instant(session.expires_at))
 
 
 @router.post("/guest/logout", responses=refused(403), **access(Access.PUBLIC))

@@ -5,7 +5,8 @@ A client gets a CSRF token, signs in with it and gets a cookie, and fetches an a
 
 import hmac
 import secrets
-from datetime import UTC, datetime
+import time
+from datetime import datetime
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -22,6 +23,7 @@ from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.platform.accounts.signins import TokenReused
 from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, refused
+from mesocosm.platform.documents.document import instant
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User
@@ -119,5 +121,5 @@ def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -
 
 def access_token(service: Service, user: User) -> tuple[str, datetime]:
     """Return an access token, and when it ends."""
-    ends = datetime.now(UTC).timestamp() + service.accounts.token_seconds
-    return service.accounts.access_token(user), datetime.fromtimestamp(int(ends), UTC)
+    ends = int(time.time() + service.accounts.token_seconds)
+    return service.accounts.access_token(user), instant(ends)

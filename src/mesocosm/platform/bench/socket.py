@@ -19,6 +19,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.core.failure import MesocosmError, UnknownName
+from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.orders.change import cancel_order
 from mesocosm.platform.orders.follow import Following
 from mesocosm.platform.principal import Principal
@@ -71,7 +72,7 @@ async def follow_trace(websocket: WebSocket, episode_id: str) -> None:
     service: Service = websocket.app.state.service
     await websocket.accept()
     caller = await run_in_threadpool(_caller, service, websocket)
-    address = websocket.client.host if websocket.client else ""
+    address = counted(client_address(websocket, service.settings.trusted_proxies))
     who = address if caller.anonymous else caller.actor
     if not _open.enter(who):
         await _close(websocket, 4429, "too many sockets are open; close one")

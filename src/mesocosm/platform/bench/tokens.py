@@ -2,7 +2,6 @@
 
 import secrets
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -12,6 +11,7 @@ from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.recognition import TOKEN_PREFIX
 from mesocosm.platform.accounts.signins import fingerprint
 from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused
+from mesocosm.platform.documents.document import instant, moment
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store import personal_tokens
 
@@ -56,11 +56,7 @@ def _fields(token: personal_tokens.PersonalToken) -> dict[str, Any]:
         "id": token.id,
         "name": token.name,
         "scope": token.scope,
-        "created_at": datetime.fromtimestamp(token.created_at, UTC),
-        "expires_at": _moment(token.expires_at),
-        "last_used_at": _moment(token.last_used_at),
+        "created_at": instant(token.created_at),
+        "expires_at": moment(token.expires_at),
+        "last_used_at": moment(token.last_used_at),
     }
-
-
-def _moment(stamp: float | None) -> datetime | None:
-    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)

@@ -1,6 +1,5 @@
 """`/v1/admin/users`: accounts, for those who run the platform; what was done; the keys of tokens."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -20,6 +19,7 @@ from mesocosm.client.documents.account import (
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.people import People
 from mesocosm.platform.bench.signing_in import kept_by_nobody, refused
+from mesocosm.platform.documents.document import instant, moment
 from mesocosm.store.audit import Entry
 from mesocosm.store.users import User
 
@@ -117,7 +117,7 @@ def audit(
 def _entry(entry: Entry) -> AuditRow:
     return AuditRow(
         id=entry.id,
-        at=datetime.fromtimestamp(entry.at, UTC),
+        at=instant(entry.at),
         actor=entry.actor,
         action=entry.action,
         object=entry.target,
@@ -127,7 +127,6 @@ def _entry(entry: Entry) -> AuditRow:
 
 
 def _fields(user: User) -> dict[str, Any]:
-    seen = user.last_login_at
     return {
         "id": user.id,
         "username": user.username,
@@ -135,6 +134,6 @@ def _fields(user: User) -> dict[str, Any]:
         "disabled": user.disabled,
         "oidc": user.subject is not None,
         "budget_usd": user.budget_usd,
-        "created_at": datetime.fromtimestamp(user.created_at, UTC),
-        "last_login_at": None if seen is None else datetime.fromtimestamp(seen, UTC),
+        "created_at": instant(user.created_at),
+        "last_login_at": moment(user.last_login_at),
     }

@@ -1,10 +1,10 @@
 """What people show to everybody, and what happens on a domain."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from mesocosm.client.documents.gallery import Activity, ActivityItem, GalleryRun
 from mesocosm.platform.boards.boards import leaderboards_of
+from mesocosm.platform.documents.document import instant
 from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.orders.view import metric_document
 from mesocosm.platform.principal import Principal
@@ -71,6 +71,6 @@ def _document(run: Shown) -> GalleryRun:
         primary_score=None if metric is None else metric.value,
         primary=None if metric is None else metric_document(metric),
         num_episodes=run.episodes,
-        created_at=datetime.fromtimestamp(run.created_at, UTC),
+        created_at=instant(run.created_at),
         actor_label="Guest" if run.actor.startswith("guest:") else "Member",
     )

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -138,3 +138,21 @@ def test_one_person_has_only_so_many_sockets(runs: Runs, client: TestClient, mon
         first.close()
     runs.ann.post(f"/v1/runs/{run_id}/cancel")
     assert heard(client, path, Authorization=bearer(runs.ann))[1] == 1000
+
+
+def test_visitors_behind_a_proxy_are_counted_by_their_own_addresses(
+    open_runs: Callable[..., Runs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, counted = open_runs(trusted_proxies=("127.0.0.1",)), list[str]()
+
+    class Counting(sockets._Open):
+        def enter(self, who: str) -> bool:
+            counted.append(who)
+            return super().enter(who)
+
+    monkeypatch.setattr(sockets, "_open", Counting())
+    run_id = runs.played(runs.ann, num_episodes=1, visibility="gallery_public")
+    with TestClient(runs.hosted.app, client=("127.0.0.1", 5000)) as client:
+        headers = {"X-Forwarded-For": "203.0.113.9"}
+        assert heard(client, f"/v1/ws/episodes/{run_id}.0/trace", **headers)[1] == 1000
+    assert counted == ["203.0.113.9"]
