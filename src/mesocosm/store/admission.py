@@ -45,8 +45,28 @@ class Denial(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
+class Allowance(msgspec.Struct, frozen=True):
+    """How much of their terms an actor has used: runs today, those that wait or are played, seconds to wait."""
+
+    today: int = 0
+    waiting: int = 0
+    cooldown_s: float = 0.0
+
+
 class Admission(Part):
     """Accepts runs."""
+
+    def left(self, actor: str, terms: Terms) -> Allowance:
+        """Return how much of their terms an actor has used."""
+
+        def work(connection: Connection) -> Allowance:
+            now = time.time()
+            return Allowance(
+                _today(connection, actor, now), _open(connection, actor), _cooldown(connection, actor, now)
+            )
+
+        used = self._database.read(work)
+        return used if terms.cooldown_s else msgspec.structs.replace(used, cooldown_s=0.0)
 
     def check(self, actor: str, terms: Terms) -> Denial | None:
         """Return what would keep a run of an actor out now; nothing is spent."""
@@ -89,20 +109,31 @@ class Admission(Part):
 
 
 def _denial(connection: Connection, actor: str, terms: Terms, now: float) -> Denial | None:
-    if terms.per_day is not None:
-        day = int(now // _DAY)
-        today = select(attempts.c.count).where(attempts.c.key == _key(actor), attempts.c.stretch == day)
-        if (connection.scalar(today) or 0) >= terms.per_day:
-            return Denial(Bound.QUOTA, (day + 1) * _DAY - now)
-    if terms.waiting is not None:
-        mine = select(func.count()).select_from(orders).where(orders.c.actor == actor, orders.c.state.in_(OPEN))
-        if (connection.scalar(mine) or 0) >= terms.waiting:
-            return Denial(Bound.QUEUE)
+    if terms.per_day is not None and _today(connection, actor, now) >= terms.per_day:
+        return Denial(Bound.QUOTA, (now // _DAY + 1) * _DAY - now)
+    if terms.waiting is not None and _open(connection, actor) >= terms.waiting:
+        return Denial(Bound.QUEUE)
     if terms.cooldown_s:
-        until = connection.scalar(select(cooldowns.c.until).where(cooldowns.c.actor == actor))
-        if until is not None and until > now:
-            return Denial(Bound.COOLDOWN, until - now)
+        seconds = _cooldown(connection, actor, now)
+        if seconds > 0:
+            return Denial(Bound.COOLDOWN, seconds)
     return None
+
+
+def _today(connection: Connection, actor: str, now: float) -> int:
+    day = int(now // _DAY)
+    today = select(attempts.c.count).where(attempts.c.key == _key(actor), attempts.c.stretch == day)
+    return connection.scalar(today) or 0
+
+
+def _open(connection: Connection, actor: str) -> int:
+    mine = select(func.count()).select_from(orders).where(orders.c.actor == actor, orders.c.state.in_(OPEN))
+    return connection.scalar(mine) or 0
+
+
+def _cooldown(connection: Connection, actor: str, now: float) -> float:
+    until = connection.scalar(select(cooldowns.c.until).where(cooldowns.c.actor == actor))
+    return max(until - now, 0.0) if until is not None else 0.0
 
 
 def _key(actor: str) -> str:

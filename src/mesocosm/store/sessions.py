@@ -4,7 +4,7 @@ import time
 from enum import StrEnum
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, update
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.part import Part
@@ -101,9 +101,37 @@ class Sessions(Part):
 
         return self._database.write(work)
 
+    def of(self, user_id: int, *, limit: int = 100) -> tuple[tuple[Session, float], ...]:
+        """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began.
+
+        Of a refresh token's family the one that can be used.
+        """
+        began = select(sessions.c.family, func.min(sessions.c.created_at).label("began"))
+        first = began.where(sessions.c.user_id == user_id).group_by(sessions.c.family).subquery()
+        wanted = (
+            select(sessions, first.c.began)
+            .join(first, first.c.family == sessions.c.family)
+            .where(sessions.c.user_id == user_id, sessions.c.used_at.is_(None), sessions.c.ended_at.is_(None))
+            .where(sessions.c.expires_at > time.time())
+            .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
+            .limit(limit)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return tuple((_session(row), float(row["began"])) for row in rows)
+
+    def end_family(self, user_id: int, family: str) -> bool:
+        """End a sign-in of somebody with all that came of it; return whether there was an open one."""
+        theirs = (sessions.c.user_id == user_id) & (sessions.c.family == plain(family))
+
+        def work(connection: Connection) -> bool:
+            _epoch(connection, user_id)
+            return _end(connection, theirs) > 0
+
+        return self._database.write(work)
+
     def end(self, session: Session) -> None:
         """End a sign-in, and with a refresh token all of its family."""
-        self._database.write(lambda connection: _end(connection, sessions.c.family == session.family))
+        self.end_family(session.user_id, session.family)
 
     def end_all(self, user_id: int, *, but: str = "") -> None:
         """End all sign-ins of somebody, except the session with the id `but`."""
@@ -125,9 +153,9 @@ def _epoch(connection: Connection, user_id: int) -> int | None:
     return connection.scalar(select(users.c.epoch).where(users.c.id == user_id).with_for_update())
 
 
-def _end(connection: Connection, condition: ColumnElement[bool]) -> None:
+def _end(connection: Connection, condition: ColumnElement[bool]) -> int:
     standing = sessions.c.ended_at.is_(None)
-    connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time()))
+    return connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time())).rowcount
 
 
 def _row(session: Session, digest: str) -> dict[str, object]:

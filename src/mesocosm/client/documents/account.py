@@ -141,6 +141,18 @@ class Ways(BaseModel):
     open: bool = Field(default=False, description="Accounts are switched off: everybody is the administrator.")
 
 
+class SessionDocument(BaseModel):
+    """Somewhere that one is signed in."""
+
+    id: str = Field(description="The sign-in's id.")
+    kind: Literal["browser", "program"] = Field(description="A browser with a cookie, or a program that renews tokens.")
+    label: str = Field(description="What it called itself when it signed in.")
+    here: bool = Field(description="Whether it is the browser that asks.")
+    created_at: datetime = Field(description="When it signed in.")
+    renewed_at: datetime | None = Field(default=None, description="When a program last renewed its token.")
+    expires_at: datetime = Field(description="When it ends by itself.")
+
+
 class TokenInput(BaseModel):
     """A personal token to make."""
 

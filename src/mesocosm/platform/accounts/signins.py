@@ -85,6 +85,14 @@ class SignIns:
         if session is not None:
             self._sessions.end(session)
 
+    def of(self, user_id: int) -> tuple[tuple[Session, float], ...]:
+        """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began."""
+        return self._sessions.of(user_id)
+
+    def end_one(self, user_id: int, family: str) -> bool:
+        """End a sign-in of somebody; return whether there was such a one."""
+        return self._sessions.end_family(user_id, family)
+
     def end_all(self, user_id: int) -> None:
         """End all sign-ins of somebody."""
         self._sessions.end_all(user_id)

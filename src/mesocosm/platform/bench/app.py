@@ -20,11 +20,13 @@ from mesocosm.platform.bench import (
     gallery,
     jobs,
     leaderboards,
+    limits,
     login,
     me,
     models,
     record,
     runs,
+    sessions,
     socket,
     system,
     teams,
@@ -38,8 +40,8 @@ from mesocosm.platform.compress import Compress
 from mesocosm.platform.service import Service
 
 RESOURCES = (
-    *(system, login, auth, me, tokens, teams, domains, environments, runs, test, jobs, models, techniques),
-    *(leaderboards, gallery, socket, users, admin),
+    *(system, login, auth, me, tokens, sessions, limits, teams, domains, environments, runs, test, jobs, models),
+    *(techniques, leaderboards, gallery, socket, users, admin),
 )
 """The resources of a platform; the order decides where two of them could answer to one path."""
 

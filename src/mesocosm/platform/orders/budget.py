@@ -24,18 +24,30 @@ class Left:
 
 def left_for(service: Service, actor: str, team_id: str | None) -> Left:
     """Return what an actor may spend now, for a team where one is named. `actor` is as in `Principal.actor`."""
-    since = time.time() - DAY
     found = []
-    own = _personal(service, actor)
+    own = budget_of(service, actor)
     if own is not None:
-        found.append(Left(own - service.orders.spent(actor=actor, since=since).usd, "your budget"))
+        found.append(Left(own - spent_of(service, actor), "your budget"))
     team = service.teams.get(team_id) if team_id is not None else None
-    if team is not None:
-        budget = team.budget_usd if team.budget_usd is not None else service.settings.team_budget_usd
-        if budget is not None:
-            spent = service.orders.spent(team_id=team.id, since=since).usd
-            found.append(Left(budget - spent, f"the budget of team {team.name}"))
+    budget = None if team is None else budget_of(service, actor, team.id)
+    if team is not None and budget is not None:
+        found.append(Left(budget - spent_of(service, actor, team.id), f"the budget of team {team.name}"))
     return min(found, key=lambda left: left.usd or 0.0) if found else Left()
+
+
+def budget_of(service: Service, actor: str, team_id: str | None = None) -> float | None:
+    """Return what an actor, or a team, may spend in 24 hours, USD; None: as much as they like."""
+    if team_id is None:
+        return _personal(service, actor)
+    team = service.teams.get(team_id)
+    own = None if team is None else team.budget_usd
+    return own if own is not None else service.settings.team_budget_usd
+
+
+def spent_of(service: Service, actor: str, team_id: str | None = None) -> float:
+    """Return what an actor, or a team, spent in the last 24 hours, USD."""
+    since, whose = time.time() - DAY, {"team_id": team_id} if team_id is not None else {"actor": actor}
+    return service.orders.spent(**whose, since=since).usd
 
 
 def run_limit(service: Service, left: Left) -> float | None:

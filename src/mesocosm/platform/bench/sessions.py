@@ -1,0 +1,54 @@
+"""`/v1/sessions`: where one is signed in."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request
+
+from mesocosm.client.documents.account import SessionDocument
+from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.accounts.cookies import WEB_COOKIE
+from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused
+from mesocosm.platform.refusal import Refusal
+from mesocosm.store.sessions import REFRESH, Session
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], dependencies=[Depends(kept_by_nobody)])
+
+
+@router.get("", responses=refused(401, 403, 409), **access(Access.MEMBER))
+def sessions(request: Request, caller: Caller, service: Served) -> list[SessionDocument]:
+    """Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/v1/tokens`.
+
+    Only who signed in themselves sees that, no personal token.
+    """
+    user, signins = own_user(service, caller), service.accounts.signins
+    found = signins.web(request.cookies.get(WEB_COOKIE, ""))
+    here = None if found is None else found.session.id
+    return [_document(session, began, here) for session, began in signins.of(user.id)]
+
+
+@router.delete("/{session_id}", status_code=204, responses=refused(401, 403, 404, 409), **access(Access.MEMBER))
+def end(
+    session_id: Annotated[str, Path(max_length=200, description="the id of a sign-in")],
+    request: Request,
+    caller: Caller,
+    service: Served,
+) -> None:
+    """End a sign-in: a browser is signed out at once, a program when its access token ends."""
+    accounts, user = service.accounts, own_user(service, caller)
+    if not accounts.signins.end_one(user.id, session_id):
+        raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; GET /v1/sessions lists them")
+    accounts.audit.note(user.actor, "session.end", f"session:{session_id[:100]}", {}, accounts.address(request))
+
+
+def _document(session: Session, began: float, here: str | None) -> SessionDocument:
+    program = session.kind == REFRESH
+    return SessionDocument(
+        id=session.family,
+        kind="program" if program else "browser",
+        label=session.label,
+        here=session.id == here,
+        created_at=datetime.fromtimestamp(began, UTC),
+        renewed_at=datetime.fromtimestamp(session.created_at, UTC) if program else None,
+        expires_at=datetime.fromtimestamp(session.expires_at, UTC),
+    )
