@@ -36,6 +36,7 @@ from mesocosm.platform.bench import (
     users,
 )
 from mesocosm.platform.bench.errors import RESPONSES, add_handlers
+from mesocosm.platform.bodies import Bodies
 from mesocosm.platform.compress import Compress
 from mesocosm.platform.service import Service
 
@@ -77,6 +78,7 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
+    app.add_middleware(Bodies)
     if service is not None:
         app.add_middleware(Guard, settings=service.settings)
     return app
