@@ -140,6 +140,19 @@ class Orders(Part):
 
         return self._database.read(work)
 
+    def found(self, run_id: str, *, whole: bool = True) -> tuple[Run, Order | None] | None:
+        """Return a run, unless `whole` without its `info`, and its order; None where there is no run of this id."""
+        columns = (runs,) if whole else SUMMARY
+        wanted, asked = select(*columns).where(runs.c.id == plain(run_id)), select(orders)
+        asked = asked.where(orders.c.run_id == plain(run_id))
+
+        def work(connection: Connection) -> tuple[Run, Order | None] | None:
+            run = connection.execute(wanted).mappings().one_or_none()
+            order = connection.execute(asked).mappings().one_or_none()
+            return None if run is None else (run_from(run), None if order is None else order_from(order))
+
+        return self._database.read(work)
+
     def mean_rewards(self, run_ids: Collection[str]) -> dict[str, float]:
         """Return the mean total reward over the stored episodes of each run; runs without any are left out."""
         query = select(episodes.c.run_id, func.avg(episodes.c.total_reward)).group_by(episodes.c.run_id)

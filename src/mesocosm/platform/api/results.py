@@ -13,6 +13,7 @@ from mesocosm.platform.api.runs import ENDED, figures_of
 from mesocosm.platform.documents.document import Document
 from mesocosm.platform.documents.results import RunResults, RunSlices, results_document, slices_document
 from mesocosm.platform.figures import Book
+from mesocosm.platform.glance import moving
 from mesocosm.platform.place import Results
 from mesocosm.store import SqlStore
 
@@ -26,7 +27,9 @@ _slices = Book[RunSlices]()
 def get_results(run_id: str, request: Request, store: Results) -> Response:
     """Return what the samples of a run came to; those of a long run that goes on may be some seconds old."""
     run = store.get_run(run_id)
-    return _answer(request, run.status, read_results(store, run))
+    if run.status in ENDED:
+        return settled(request, read_results(store, run))
+    return moving(store, run, "results", lambda: read_results(store, run))
 
 
 @router.get("/{run_id}/slices", response_model=RunSlices, responses=TAGGED)

@@ -20,6 +20,7 @@ from mesocosm.platform.documents.run import (
 )
 from mesocosm.platform.episode_list import episode_page
 from mesocosm.platform.figures import FigureBook, Figures
+from mesocosm.platform.glance import moving
 from mesocosm.platform.lately import Lately
 from mesocosm.platform.place import Results
 from mesocosm.platform.run_list import facets, high_score, run_page
@@ -53,22 +54,28 @@ def run_facets(store: Results) -> Response:
 def get_run(run_id: str, request: Request, store: Results) -> Response:
     """Return one run, by its id or a unique beginning of it."""
     run = store.get_run(run_id)
-    detail = read_run(store, run)
-    return settled(request, detail) if run.status in ENDED else answer(detail)
+    if run.status in ENDED:
+        return settled(request, read_run(store, run))
+    # How it compares with the best depends on which runs somebody may see.
+    return moving(store, run, "detail", lambda: read_run(store, run), alone=True)
 
 
 @router.get("/{run_id}/episodes", response_model=EpisodePage)
 def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], store: Results) -> Response:
     """Return a page of the episodes of a run."""
-    return answer(episode_page(store, store.get_run(run_id), query))
+    run = store.get_run(run_id)
+    if run.status in ENDED:
+        return answer(episode_page(store, run, query))
+    return moving(store, run, f"episodes {query!r}", lambda: episode_page(store, run, query))
 
 
 @router.get("/{run_id}/series", response_model=RunSeries, responses=TAGGED)
 def get_series(run_id: str, request: Request, store: Results) -> Response:
     """Return what the charts of a run show."""
     run = store.get_run(run_id)
-    series = read_series(store, run)
-    return settled(request, series) if run.status in ENDED else answer(series)
+    if run.status in ENDED:
+        return settled(request, read_series(store, run))
+    return moving(store, run, "series", lambda: read_series(store, run))
 
 
 def read_series(store: SqlStore, run: Run) -> RunSeries:

@@ -55,8 +55,7 @@ class Found:
 
 def find_run(service: Service, caller: Principal, run_id: str) -> Found:
     """Return a run that the caller may read. Refuses with 404 what there is not, with 403 what is somebody else's."""
-    order = service.orders.get(run_id)
-    run = service.orders.runs([run_id]).get(run_id) if order is not None else None
+    run, order = service.orders.found(run_id, whole=False) or (None, None)
     if order is None or run is None:
         raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list` shows yours")
     if not readable(service, caller, order, run):
