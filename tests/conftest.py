@@ -2,12 +2,17 @@
 
 import itertools
 import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 KEPT = ("MESOCOSM_TEST_",)
 
 number = itertools.count()
+
+EmptyStore = Callable[[Path], Path]
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +28,26 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     # Rollouts leave their artifacts in the home of the person otherwise.
     artifacts = tmp_path_factory.getbasetemp() / "artifacts" / str(next(number))
     monkeypatch.setenv("_OSMOSIS_ROLLOUT_ARTIFACT_ROOT", str(artifacts))
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store with nothing in it, to copy: making its tables costs more than most tests."""
+    from mesocosm.store import DATABASE_NAME, open_store
+
+    place = tmp_path_factory.mktemp("store")
+    open_store(place).close()
+    return place / DATABASE_NAME
+
+
+@pytest.fixture(scope="session")
+def put_empty_store(empty_store: Path) -> EmptyStore:
+    """Return what puts an empty store into a results directory, unless one is there, and returns the directory."""
+
+    def put(results: Path) -> Path:
+        if not (results / empty_store.name).exists():
+            results.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(empty_store, results / empty_store.name)
+        return results
+
+    return put

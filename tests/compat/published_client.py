@@ -3,14 +3,15 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 RELEASE = "swecc-mesocosm==0.2.15"
-NEEDED = ("httpx", "typer", "pydantic", "pydantic-settings", "uvicorn", "fastapi", "rich")
-"""What its program imports. Its other requirements (Django, LiteLLM, a database driver) are for servers."""
+NEEDED = ("typer", "click", "shellingham")
+"""What its program imports and we do not have. Its other requirements (Django, a database driver) are for servers."""
 SECONDS = 120.0
 
 
@@ -73,13 +74,19 @@ class PublishedClient:
 
 
 def install(folder: Path) -> None:
-    """Install the release into a new virtual environment. Raises Unavailable with pip's words."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=SECONDS)
-    for words in (["--no-deps", RELEASE], NEEDED):
-        command = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False)
-        if done.returncode:
-            raise Unavailable(done.stderr[-2000:])
+    """Install the release into a new virtual environment, beside what ours has. Raises Unavailable with pip's words."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=SECONDS)
+    python = folder / "bin" / "python"
+    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()
+    # A path file that is found through another one counts for nothing: our own packages stay out.
+    Path(packages, "shared.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [*pip, "--no-deps", RELEASE, *NEEDED], capture_output=True, text=True, timeout=2 * SECONDS, check=False
+    )
+    if done.returncode:
+        raise Unavailable(done.stderr[-2000:])
 
 
 def until(true: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle
 from pathlib import Path
 
@@ -39,8 +39,8 @@ OVERLOADED = Fault(status=503, text="too many at once", retry_after="0.01")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    opened = open_store(tmp_path)
+def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[SqlStore]:
+    opened = open_store(put_empty_store(tmp_path))
     yield opened
     opened.close()
 

@@ -137,9 +137,9 @@ class Evaluation:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[SqlStore]:
     """An empty store."""
-    opened = open_store(tmp_path / "results")
+    opened = open_store(put_empty_store(tmp_path / "results"))
     yield opened
     opened.close()
 

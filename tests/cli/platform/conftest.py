@@ -122,13 +122,13 @@ def served(app: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def open_platform(tmp_path: Path, mesocosm: "Invoke") -> Iterator[Open]:
+def open_platform(tmp_path: Path, mesocosm: "Invoke", put_empty_store: Callable[[Path], Path]) -> Iterator[Open]:
     """Return what serves a platform with other settings."""
     with contextlib.ExitStack() as stack:
 
         def opened(**given: Any) -> Platform:
             settings = read_settings(data_dir=tmp_path / "data", **{"cooldown_s": 0.0, **given})
-            store = open_store(tmp_path / "platform")
+            store = open_store(put_empty_store(tmp_path / "platform"))
             stack.callback(store.close)
             service = Service(settings, store)
             return Platform(service, stack.enter_context(served(platform_over(service))), mesocosm)

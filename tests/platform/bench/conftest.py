@@ -1,7 +1,6 @@
 """A platform over an empty store, as an application in this process, and people who use it."""
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.platform.shared_routes import platform_over
 from mesocosm.platform.accounts import passwords
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import Settings, read_settings
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
 
 ADDRESS = "http://127.0.0.1:8010"
 PASSWORD = "correct horse battery staple"
@@ -83,14 +82,6 @@ class Hosted:
 OpenHosted = Callable[..., Hosted]
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a store with nothing in it."""
-    place = tmp_path_factory.mktemp("store")
-    open_store(place).close()
-    return place / DATABASE_NAME
-
-
 @pytest.fixture(autouse=True)
 def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """A real hash takes 60 ms; the cost is all that changes."""
@@ -100,18 +91,14 @@ def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def open_hosted(tmp_path: Path, empty_store: Path) -> Iterator[OpenHosted]:
+def open_hosted(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[OpenHosted]:
     """Return what opens a platform with other settings."""
     with contextlib.ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
 
         def opened(**given: Any) -> Hosted:
             settings: Settings = read_settings(data_dir=tmp_path / "data", **{"cooldown_s": 0.0, **given})
-            if not (tmp_path / "results").exists():
-                # Its schema takes 200 ms to make.
-                (tmp_path / "results").mkdir()
-                shutil.copyfile(empty_store, tmp_path / "results" / DATABASE_NAME)
-            store = open_store(tmp_path / "results")
+            store = open_store(put_empty_store(tmp_path / "results"))
             stack.callback(store.close)
             return Hosted(Service(settings, store), portal)
 

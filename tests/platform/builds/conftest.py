@@ -172,9 +172,9 @@ OpenBuilder = Callable[..., Builder]
 
 
 @pytest.fixture
-def open_builder(tmp_path: Path) -> Iterator[OpenBuilder]:
+def open_builder(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[OpenBuilder]:
     """Return what opens a platform with other settings."""
-    store = open_store(tmp_path / "results")
+    store = open_store(put_empty_store(tmp_path / "results"))
 
     def opened(**given: Any) -> Builder:
         chosen = {"data_dir": tmp_path / "data", "local_git": True, "start_s": 20.0, "step_s": 5.0, **given}

@@ -111,11 +111,12 @@ OpenStock = Callable[..., Stock]
 
 
 @pytest.fixture
-async def open_stock(tmp_path: Path) -> AsyncIterator[OpenStock]:
+async def open_stock(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> AsyncIterator[OpenStock]:
     """Return what opens a platform with other settings."""
     opened: list[Stock] = []
 
     def make(**given: Any) -> Stock:
+        put_empty_store(tmp_path / "results")
         opened.append(Stock(tmp_path, **given))
         return opened[-1]
 

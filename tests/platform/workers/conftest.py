@@ -189,12 +189,12 @@ class Platform:
 
 
 @pytest.fixture
-def open_platform(tmp_path: Path) -> Iterator[Callable[..., Platform]]:
+def open_platform(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[Callable[..., Platform]]:
     """Return what opens the platform with other settings."""
     opened: list[Platform] = []
 
     def make(**given: Any) -> Platform:
-        opened.append(Platform(tmp_path / "data", **given))
+        opened.append(Platform(put_empty_store(tmp_path / "data"), **given))
         return opened[-1]
 
     yield make
