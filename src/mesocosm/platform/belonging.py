@@ -7,7 +7,7 @@ from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import PRIVATE, PUBLIC
 
-__all__ = ["PRIVATE", "PUBLIC", "Owned", "Seen", "inside", "public", "readable"]
+__all__ = ["PRIVATE", "PUBLIC", "Owned", "Seen", "inside", "may_use_team", "public", "readable"]
 
 
 class Owned(Protocol):
@@ -37,12 +37,12 @@ def inside(service: Service, who: Principal, thing: Owned) -> bool:
     """Return whether a thing is theirs, or that of a team they are in; those who run the platform are always inside."""
     if who.admin or (not who.anonymous and who.actor == thing.actor):
         return True
-    return (
-        who.member
-        and who.user_id is not None
-        and thing.team_id is not None
-        and service.teams.role(thing.team_id, who.user_id) is not None
-    )
+    return thing.team_id is not None and _in_team(service, who, thing.team_id)
+
+
+def may_use_team(service: Service, who: Principal, team_id: str) -> bool:
+    """Return whether somebody is in a team, or runs the platform and there is such a team."""
+    return _in_team(service, who, team_id) or (who.admin and service.teams.get(team_id) is not None)
 
 
 def public(thing: Seen, run: Run) -> bool:
@@ -53,3 +53,7 @@ def public(thing: Seen, run: Run) -> bool:
 def readable(service: Service, who: Principal, thing: Seen, run: Run) -> bool:
     """Return whether somebody may read a run."""
     return public(thing, run) or inside(service, who, thing)
+
+
+def _in_team(service: Service, who: Principal, team_id: str) -> bool:
+    return who.member and who.user_id is not None and service.teams.role(team_id, who.user_id) is not None

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from mesocosm.core.run import RunStatus
 from mesocosm.platform.belonging import PUBLIC
 from mesocosm.platform.documents.run import RunChange, RunSummary
 from mesocosm.platform.ownership import ownership
@@ -64,7 +65,7 @@ class Listening:
     def _sees(self, order: Order | None, state: str) -> bool:
         if order is None:
             return self._who.admin
-        return (order.visibility == PUBLIC and state == "finished") or self._inside(order)
+        return (order.visibility == PUBLIC and state == RunStatus.FINISHED) or self._inside(order)
 
     def _inside(self, order: Order) -> bool:
         mine = not self._who.anonymous and order.actor == self._who.actor
@@ -84,6 +85,6 @@ class Listening:
             # The name that was asked for, not the address that is asked.
             changes = {"model": order.model, **ownership(self._who, order, inside=self._inside(order))}
         best = run.high_score
-        if best is not None and not self._sees(orders.get(best.run_id), "finished"):
+        if best is not None and not self._sees(orders.get(best.run_id), RunStatus.FINISHED):
             changes |= {"high_score": None, "delta": None}
         return run.model_copy(update=changes) if changes else run

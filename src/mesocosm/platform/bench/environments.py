@@ -20,7 +20,7 @@ from mesocosm.client.documents.environment import (
 )
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.belonging import inside
+from mesocosm.platform.belonging import inside, may_use_team
 from mesocosm.platform.builds import submission
 from mesocosm.platform.builds.usage import domain_usage, environment_usage
 from mesocosm.platform.builds.view import (
@@ -236,9 +236,8 @@ def _whose(
 def _team(service: Service, caller: Principal, team_id: str | None) -> str:
     if not team_id:
         raise Refusal(422, "the scope team needs a `team_id`")
-    mine = caller.user_id is not None and service.teams.role(team_id, caller.user_id) is not None
-    if not mine and not (caller.admin and service.teams.get(team_id) is not None):
-        raise Refusal(403, f"you are not in a team {team_id!r}")
+    if not may_use_team(service, caller, team_id):
+        raise Refusal(403, f"you are not in a team {team_id!r}; GET /v1/teams lists yours")
     return team_id
 
 

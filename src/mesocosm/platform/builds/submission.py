@@ -4,7 +4,7 @@ import time
 
 from mesocosm.client.documents.environment import EnvironmentInput
 from mesocosm.core.ids import new_id
-from mesocosm.platform.belonging import inside
+from mesocosm.platform.belonging import inside, may_use_team
 from mesocosm.platform.builds.source import read_source
 from mesocosm.platform.domains import retire_environment
 from mesocosm.platform.orders.change import cancel_order
@@ -99,11 +99,9 @@ def delete(service: Service, environment: EnvironmentRow, by: str) -> None:
 def _team(service: Service, caller: Principal, team_id: str | None) -> str | None:
     if not team_id:
         return None
-    if caller.user_id is not None and service.teams.role(team_id, caller.user_id) is not None:
-        return team_id
-    if caller.admin and service.teams.get(team_id) is not None:
-        return team_id
-    raise Refusal(403, f"you are not in a team {team_id!r}; join it, or leave `team_id` out to submit for yourself")
+    if not may_use_team(service, caller, team_id):
+        raise Refusal(403, f"you are not in a team {team_id!r}; join it, or leave `team_id` out to submit for yourself")
+    return team_id
 
 
 def _account(caller: Principal) -> int | None:

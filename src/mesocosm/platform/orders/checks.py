@@ -7,7 +7,7 @@ from uuid import UUID
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
-from mesocosm.platform.belonging import inside
+from mesocosm.platform.belonging import inside, may_use_team
 from mesocosm.platform.orders.spec import Place
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
@@ -44,8 +44,7 @@ def check_team(service: Service, caller: Principal, team_id: str | None) -> str 
         return None
     if not _is_uuid(team_id):
         raise Refusal(422, f"{team_id!r} is no id of a team; `mesocosm team list` shows yours")
-    role = service.teams.role(team_id, caller.user_id) if caller.user_id is not None else None
-    if role is None and not (caller.admin and service.teams.get(team_id) is not None):
+    if not may_use_team(service, caller, team_id):
         raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
     return team_id
 

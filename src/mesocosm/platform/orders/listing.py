@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from mesocosm.client.documents.run import RunListItem, RunStatus
 from mesocosm.core.run import Run
-from mesocosm.platform.belonging import PUBLIC
-from mesocosm.platform.orders.view import public_status, run_fields
+from mesocosm.platform.belonging import PUBLIC, public
+from mesocosm.platform.orders.view import run_fields
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order
@@ -45,11 +45,7 @@ def readable_orders(service: Service, caller: Principal, orders: Sequence[Order]
     own = inside_of(service, caller, orders)
     others = [order.run_id for order in orders if order.run_id not in own and order.visibility == PUBLIC]
     runs = service.orders.runs(others) if others else {}
-    shown = own | {
-        order.run_id
-        for order in orders
-        if order.run_id in runs and public_status(order, runs[order.run_id]) is RunStatus.COMPLETED
-    }
+    shown = own | {order.run_id for order in orders if order.run_id in runs and public(order, runs[order.run_id])}
     return [order for order in orders if order.run_id in shown]
 
 
