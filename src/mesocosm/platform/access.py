@@ -31,6 +31,8 @@ class Access(StrEnum):
     """Guests and members."""
     MEMBER = "member"
     """Members."""
+    HOLDER = "holder"
+    """Whose the object is, a guest too, and members of the team that it belongs to."""
     INSIDER = "insider"
     """The owner of the object, and members of the team that it belongs to."""
     OWNER = "owner"
@@ -111,6 +113,7 @@ _CHECKS: dict[Access, Any] = {
     Access.PUBLIC: _anyone,
     Access.READER: _anyone,
     Access.GUEST: _guest,
+    Access.HOLDER: _guest,
     Access.MEMBER: _member,
     Access.INSIDER: _member,
     Access.OWNER: _member,

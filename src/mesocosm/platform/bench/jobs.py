@@ -40,6 +40,7 @@ async def _member_or_worker(request: Request, caller: Caller, service: Served) -
 
 Worker = Annotated[bool, Depends(_member_or_worker)]
 _MEMBERS: dict[str, Any] = {"openapi_extra": {"x-access": Access.MEMBER.value}}
+_OWNER: dict[str, Any] = {"openapi_extra": {"x-access": Access.OWNER.value}}
 """Members see their own; who brings the workers' secret sees all."""
 
 
@@ -54,7 +55,7 @@ def bench_status(service: Served) -> BenchStatus:
     )
 
 
-@router.post("/test", response_model=Episode, **access(Access.MEMBER))
+@router.post("/test", response_model=Episode, **access(Access.INSIDER))
 async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> Response:
     """Play one episode in an environment of one's own and wait for its end. 504 as with a test episode."""
     if body.num_episodes != 1:
@@ -68,7 +69,7 @@ async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> R
     return await ended_episode(service, caller, order)
 
 
-@router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.MEMBER))
+@router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.INSIDER))
 def full_bench(env_id: EnvId, caller: Caller, service: Served) -> BenchJob:
     """Ask for a run of every model of the operator's list in an environment of one's own, in one's own name."""
     row = _environment(service, caller, env_id)
@@ -98,7 +99,7 @@ def list_jobs(
     return found[:limit]
 
 
-@router.get("/jobs/{job_id}", response_model=BenchJob, **_MEMBERS)
+@router.get("/jobs/{job_id}", response_model=BenchJob, **_OWNER)
 def get_job(job_id: JobId, caller: Caller, service: Served, worker: Worker) -> BenchJob:
     """Return a full bench of one's own with what each model has reached."""
     job = _job(service, job_id)

@@ -101,7 +101,7 @@ def _stream(live: Live, run_id: str | None, listener: Listening) -> EventStream:
     return EventStream(events())
 
 
-@router.post("/runs/{run_id}/stop", response_model=RunDetail, **access(Access.INSIDER))
+@router.post("/runs/{run_id}/stop", response_model=RunDetail, **access(Access.HOLDER))
 def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played any more."""
     run, order = store.own_run(run_id)
@@ -111,7 +111,7 @@ def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Respo
     return answer(read_run(store, store.get_run(run.id)))
 
 
-@router.post("/runs/{run_id}/resume", status_code=202, response_model=Started, **access(Access.INSIDER))
+@router.post("/runs/{run_id}/resume", status_code=202, response_model=Started, **access(Access.HOLDER))
 def resume_run(
     run_id: str,
     store: Seen,
@@ -127,7 +127,7 @@ def resume_run(
     return told
 
 
-@router.put("/runs/{run_id}/tags", response_model=RunDetail, **access(Access.INSIDER))
+@router.put("/runs/{run_id}/tags", response_model=RunDetail, **access(Access.HOLDER))
 def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Response:
     """Replace the tags of a run."""
     run, _ = store.own_run(run_id)
@@ -136,7 +136,7 @@ def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Resp
     return answer(read_run(store, store.get_run(run.id)))
 
 
-@router.delete("/runs/{run_id}", status_code=204, **access(Access.INSIDER))
+@router.delete("/runs/{run_id}", status_code=204, **access(Access.HOLDER))
 def delete_run(run_id: str, store: Seen, service: Served) -> None:
     """Delete a run with everything recorded of it, for good."""
     _, order = store.own_run(run_id)

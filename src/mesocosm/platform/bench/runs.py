@@ -180,7 +180,7 @@ def export_run(
     )
 
 
-@router.post("/v1/runs/{run_id}/cancel", response_model=documents.Run, **access(Access.GUEST))
+@router.post("/v1/runs/{run_id}/cancel", response_model=documents.Run, **access(Access.HOLDER))
 def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played. A run that is over is returned as it is."""
     found = own_run(service, caller, run_id)
@@ -188,7 +188,7 @@ def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
     return _document(found_again(service, caller, found))
 
 
-@router.post("/v1/runs/{run_id}/resume", status_code=202, response_model=documents.Run, **access(Access.GUEST))
+@router.post("/v1/runs/{run_id}/resume", status_code=202, response_model=documents.Run, **access(Access.HOLDER))
 def resume_run(
     run_id: RunId,
     caller: Caller,
@@ -202,7 +202,7 @@ def resume_run(
     return _document(found_again(service, caller, found), status=202)
 
 
-@router.patch("/v1/runs/{run_id}/visibility", response_model=documents.RunListItem, **access(Access.MEMBER))
+@router.patch("/v1/runs/{run_id}/visibility", response_model=documents.RunListItem, **access(Access.INSIDER))
 def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, service: Served) -> Response:
     """Show a run to everybody once it has completed, or to its owner and their team alone."""
     found = own_run(service, caller, run_id)
@@ -211,13 +211,13 @@ def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, 
     return _answer(item)
 
 
-@router.delete("/v1/runs/{run_id}", status_code=204, **access(Access.GUEST))
+@router.delete("/v1/runs/{run_id}", status_code=204, **access(Access.HOLDER))
 def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
     """Delete a run with everything recorded of it, for good. 409 while it waits or is played."""
     delete_order(service, own_run(service, caller, run_id).order)
 
 
-@router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.GUEST))
+@router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.HOLDER))
 def get_log(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Return what the platform has to say about a run: how it went on, warnings, why it failed."""
     found = own_run(service, caller, run_id)

@@ -121,7 +121,7 @@ def list_members(team_id: TeamId, caller: Caller, service: Served) -> list[TeamM
     ]
 
 
-@router.delete("/{team_id}/members/me", response_model=Said, **access(Access.MEMBER))
+@router.delete("/{team_id}/members/me", response_model=Said, **access(Access.INSIDER))
 def leave_team(team_id: TeamId, caller: Caller, service: Served) -> Said:
     """Leave a team. 409 for its owner, who has to transfer or delete it, and for who is not in it."""
     own = membership_of(service, caller, str(team_id))

@@ -36,7 +36,7 @@ _SOON_S, _LATER_S = 0.05, 0.5
 EpisodeId = Annotated[str, Path(max_length=200, description="id of the episode")]
 
 
-@router.post("/episode", response_model=Episode, **access(Access.MEMBER))
+@router.post("/episode", response_model=Episode, **access(Access.INSIDER))
 async def test_episode(body: TestEpisodeInput, caller: Caller, service: Served) -> Response:
     """Play one episode and wait for its end. For those whose domain it is, drafts too.
 
