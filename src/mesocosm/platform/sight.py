@@ -57,7 +57,9 @@ class Sight(SqlStore):
 
     @property
     def place(self) -> str:
-        """A name that tells what was read from inside and what from outside; of the database it says nothing."""
+        """A name that tells from which side something was read; of the database it says nothing."""
+        if self._who.admin:
+            return "platform, in full"
         return "platform, in public" if self._in_public else "platform"
 
     @property
@@ -124,11 +126,11 @@ class Sight(SqlStore):
     def _known(self, run_id: str) -> Run:
         if len(run_id) != _WHOLE_ID:
             raise UnknownName(f"there is no run {run_id[:_WHOLE_ID]!r}; give its whole id")
-        try:
-            return super().get_run(run_id)
-        except UnknownName:
-            message = f"there is no run {run_id!r} that you may see; sign in, or ask its owner"
-            raise UnknownName(message) from None
+        found = self._service.orders.found(run_id)
+        if found is None:
+            raise UnknownName(f"there is no run {run_id!r} that you may see; sign in, or ask its owner")
+        run, self._orders[run_id] = found
+        return run
 
     def _shown(self, run: Run, order: Order | None) -> Run:
         """Return a run without what tells of the machines here, and from outside without what is its owner's."""
