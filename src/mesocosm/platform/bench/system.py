@@ -78,7 +78,9 @@ def metrics(request: Request, caller: Caller, service: Served) -> Response:
     secret as a Bearer token.
     """
     if not (caller.admin or _beside(request) or _worker(request, service)):
-        raise Refusal(401 if caller.anonymous else 403, "only administrators and programs on this machine may read these")
+        raise Refusal(
+            401 if caller.anonymous else 403, "only administrators and programs on this machine may read these"
+        )
     measures = getattr(request.app.state, "measures", None)
     if not isinstance(measures, Measures):
         measures = request.app.state.measures = Measures(service.store, service.settings.lease_s)
