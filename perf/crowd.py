@@ -1,10 +1,12 @@
 """A platform under load: 200 people who watch a live run, 50 runs of 20 episodes, and a kill -9 of everything.
 
-Server, worker, model and the generator of the load share this machine; every connection is on loopback.
+Server, worker, model and the generator of the load share this machine; every connection is on loopback. All 50 runs are
+played at once, and go on for the whole time that is measured; server and worker are killed while they do.
 """
 
 import asyncio
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -23,10 +25,10 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.ids import new_id
-from mesocosm.platform.service import Service
-from mesocosm.platform.serving import opened
+from mesocosm.platform.service import Service, opened
 from mesocosm.platform.settings import read_settings
 from mesocosm.testing.model_server import ModelServer
+from perf.browser import Connection
 from perf.machine import ROOT, line
 
 VIEWERS = 200
@@ -35,9 +37,16 @@ EPISODES = 20
 BUDGET_MS = 150.0
 THINK_S = 8.0
 """Seconds after which the page of a live run asks again for what its stream does not carry."""
-MODEL_S = 0.3
-WATCHED_S = 30.0
-"""Seconds of load that are measured, before everything is killed."""
+MODEL_S = 3.0
+"""Seconds that a model takes to answer."""
+STARTS_S = 10.0
+"""Seconds within which people start the runs."""
+LOOKS = 2
+"""How often in that time the page asks whose the run is."""
+SETTLE_S = 8.0
+"""Seconds until all viewers are there."""
+WATCHED_S = 45.0
+"""Seconds of load that are measured; then everything is killed."""
 PATIENCE_S = 600.0
 
 WORDS = '{"guess": "crane"}'
@@ -73,7 +82,7 @@ def _settings(place: Path, model_url: str) -> tuple[Path, int]:
     config = place / "platform.toml"
     config.write_text(
         f'port = {port}\ndata_dir = "{place / "data"}"\nlocal_git = true\ncooldown_s = 0\nlog_format = "json"\n'
-        "runs_at_once = 8\nruns_at_once_per_actor = 8\nlease_s = 5\n"
+        f"runs_at_once = {2 * RUNS}\nruns_at_once_per_actor = {RUNS}\nqueued_per_actor = 1000\nlease_s = 5\n"
         f'[[models]]\nname = "openai/loop"\nserved_as = "openai/loop@{model_url}"\n'
     )
     return config, port
@@ -84,29 +93,42 @@ class _Load:
 
     def __init__(self, place: Path, config: Path, port: int, service: Service) -> None:
         self.place, self.config, self.port, self.service = place, config, port, service
-        self.seen = Seen()
+        self.seen = Seen(counting=False)
         self.server: subprocess.Popen[bytes] | None = None
 
     async def whole(self) -> None:
         """Do everything, and print it."""
         with self._serving():
-            accounts = self.service.accounts
-            people = [accounts.add_user(f"person{number}", new_id()) for number in range(RUNS)]
-            tokens = [accounts.access_token(user) for user in people]
+            tokens, team_id = self._people()
             domain, version = await self._environment(tokens[0])
             begun = time.monotonic()
-            runs = await self._runs(tokens, domain, version)
-            viewers = [asyncio.create_task(self._viewer(tokens[0], runs[0], number)) for number in range(VIEWERS)]
-            await asyncio.sleep(WATCHED_S)
+            self.seen.counting = True
+            runs = await self._runs(tokens, domain, version, team_id)
             self.seen.counting = False
-            for viewer in viewers:
-                viewer.cancel()
-            await asyncio.gather(*viewers, return_exceptions=True)
-            finished = self._finished(runs)
+            crowd = [asyncio.create_task(self._viewer(tokens[n % RUNS], runs[0], n)) for n in range(VIEWERS)]
+            crowd.append(asyncio.create_task(self._late(tokens, domain, version, runs)))
+            await asyncio.sleep(SETTLE_S)
+            self.seen.counting, before, seconds = True, self._goes_on(runs), self._cpu()
+            await asyncio.sleep(WATCHED_S)
+            self.seen.counting, seconds = False, self._cpu() - seconds
+            goes_on, finished = (before, self._goes_on(runs)), self._finished(runs)
             self._kill()
+            for task in crowd:
+                task.cancel()
+            await asyncio.gather(*crowd, return_exceptions=True)
         with self._serving():
             await self._until_finished(runs)
-            self._report(runs, finished, time.monotonic() - begun)
+            self._report(runs, goes_on, finished, seconds, time.monotonic() - begun)
+
+    def _people(self) -> tuple[list[str], str]:
+        """Return the tokens of people who are all in one team, and that team."""
+        accounts, teams = self.service.accounts, self.service.teams
+        people = [accounts.add_user(f"person{number}", new_id()) for number in range(RUNS)]
+        team = teams.add("Crowd", people[0].id)
+        assert team is not None
+        for user in people[1:]:
+            teams.join(team.join_code, user.id, RUNS)
+        return [accounts.access_token(user) for user in people], team.id
 
     @contextlib.contextmanager
     def _serving(self) -> Iterator[None]:
@@ -133,10 +155,20 @@ class _Load:
         raise SystemExit((self.place / "server.log").read_text()[-4000:])
 
     def _kill(self) -> None:
-        """Kill the server and its worker at the same moment."""
+        """Kill the server and its workers at the same moment."""
         assert self.server is not None
-        os.killpg(self.server.pid, signal.SIGKILL)
+        for pid in [self.server.pid, *self._workers()]:
+            os.kill(pid, signal.SIGKILL)
         self.server.wait(10)
+
+    def _workers(self) -> list[int]:
+        return [worker.holder.pid for worker in self.service.workers.list()]
+
+    def _cpu(self) -> float:
+        """Return the seconds of processor time that the server has used."""
+        assert self.server is not None
+        fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def _environment(self, token: str) -> tuple[str, str]:
         """Submit the word game, wait for its build, and return its domain and the version of its vow."""
@@ -154,26 +186,34 @@ class _Load:
         domain = await self._ask("GET", f"/v1/domains/{row['domain_id']}", token)
         return row["domain_id"], domain["binding_vow"]["version"]
 
-    async def _runs(self, tokens: list[str], domain: str, version: str) -> list[str]:
-        body = {
-            "domain_id": domain,
-            "binding_vow_version": version,
-            "agent_config": {"model": "openai/loop", "max_tokens": 64},
-            "num_episodes": EPISODES,
-            "max_parallel": 4,
-        }
+    async def _runs(self, tokens: list[str], domain: str, version: str, team_id: str) -> list[str]:
+        """Ask for the runs, within some seconds; the first one is the team's."""
 
-        async def one(token: str) -> str:
-            began = time.monotonic()
-            run = await self._ask("POST", "/v1/runs", token, body)
-            self.seen.note("start a run", time.monotonic() - began)
-            return str(run["id"])
+        async def one(number: int) -> str:
+            await asyncio.sleep(STARTS_S * number / RUNS)
+            team = {"team_id": team_id} if number == 0 else {}
+            return await self._start("start a run", tokens[number], domain, version, num_episodes=EPISODES, **team)
 
-        return list(await asyncio.gather(*map(one, tokens)))
+        return list(await asyncio.gather(*map(one, range(RUNS))))
+
+    async def _late(self, tokens: list[str], domain: str, version: str, runs: list[str]) -> None:
+        """Ask for a small run every second, beside everything else."""
+        for token in itertools.cycle(tokens):
+            await asyncio.sleep(1.0)
+            runs.append(await self._start("start a run beside all that", token, domain, version, num_episodes=1))
+
+    async def _start(self, what: str, token: str, domain: str, version: str, **given: Any) -> str:
+        agent = {"model": "openai/loop", "max_tokens": 64}
+        body = {"domain_id": domain, "binding_vow_version": version, "agent_config": agent, "max_parallel": 4, **given}
+        began = time.monotonic()
+        run = await self._ask("POST", "/v1/runs", token, body)
+        self.seen.note(what, time.monotonic() - began)
+        return str(run["id"])
 
     async def _viewer(self, token: str, run_id: str, number: int) -> None:
         """Watch a run as a page does: a live stream, and now and then what else the page shows."""
         stream = asyncio.create_task(self._stream(token, run_id))
+        kept = Connection(self.port, token)
         try:
             await asyncio.sleep(THINK_S * number / VIEWERS)
             while True:
@@ -183,47 +223,50 @@ class _Load:
                     ("its charts", f"/v1/record/runs/{run_id}/series"),
                     ("its results", f"/v1/record/runs/{run_id}/results"),
                     ("its episodes", f"/v1/record/runs/{run_id}/episodes?at=0&limit=200"),
-                    ("the run, as programs poll it", f"/v1/runs/{run_id}"),
+                    *[("whose it is", f"/v1/runs/{run_id}")] * LOOKS,
                 ):
                     start = time.monotonic()
-                    await self._ask("GET", path, token)
+                    await self._ask("GET", path, token, kept=kept)
                     self.seen.note(kind, time.monotonic() - start)
                 await asyncio.sleep(max(THINK_S - (time.monotonic() - began), 0))
         finally:
             stream.cancel()
+            kept.close()
 
     async def _stream(self, token: str, run_id: str) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        kept = Connection(self.port, token)
         try:
-            writer.write(_request("GET", f"/v1/record/runs/{run_id}/live", token))
-            await writer.drain()
-            status = await reader.readline()
-            if b" 200 " not in status:
-                self.seen.failed[f"live: {status!r}"] += 1
+            status, reader = await kept.stream(f"/v1/record/runs/{run_id}/live")
+            if status != 200:
+                self.seen.failed[f"live: {status}"] += 1
             async for text in reader:
-                self.seen.events += text.startswith(b"data:")
+                self.seen.events += self.seen.counting and text.startswith(b"data:")
         finally:
-            writer.close()
+            kept.close()
 
-    async def _ask(self, method: str, path: str, token: str, body: Any = None) -> Any:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+    async def _ask(self, method: str, path: str, token: str, body: Any = None, kept: Connection | None = None) -> Any:
+        used = kept or Connection(self.port, token)
         try:
-            writer.write(_request(method, path, token, b"" if body is None else msgspec.json.encode(body)))
-            answer = await reader.read()
-        except OSError as error:
-            self.seen.failed[f"{method} {path.partition('?')[0]}: {error}"] += 1
-            return {}
+            status, content = await used.ask(method, path, b"" if body is None else msgspec.json.encode(body))
+        except (OSError, EOFError) as error:
+            if not self.seen.counting:
+                return {"id": ""}  # killed
+            raise SystemExit(f"{method} {path}: {error!r}") from error
         finally:
-            writer.close()
-        head, _, content = answer.partition(b"\r\n\r\n")
-        status = int(head[9:12] or b"0")
+            if kept is None:
+                used.close()
         if status not in {200, 201, 202}:
             self.seen.failed[f"{status} {method} {path}: {content[:200]!r}"] += 1
-            return {}
+            return {"id": ""}
         return msgspec.json.decode(content)
 
+    def _goes_on(self, runs: list[str]) -> int:
+        """Return how many of the large runs are being played."""
+        found = [self.service.store.get_run(run_id) for run_id in runs[:RUNS]]
+        return sum(run.status == "running" for run in found)
+
     def _finished(self, runs: list[str]) -> int:
-        return sum(self.service.store.get_run(run_id).counts.done for run_id in runs)
+        return sum(self.service.store.get_run(run_id).counts.done for run_id in runs[:RUNS])
 
     async def _until_finished(self, runs: list[str]) -> None:
         end = time.monotonic() + PATIENCE_S
@@ -232,20 +275,25 @@ class _Load:
                 return
             await asyncio.sleep(0.5)
 
-    def _report(self, runs: list[str], before: int, seconds: float) -> None:
-        everything = [one for times in self.seen.ms.values() for one in times]
+    def _report(self, runs: list[str], goes_on: tuple[int, int], before: int, cpu: float, seconds: float) -> None:
+        everything = [one for kind, times in self.seen.ms.items() if kind != "start a run" for one in times]
         print(f"platform: {VIEWERS} viewers, {RUNS} runs of {EPISODES} episodes, {len(everything):,} requests")
         for kind, times in self.seen.ms.items():
             line(f"{kind}, p95 (median {statistics.median(times):.0f} ms)", _p95(times), "ms", BUDGET_MS, above=False)
         line("all of these, p95", _p95(everything), "ms", BUDGET_MS, above=False)
         print(f"  events of live streams: {self.seen.events:,}; failed requests: {dict(self.seen.failed) or 'none'}")
+        print(f"  processor time of the server: {cpu / max(len(everything), 1) * 1000:.1f} ms a request")
+        print(f"  runs being played when the measurement began and ended: {goes_on[0]} and {goes_on[1]}")
         lost, twice = 0, 0
-        for run_id in runs:
+        for number, run_id in enumerate(runs):
             seeds = Counter(episode.seed for episode in self.service.store.episodes(run_id, limit=200).items)
-            lost += EPISODES - len(seeds)
+            lost += (EPISODES if number < RUNS else 1) - len(seeds)
             twice += sum(seeds.values()) - len(seeds)
         done = sum(self.service.store.get_run(run_id).status == "finished" for run_id in runs)
-        print(f"  killed after {before:,} episodes; finished in the end: {done} of {RUNS} runs in {seconds:.0f} s")
+        total = RUNS * EPISODES
+        print(
+            f"  killed after {before:,} of {total:,} episodes; finished: {done} of {len(runs)} runs in {seconds:.0f} s"
+        )
         print(f"  episodes lost: {lost}, stored twice: {twice}")
 
 
@@ -257,13 +305,6 @@ def _repository(place: Path) -> Path:
     for words in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "Word game"]):
         subprocess.run(["git", *words], cwd=source, check=True)
     return source
-
-
-def _request(method: str, path: str, token: str, body: bytes = b"") -> bytes:
-    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
-    if body:
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    return head.encode() + b"\r\n" + body
 
 
 def _p95(times: list[float]) -> float:

@@ -33,7 +33,8 @@ def serve(config: Path | None, **given: Any) -> int:
     on when it is started again.
     """
     from mesocosm.platform.logs import logging_as
-    from mesocosm.platform.serving import exposed, listening_at, opened, worker_variables
+    from mesocosm.platform.service import opened
+    from mesocosm.platform.serving import exposed, listening_at, worker_variables
     from mesocosm.platform.serving import serve as serve_platform
     from mesocosm.platform.settings import read_settings
 

@@ -25,7 +25,7 @@ def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int
     goes back into the queue; when it dies, another worker goes on where it was.
     """
     from mesocosm.platform.logs import logging_as
-    from mesocosm.platform.serving import opened
+    from mesocosm.platform.service import opened
     from mesocosm.platform.settings import read_settings
     from mesocosm.platform.workers.process import run_worker
 

@@ -1,6 +1,8 @@
 """What the routes and workers of a platform work with: one object for a process, its parts made when first used."""
 
 import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -8,7 +10,7 @@ from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.principal import Kind as PrincipalKind
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
-from mesocosm.store import SqlStore
+from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 from mesocosm.store.attempts import Attempts
 from mesocosm.store.audit import Audit
 from mesocosm.store.domains import Domains
@@ -76,3 +78,17 @@ class Service:
         given = authorization.partition(" ")[2] if authorization.lower().startswith("bearer ") else ""
         if not hmac.compare_digest(given.encode(), secret.encode()):
             raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Service]:
+    """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
+    if not settings.database_url and not settings.data_dir.exists():
+        # The keys that tokens are signed with are in there.
+        with suppress(OSError):
+            settings.data_dir.mkdir(parents=True, mode=0o700)
+    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
+    try:
+        yield Service(settings, store)
+    finally:
+        store.close()

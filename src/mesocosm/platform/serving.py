@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,6 @@ from mesocosm.platform.server import Server, listen, url_of
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import Settings
 from mesocosm.platform.workers.children import Children
-from mesocosm.store import DATABASE_NAME, open_store
 
 GRACE_S = 10
 """Seconds that requests have to finish when the server ends; streams end at once."""
@@ -36,20 +35,6 @@ class Addresses:
 
     api: str
     login: str = ""
-
-
-@contextmanager
-def opened(settings: Settings) -> Iterator[Service]:
-    """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
-    if not settings.database_url and not settings.data_dir.exists():
-        # The keys that tokens are signed with are in there.
-        with suppress(OSError):
-            settings.data_dir.mkdir(parents=True, mode=0o700)
-    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
-    try:
-        yield Service(settings, store)
-    finally:
-        store.close()
 
 
 def serve(

@@ -42,7 +42,7 @@ DOMAIN: dict[str, Any] = {
         "metrics": [{"name": "reward", "type": "episode_reward", "aggregation": "mean"}],
     },
 }
-SECONDS = 60.0
+SECONDS = 120.0
 """How long something is waited for until a test fails; nothing takes so long."""
 
 

@@ -1,7 +1,10 @@
 """Workers as processes: what they take, what they give back, and what is left when they die."""
 
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mesocosm.core.run import RunStatus
@@ -9,7 +12,7 @@ from mesocosm.core.run import RunStatus
 
 def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> None:
     run_id = platform.order(world.url, (1, 2, 3))
-    assert platform.worker("--once").wait(60) == 0
+    assert platform.worker("--once").wait(120) == 0
     run = platform.run(run_id)
     assert (run.status, run.counts.completed, run.primary.value) == (RunStatus.FINISHED, 3, 1.0)
     assert platform.order_state(run_id) == "ended"
@@ -33,7 +36,7 @@ def test_a_killed_worker_loses_nothing_and_nothing_is_played_twice(
     assert platform.seeds_of(run_id) == [1, 2, 3, 4]
     assert world.resets == [1, 2, 3, 3, 4]
     second.send_signal(signal.SIGTERM)
-    assert second.wait(60) == 0
+    assert second.wait(120) == 0
 
 
 def test_a_worker_that_is_told_to_end_gives_its_runs_back(
@@ -44,12 +47,12 @@ def test_a_worker_that_is_told_to_end_gives_its_runs_back(
     worker = platform.worker()
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(60) == 0
+    assert worker.wait(120) == 0
     order = platform.service.orders.get(run_id)
     assert (order.state, order.claimed_by, order.tries) == ("queued", None, 0)
     world.held.clear()
     world.released.set()
-    assert platform.worker("--once").wait(60) == 0
+    assert platform.worker("--once").wait(120) == 0
     assert platform.run(run_id).status is RunStatus.FINISHED
     assert platform.seeds_of(run_id) == [1, 2, 3]
 
@@ -68,7 +71,7 @@ def test_a_cancelled_run_stops_soon(platform: Any, world: Any, eventually: Calla
 def test_a_run_that_cannot_be_played_does_not_end_the_others(platform: Any, world: Any) -> None:
     nobody = platform.order("http://127.0.0.1:9", (1, 2), actor="user:2")
     good = platform.order(world.url, (1, 2))
-    assert platform.worker("--once").wait(60) == 0
+    assert platform.worker("--once").wait(120) == 0
     assert platform.run(good).status is RunStatus.FINISHED
     failed = platform.run(nobody)
     assert failed.status is RunStatus.FAILED
@@ -96,5 +99,13 @@ def test_a_worker_ends_when_its_server_does(platform: Any, eventually: Callable[
     worker = platform.worker("--attached")
     eventually(lambda: len(platform.service.workers.list()) == 1)
     worker.stdin.close()
-    assert worker.wait(60) == 0
+    assert worker.wait(120) == 0
     assert platform.service.workers.list() == ()
+
+
+def test_a_worker_starts_without_what_only_a_server_needs(tmp_path: Path) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", "mesocosm", "worker", "--once", "--data-dir", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "mesocosm.platform.workers.worker" in loaded
+    assert not {"fastapi", "uvicorn"} & loaded

@@ -33,7 +33,7 @@ def platform_options(command: _Function) -> _Function:
 def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
     """Open a platform's store. Raises UsageError where there is none, unless it may be made."""
     from mesocosm.core.failure import UsageError
-    from mesocosm.platform.serving import opened
+    from mesocosm.platform.service import opened
     from mesocosm.platform.settings import read_settings
     from mesocosm.store import DATABASE_NAME
 
