@@ -249,3 +249,10 @@ async def test_a_hidden_folder_looks_empty_and_cannot_be_filled(work: Path, tmp_
     script = f"import os; print(sorted(os.listdir({str(shown)!r})), os.listdir({str(shown / 'hidden')!r}))"
     assert "['hidden', 'other.txt'] []" in await said(sandbox, work, script)
     assert "Error" in await said(sandbox, work, f"open({str(shown / 'hidden/new')!r}, 'w')")
+
+
+@confinable
+@pytest.mark.skipif(not Path("/etc/ssl/certs").is_dir(), reason="this machine keeps no certificates there")
+async def test_a_confined_program_reads_the_certificates_of_the_machine(work: Path) -> None:
+    words = await said(BubblewrapSandbox(), work, "import os; print(len(os.listdir('/etc/ssl/certs')) > 0)")
+    assert words.strip() == "True"

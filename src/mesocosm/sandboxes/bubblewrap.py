@@ -136,8 +136,11 @@ def _mounts(view: View, allowance: Allowance) -> Iterator[str]:
             yield from ("--ro-bind", str(system), str(system))
     # Left to itself, bubblewrap lets nobody but us pass a folder that it makes for a file.
     yield from ("--perms", "0755", "--dir", "/etc")
-    for setting in _SETTINGS:
-        yield from ("--ro-bind-try", setting, setting)
+    for setting in (Path(name) for name in _SETTINGS if Path(name).exists()):
+        yield from (
+            word for parent in reversed(setting.parents[:-1]) for word in ("--perms", "0755", "--dir", str(parent))
+        )
+        yield from ("--ro-bind-try", str(setting), str(setting))
     for place, file in view.placed.items():
         yield from ("--ro-bind", str(file), str(place))
     yield from ("--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm", *scratch, "/tmp")  # noqa: S108

@@ -176,6 +176,16 @@ def test_last_on_the_platform_is_the_newest_of_ones_own(game: "Platform", run_id
     seen = game("run", "watch", "last", "--remote", "--json")
 
     assert (seen.code, seen.document["run"]["id"]) == (0, run_id)
+    assert game("run", "get", "last").document["run"]["id"] == run_id
+    assert game("run", "visibility", "last", "private").out == f"run {run_id} is private\n"
+
+
+def test_last_where_nothing_was_run_here_tells_of_the_platform(game: "Platform") -> None:
+    seen = game("run", "watch", "last", "--results-dir", "nowhere")
+
+    assert seen.code == 2
+    assert "your newest run at" in seen.err
+    assert "last --remote" in seen.err
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

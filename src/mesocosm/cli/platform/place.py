@@ -25,17 +25,29 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
     there by who is logged in, or names the platform with --base-url; else raises UnknownName.
     """
     if remote:
-        client = anyone()
-        return client, _newest(client) if run_id == "last" else run_id
+        return on_platform(run_id)
     try:
-        if run_id == "last" or _here(run_id):
+        if _here(run_id):
             return None
-    except UnknownName:
+    except UnknownName as error:
         client = anyone()
+        if run_id == "last" and client.caller.mode:
+            raise UnknownName(f"{error}; your newest run at {client.base_url} is: last --remote") from error
         if client.caller.mode or options().base_url:
             return client, run_id
         raise
     return None
+
+
+def on_platform(run_id: str) -> "tuple[Client, str]":
+    """Return the client of the platform and the id of a run there; `last` is the caller's newest one."""
+    client = anyone()
+    return client, named(client, run_id)
+
+
+def named(client: "Client", run_id: str) -> str:
+    """Return the id of a run of a platform; `last` is the caller's newest one. Raises UnknownName."""
+    return _newest(client) if run_id == "last" else run_id
 
 
 def _here(run_id: str) -> bool:

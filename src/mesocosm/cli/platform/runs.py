@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, anyone, somebody
+from mesocosm.cli.platform.connection import Remote, somebody
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 @click.command(cls=Remote, always=True)
 @click.argument("run_id")
 def get(run_id: str) -> None:
-    """Print a run of the platform with its episodes and scores, as JSON."""
+    """Print a run of the platform with its episodes and scores, as JSON. `last` is your newest one."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.place import on_platform
 
-    client = anyone()
+    client, run_id = on_platform(run_id)
     run = client.runs.get(run_id)
     show({"run": run, "episodes": client.runs.episodes(run_id), "aggregate_scores": run.scores})
 
@@ -26,14 +27,19 @@ def get(run_id: str) -> None:
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
 def visibility(run_id: str, visibility: str) -> None:
-    """Say who may see a run of the platform: you and your team, or everybody once it has completed."""
-    from mesocosm.cli.platform.output import show
+    """Say who may see a run of the platform: you and your team, or everybody once it has completed.
 
-    changed = somebody().runs.show_to(run_id, visibility)
+    `last` is your newest one.
+    """
+    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.place import named
+
+    client = somebody()
+    changed = client.runs.show_to(named(client, run_id), visibility)
     if options().json:
         show(changed)
     else:
-        click.echo(f"run {run_id} is {changed.visibility}")
+        click.echo(f"run {changed.id} is {changed.visibility}")
 
 
 def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:

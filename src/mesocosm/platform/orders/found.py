@@ -57,7 +57,7 @@ def find_run(service: Service, caller: Principal, run_id: str) -> Found:
     """Return a run that the caller may read. Refuses with 404 what there is not, with 403 what is somebody else's."""
     run, order = service.orders.found(run_id, whole=False) or (None, None)
     if order is None or run is None:
-        raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list` shows yours")
+        raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list --remote` shows yours")
     if not readable(service, caller, order, run):
         raise Refusal(403, f"run {run_id} is private, or not finished yet; sign in as somebody who may see it")
     return Found(service, caller, order, run, inside(service, caller, order))
