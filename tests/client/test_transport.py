@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,6 +136,27 @@ def test_a_download_that_breaks_off_is_an_error(platform: Answer) -> None:
 
     with pytest.raises(ApiError, match="broke off 4 bytes before its end"):
         platform.client().runs.export("r", io.BytesIO())
+
+
+def test_every_long_list_is_asked_for_page_by_page(platform: Answer) -> None:
+    platform.body, client = b"[]", platform.client()
+    page: dict[str, Any] = {"limit": 2, "cursor": "x"}
+
+    client.domains.list(**page)
+    client.domains.my_runs("d", **page)
+    client.domains.public_runs("d", **page)
+    client.environments.list(**page)
+    client.environments.runs("e", **page)
+    client.environments.versions("e", limit=2, cursor=7)
+    client.jobs.list(**page)
+    client.teams.runs("t", **page)
+    client.teams.environments("t", **page)
+
+    assert [path.partition("?")[2] for path in platform.asked] == [
+        "limit=2&cursor=7" if path.partition("?")[0].endswith("/versions") else "limit=2&cursor=x"
+        for path in platform.asked
+    ]
+    assert len(platform.asked) == 9
 
 
 def test_what_is_not_asked_for_stays_out_of_the_address(platform: Answer) -> None:

@@ -44,9 +44,17 @@ class Benches(Resource):
         """Run the operator's list of models on an environment."""
         return self._one(BenchJob, "POST", f"/v1/bench/full/{segment(env_id)}")
 
-    def list(self, *, env_id: str | None = None, status: str | None = None) -> tuple[BenchJob, ...]:
-        """Return full benches, newest first."""
-        return self._many(BenchJob, "/v1/bench/jobs", {"env_id": env_id, "status": status})
+    def list(
+        self,
+        *,
+        env_id: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> tuple[BenchJob, ...]:
+        """Return full benches, newest first; `cursor` is the last id seen."""
+        query = {"env_id": env_id, "status": status, "limit": limit, "cursor": cursor}
+        return self._many(BenchJob, "/v1/bench/jobs", query)
 
     def get(self, job_id: str) -> BenchJob:
         """Return one full bench."""

@@ -13,9 +13,20 @@ CONFLICT = 409
 class Domains(Resource):
     """Domains that everybody may see, and those that the caller owns."""
 
-    def list(self, *, published: bool | None = None, archived: bool | None = None) -> tuple[Domain, ...]:
-        """Return domains: published ones, unpublished ones, or both (None); archived ones only where asked for."""
-        return self._many(Domain, "/v1/domains", {"published": published, "include_archived": archived})
+    def list(
+        self,
+        *,
+        published: bool | None = None,
+        archived: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> tuple[Domain, ...]:
+        """Return domains: published ones, unpublished ones, or both (None); archived ones only where asked for.
+
+        The newest first; `cursor` is the last id seen.
+        """
+        query = {"published": published, "include_archived": archived, "limit": limit, "cursor": cursor}
+        return self._many(Domain, "/v1/domains", query)
 
     def get(self, domain_id: str) -> Domain:
         """Return one domain."""
@@ -51,13 +62,17 @@ class Domains(Resource):
         """Put it away; its public runs become private."""
         return self._one(Domain, "POST", f"{_path(domain_id)}/archive")
 
-    def my_runs(self, domain_id: str) -> tuple[RunListItem, ...]:
-        """Return the caller's runs on it."""
-        return self._many(RunListItem, f"{_path(domain_id)}/runs/mine")
+    def my_runs(
+        self, domain_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> tuple[RunListItem, ...]:
+        """Return the caller's runs on it, newest first; `cursor` is the last id seen."""
+        return self._many(RunListItem, f"{_path(domain_id)}/runs/mine", {"limit": limit, "cursor": cursor})
 
-    def public_runs(self, domain_id: str) -> tuple[RunListItem, ...]:
-        """Return the runs on it that everybody may see."""
-        return self._many(RunListItem, f"{_path(domain_id)}/runs/gallery")
+    def public_runs(
+        self, domain_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> tuple[RunListItem, ...]:
+        """Return the runs on it that everybody may see, newest first; `cursor` is the last id seen."""
+        return self._many(RunListItem, f"{_path(domain_id)}/runs/gallery", {"limit": limit, "cursor": cursor})
 
     def environments(self, domain_id: str) -> tuple[Environment, ...]:
         """Return the submitted environments of it that the caller may use."""

@@ -24,10 +24,19 @@ class Environments(Resource):
         return self._one(Environment, "POST", "/v1/developer/environments", environment)
 
     def list(
-        self, *, scope: str | None = None, team_id: str | None = None, domain_id: str | None = None
+        self,
+        *,
+        scope: str | None = None,
+        team_id: str | None = None,
+        domain_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> tuple[Environment, ...]:
-        """Return environments: the caller's own, those of a team, or all that they may use on a domain."""
-        query = {"scope": scope, "team_id": team_id, "domain_id": domain_id}
+        """Return environments: the caller's own, those of a team, or all that they may use on a domain.
+
+        The newest first; `cursor` is the last id seen.
+        """
+        query = {"scope": scope, "team_id": team_id, "domain_id": domain_id, "limit": limit, "cursor": cursor}
         return self._many(Environment, "/v1/developer/environments", query)
 
     def get(self, env_id: str) -> EnvironmentDetail:
@@ -42,17 +51,19 @@ class Environments(Resource):
         """Return what was written while a version was built, by default the newest."""
         return self._one(EnvironmentLogs, "GET", f"{_path(env_id)}/logs", query={"version": version})
 
-    def versions(self, env_id: str) -> tuple[EnvironmentVersion, ...]:
-        """Return its submissions, newest first."""
-        return self._many(EnvironmentVersion, f"{_path(env_id)}/versions")
+    def versions(
+        self, env_id: str, *, limit: int | None = None, cursor: int | None = None
+    ) -> tuple[EnvironmentVersion, ...]:
+        """Return its submissions, newest first; `cursor` is the last number seen."""
+        return self._many(EnvironmentVersion, f"{_path(env_id)}/versions", {"limit": limit, "cursor": cursor})
 
     def version(self, env_id: str, version: int) -> EnvironmentVersionDetail:
         """Return one submission with its manifest."""
         return self._one(EnvironmentVersionDetail, "GET", f"{_path(env_id)}/versions/{version}")
 
-    def runs(self, env_id: str, limit: int | None = None) -> tuple[RunListItem, ...]:
-        """Return the newest runs in it."""
-        return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit})
+    def runs(self, env_id: str, limit: int | None = None, cursor: str | None = None) -> tuple[RunListItem, ...]:
+        """Return the runs in it, newest first; `cursor` is the last id seen."""
+        return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit, "cursor": cursor})
 
     def usage(self, env_id: str) -> Usage:
         """Return how much it was used."""

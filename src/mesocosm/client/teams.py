@@ -3,7 +3,7 @@
 from typing import Any
 
 from mesocosm.client.documents.environment import Environment
-from mesocosm.client.documents.run import Run
+from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
@@ -57,13 +57,15 @@ class Teams(Resource):
         """Give a team to another member. Only for its owner."""
         self._done("POST", f"{_path(team_id)}/transfer", {"new_owner_user_id": user_id})
 
-    def runs(self, team_id: str) -> tuple[Run, ...]:
-        """Return the newest runs of a team."""
-        return self._many(Run, f"{_path(team_id)}/runs")
+    def runs(self, team_id: str, *, limit: int | None = None, cursor: str | None = None) -> tuple[RunListItem, ...]:
+        """Return the runs of a team, newest first; `cursor` is the last id seen."""
+        return self._many(RunListItem, f"{_path(team_id)}/runs", {"limit": limit, "cursor": cursor})
 
-    def environments(self, team_id: str) -> tuple[Environment, ...]:
-        """Return the environments of a team."""
-        return self._many(Environment, f"{_path(team_id)}/environments")
+    def environments(
+        self, team_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> tuple[Environment, ...]:
+        """Return the environments of a team, newest first; `cursor` is the last id seen."""
+        return self._many(Environment, f"{_path(team_id)}/environments", {"limit": limit, "cursor": cursor})
 
 
 def _path(team_id: str) -> str:
