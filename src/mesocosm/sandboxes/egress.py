@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mesocosm.http.public import public
@@ -14,7 +15,20 @@ _HEAD_S = 30.0
 _CONNECT_S = 10.0
 _IDLE_S = 120.0
 _REMEMBERED = 20
+_OWN = re.compile(rb"^authorization\s*:", re.IGNORECASE)
 _HOP = re.compile(rb"^(proxy-[^:]*|connection|keep-alive|host)\s*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """How a server is entered for a program that must not know the password: it asks for `http://HOST:PORT/…` here.
+
+    The request goes on to `port` with TLS where `tls` says so, and with `authorization` in place of its own.
+    """
+
+    port: int
+    tls: bool
+    authorization: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,7 @@ class _Asked:
     port: int
     first: bytes
     tunnel: bool
+    tls: bool = False
 
     @property
     def place(self) -> str:
@@ -36,13 +51,25 @@ class Egress:
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached as well, each `host:port`. `most_bytes` is how much may be carried
-    in both directions together. `refused` lists what was asked for in vain and why, `carried` counts bytes.
+    in both directions together. `entrances` are servers, each `host:port`, that ask for a password which only we know;
+    `trusted` is a file with the authority of their certificates, none for those of the system. `refused` lists what was
+    asked for in vain and why, `carried` counts bytes.
     """
 
-    def __init__(self, hosts: Sequence[str], *, loopback: Sequence[str] = (), most_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        *,
+        loopback: Sequence[str] = (),
+        most_bytes: int | None = None,
+        entrances: Mapping[str, Entrance] | None = None,
+        trusted: str | None = None,
+    ) -> None:
         self.hosts = frozenset(host.lower().rstrip(".") for host in hosts)
         self.loopback = frozenset(place.lower() for place in loopback)
         self.most_bytes = most_bytes
+        self.entrances = dict(entrances or {})
+        self.trusted = trusted
         self.refused: list[str] = []
         self.carried = 0
 
@@ -56,7 +83,7 @@ class Egress:
         """Serve one connection of the program to its end. Raises OSError when it breaks."""
         try:
             async with asyncio.timeout(_HEAD_S):
-                asked = _asked(await reader.readuntil(b"\r\n\r\n"))
+                asked = _asked(await reader.readuntil(b"\r\n\r\n"), self.entrances)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             await _answer(writer, 400, "this proxy takes CONNECT host:port and requests for http:// URLs")
             return
@@ -93,10 +120,16 @@ class Egress:
         for address in addresses:
             try:
                 async with asyncio.timeout(_CONNECT_S):
-                    return await asyncio.open_connection(address, asked.port)
+                    return await self._opened(asked, address)
             except OSError as error:
                 failure = OSError(f"no connection to {address}: {error.strerror or 'no answer'}")
         raise failure
+
+    async def _opened(self, asked: _Asked, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if not asked.tls:
+            return await asyncio.open_connection(address, asked.port)
+        context = await asyncio.to_thread(ssl.create_default_context, cafile=self.trusted)
+        return await asyncio.open_connection(address, asked.port, ssl=context, server_hostname=asked.host)
 
     async def _pour(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await _piece(reader):
@@ -115,7 +148,7 @@ async def _piece(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(_CHUNK)
 
 
-def _asked(head: bytes) -> _Asked:
+def _asked(head: bytes, entrances: Mapping[str, Entrance]) -> _Asked:
     """Read the head of a request. Raises ValueError for what is no request to a proxy."""
     start, *fields = head[:-4].split(b"\r\n")
     method, url, version = start.decode("ascii").split(" ")
@@ -129,9 +162,17 @@ def _asked(head: bytes) -> _Asked:
         raise ValueError("https is asked for with CONNECT")
     # One request to a connection: the next might be for another host.
     kept = [field for field in fields if not _HOP.match(field)]
-    ours = [f"{method} {where.path} {version}", f"Host: {where.origin.authority}", "Connection: close"]
+    name, number = where.origin.host.rstrip("."), where.origin.port
+    entrance = entrances.get(f"{name}:{number}")
+    authority = where.origin.authority
+    ours = [f"{method} {where.path} {version}", f"Host: {authority}", "Connection: close"]
+    if entrance is not None:
+        kept = [field for field in kept if not _OWN.match(field)]
+        ours.append(f"Authorization: {entrance.authorization}")
     first = b"\r\n".join([*(line.encode("ascii") for line in ours), *kept, b"", b""])
-    return _Asked(where.origin.host.rstrip("."), where.origin.port, first, tunnel=False)
+    if entrance is not None:
+        return _Asked(name, entrance.port, first, tunnel=False, tls=entrance.tls)
+    return _Asked(name, number, first, tunnel=False)
 
 
 async def _addresses(asked: _Asked) -> list[str]:

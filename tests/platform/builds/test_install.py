@@ -1,5 +1,6 @@
 """Requirements of environments: installed by a real pip into an environment of their own, without an index."""
 
+import base64
 import shutil
 import subprocess
 import threading
@@ -225,3 +226,60 @@ def build_wheel(*words, **named):
     with pytest.raises(BuildFault):
         await installed(place, log, {"requirements.txt": "./own", "own/b.py": spy, "own/pyproject.toml": project})
     assert "key None file False" in log.text()
+
+
+async def test_the_password_of_an_index_is_not_known_to_what_is_installed(
+    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = index.parent / "served"
+    shutil.copytree(index, pages / "simple" / "sunfish")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    backend = """
+import os, shutil, zipfile
+def build_wheel(folder, settings=None, metadata=None):
+    name = "own-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as archive:
+        archive.writestr("own.py", f"SEEN = {sorted(os.environ.items())!r}\\n")
+        archive.writestr("own-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: own\\nVersion: 1.0\\n")
+        archive.writestr("own-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
+        archive.writestr("own-1.0.dist-info/RECORD", "own.py,,\\n")
+    return name
+"""
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {"requirements.txt": "./own\nsunfish", "own/backend.py": backend, "own/pyproject.toml": project}
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Locked, directory=pages)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://ann:planted-canary@{address}/simple/")
+        monkeypatch.setenv("PIP_SOME_TOKEN", "planted-canary")
+        try:
+            await installed(place, log, files)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
+    seen = said(place, "import own; print(own.SEEN)")
+    assert address in seen
+    assert "canary" not in seen
+
+
+async def test_a_folder_pip_of_the_repository_is_not_what_installs(place: Place, log: BuildLog, index: Path) -> None:
+    files = {"requirements.txt": "sunfish", "pip/__init__.py": "", "pip/__main__.py": "print('not pip')"}
+    await installed(place, log, files)
+    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
+
+
+class _Locked(SimpleHTTPRequestHandler):
+    """Shows its pages to ann alone."""
+
+    def do_GET(self) -> None:
+        wanted = "Basic " + base64.b64encode(b"ann:planted-canary").decode()
+        if self.headers["Authorization"] == wanted:
+            super().do_GET()
+        else:
+            self.send_error(401)
+
+    def log_message(self, *_words: object) -> None:
+        return

@@ -2,7 +2,7 @@
 
 It is made of our interpreter, and finds our packages (`bench_common` and what it needs) behind its own through a .pth
 file. pip runs enclosed, because packages run code of strangers when they are built: it reaches the operator's package
-index and nothing else. The operator's PIP_* variables hold.
+index and nothing else. The operator's PIP_* variables hold; a password of an index stays on our side of the way out.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.secret import is_secret
+from mesocosm.http.target import Origin, target
 from mesocosm.platform.builds.check import Checked
 from mesocosm.platform.builds.enclosing import our_folders, our_packages, workshop
 from mesocosm.platform.builds.fault import BuildFault
@@ -26,7 +28,7 @@ from mesocosm.platform.builds.place import Place
 from mesocosm.platform.builds.source import Source
 from mesocosm.platform.settings import Settings
 from mesocosm.sandboxes.allowance import MIB
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress import Egress, Entrance
 from mesocosm.sandboxes.enclosure import Finished
 from mesocosm.sandboxes.enclosure.disk import remove, settle
 
@@ -35,7 +37,10 @@ _PIP = (
     *("install", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--no-color", "--progress-bar=off"),
     *("--no-warn-script-location", "--root-user-action=ignore"),
 )
-_NOT_PASSED = frozenset({"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_CACHE_DIR", "PIP_LOG", "PIP_PYTHON"})
+_NOT_PASSED = frozenset(
+    {"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_CACHE_DIR", "PIP_LOG", "PIP_PYTHON", "PIP_PROXY"}
+)
+_INDEXES = frozenset({"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"})
 _EDITABLE = re.compile(r"(-e|--editable)\b")
 _HERE = re.compile(r"(\.|/|file:)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -75,9 +80,10 @@ async def install(settings: Settings, source: Source, checked: Checked, place: P
     # Packages of the repository itself are built where they lie, which must not be what was checked.
     here = any(_HERE.match(line.text) for line in lines)
     root = Path(shutil.copytree(place.source, place.scratch / "source", symlinks=True)) if here else place.source
-    egress = _way_out(settings)
+    operators = _operators()
+    egress = _way_out(settings, operators)
     names = [word for file in files for word in ("-r", str(root / file.relative_to(place.source)))]
-    done = await _pip(settings, place, root, names, egress, log)
+    done = await _pip(settings, place, root, names, (operators, egress), log)
     await asyncio.to_thread(remove, place.scratch)
     if done.how != "ok":
         raise _fault(settings, done, lines, egress, log)
@@ -109,16 +115,24 @@ def _lines(file: Path, root: Path) -> Iterator[Line]:
 
 
 async def _pip(
-    settings: Settings, place: Place, root: Path, names: list[str], egress: Egress, log: BuildLog
+    settings: Settings,
+    place: Place,
+    root: Path,
+    names: list[str],
+    outside: "tuple[_Operators, Egress]",
+    log: BuildLog,
 ) -> Finished:
-    passed, shown = _operators()
+    operators, egress = outside
     most = settings.packages_mb * MIB
-    bench = workshop(settings, (place.source, *our_folders(), *shown), seconds=settings.install_s, most_bytes=most)
+    bench = workshop(
+        settings, (place.source, *our_folders(), *operators.shown), seconds=settings.install_s, most_bytes=most
+    )
     return await bench.run(
-        [str(place.python), "-m", "pip", *_PIP, *names],
+        # Without -P a folder `pip` of the repository would be the pip that is run.
+        [str(place.python), "-P", "-m", "pip", *_PIP, *names],
         cwd=root,
         writable=[place.packages, place.scratch],
-        env={"TMPDIR": str(place.scratch), "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1", **passed},
+        env={"TMPDIR": str(place.scratch), "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1", **operators.variables},
         seconds=settings.install_s,
         egress=egress,
         heard=log.hear,
@@ -126,20 +140,66 @@ async def _pip(
     )
 
 
-def _operators() -> tuple[Mapping[str, str], list[Path]]:
-    """Return the operator's variables for pip, and the files and folders that they name."""
-    passed = {name: value for name, value in os.environ.items() if name.startswith("PIP_") and name not in _NOT_PASSED}
-    words = [word for value in passed.values() for word in value.split()]
-    places = [Path(unquote(urlsplit(word).path) if word.startswith("file:") else word) for word in words]
-    return passed, [path for path in places if path.is_absolute() and path.exists()]
+@dataclass(frozen=True, slots=True)
+class _Operators:
+    """What the operator says of packages: variables of pip without passwords, the files and folders that they name,
+    the places that indexes are at, and how those that ask for a password are entered.
+    """
+
+    variables: Mapping[str, str]
+    shown: list[Path]
+    places: list[str]
+    entrances: Mapping[str, Entrance]
 
 
-def _way_out(settings: Settings) -> Egress:
-    named = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
-    urls = [urlsplit(word) for name in named for word in os.environ.get(name, "").split() if "://" in word]
-    hosts = [url.hostname for url in urls if url.hostname]
-    ports = [f"{url.hostname}:{url.port}" for url in urls if url.hostname and url.port]
-    return Egress([*settings.package_hosts, *hosts], loopback=ports, most_bytes=4 * settings.packages_mb * MIB)
+def _operators() -> _Operators:
+    """Read the PIP_* variables. Packages run code of strangers beside pip, so it may know no password."""
+    variables: dict[str, str] = {}
+    places: list[str] = []
+    entrances: dict[str, Entrance] = {}
+    for name, value in os.environ.items():
+        if not name.startswith("PIP_") or name in _NOT_PASSED:
+            continue
+        if name in _INDEXES:
+            variables[name] = " ".join(_without_password(word, places, entrances) for word in value.split())
+        elif not is_secret(name, value):
+            variables[name] = value
+    if entrances:
+        # What enters for pip speaks TLS; between the two is a socket of ours.
+        hosts = (place.removesuffix(":80") for place in entrances)
+        variables["PIP_TRUSTED_HOST"] = " ".join([variables.get("PIP_TRUSTED_HOST", ""), *hosts]).strip()
+    words = [word for value in variables.values() for word in value.split()]
+    paths = [Path(unquote(urlsplit(word).path) if word.startswith("file:") else word) for word in words]
+    return _Operators(variables, [path for path in paths if path.is_absolute() and path.exists()], places, entrances)
+
+
+def _without_password(word: str, places: list[str], entrances: dict[str, Entrance]) -> str:
+    """Return the address of an index as pip may know it, and note its place, and how it is entered."""
+    try:
+        origin, authorization = target(word).origin, target(word).authorization
+    except ValueError:
+        return word
+    host = origin.host.rstrip(".")
+    places.append(f"{host}:{origin.port}")
+    if not authorization:
+        return word
+    tls = origin.scheme == "https"
+    asked = Origin("http", host, 80 if tls and origin.port == 443 else origin.port)
+    entrances[f"{host}:{asked.port}"] = Entrance(origin.port, tls, authorization)
+    return f"http://{asked.authority}{target(word).path}"
+
+
+def _way_out(settings: Settings, operators: _Operators) -> Egress:
+    hosts = [place.rpartition(":")[0] for place in operators.places]
+    # Who names a port may mean a place in the own network.
+    ports = [place for place in operators.places if not place.endswith((":80", ":443"))]
+    return Egress(
+        [*settings.package_hosts, *hosts],
+        loopback=ports,
+        most_bytes=4 * settings.packages_mb * MIB,
+        entrances=operators.entrances,
+        trusted=os.environ.get("PIP_CERT") or None,
+    )
 
 
 def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress, log: BuildLog) -> BuildFault:
