@@ -147,7 +147,9 @@ class Episodes(Part):
             .order_by(func.count().desc(), episodes.c.failure_cause)
         )
         rows = self._database.read(lambda connection: connection.execute(wanted).all())
-        return tuple((cause, count, self.episode(f"{run_id}/{position}")) for cause, count, position in rows)
+        return tuple(
+            (cause, count, first) for cause, count, position in rows for first in self.episodes_at(run_id, position, 1)
+        )
 
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
