@@ -139,11 +139,14 @@ class Landscape(Runs):
 
     def _grounds(self) -> dict[str, Ground]:
         ann, mates = {"owner", "admin", "token"}, {"owner", "mate", "admin", "token"}
-        public = self._played(visibility="gallery_public", name="Shown")
-        team = self._played(team_id=self.team, name=TEAM, tags=[TEAM])
-        solo = self._played(name=SOLO, tags=[SOLO])
+        played = (
+            (self._ask(visibility="gallery_public", name="Shown"), HUSHED),
+            (self._ask(team_id=self.team, name=TEAM, tags=[TEAM]), TEAM),
+            (self._ask(name=SOLO, tags=[SOLO]), SOLO),
+        )
         test = place_order(self.service, self._principal, self._input(name=SOLO), purpose="test").run_id
         self._play()
+        public, team, solo = (self._played(run_id, word) for run_id, word in played)
         for run_id in (public["run_id"], solo["run_id"]):
             self._serve_elsewhere(run_id)
         for domain_id, status, word, given in (
@@ -193,10 +196,8 @@ class Landscape(Runs):
     def _ask(self, **given: Any) -> str:
         return place_order(self.service, self._principal, self._input(**given)).run_id
 
-    def _played(self, **given: Any) -> dict[str, str]:
-        run_id = self._ask(**given)
-        self._play()
-        word = given["name"] if given["name"] != "Shown" else HUSHED
+    def _played(self, run_id: str, word: str) -> dict[str, str]:
+        """Return the ids of a run that was played, with content beside it."""
         (first, *_) = self.service.store.episodes(run_id).items
         artifact = self.service.store.add_artifact(
             run_id, "notes.txt", f"{word} of {run_id}".encode() * 100, content_type="text/plain", episode_id=first.id
