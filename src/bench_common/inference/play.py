@@ -18,7 +18,7 @@ from mesocosm.interop import replay
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
-_KNOWN = frozenset(TraceEventType)
+_KNOWN = frozenset(TraceEventType) - {TraceEventType.WARNING, TraceEventType.ERROR, TraceEventType.RETRY}
 
 
 @dataclass(frozen=True, slots=True)
