@@ -144,7 +144,9 @@ class Program:
 
 def program(*words: str | Path, before: str = "") -> list[str]:
     """Return the command of a `mesocosm` that runs some lines of Python first."""
-    start = f"import sys\n{before}\nfrom mesocosm.cli.main import main\nsys.argv[0] = 'mesocosm'\nmain()"
+    # Who starts the tests with nohup would have it ignore the end of its terminal, as it should.
+    heard = "import signal, sys\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    start = f"{heard}\n{before}\nfrom mesocosm.cli.main import main\nsys.argv[0] = 'mesocosm'\nmain()"
     return [sys.executable, "-c", start, *map(str, words)]
 
 
