@@ -147,21 +147,25 @@ def retire_environment(service: "Service", environment: "EnvironmentRow") -> Non
         service.domains.archive(domain_id)
 
 
-def publish_domain(service: "Service", row: DomainRow) -> DomainRow:
+def publish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
     """Show a domain to everybody. Raises Refusal (409) where the environment behind it was deleted."""
     if row.environment_id is not None and service.environments.get(row.environment_id) is None:
         raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
     if row.status == PUBLISHED:
         return row
     document = {**row.document, "published_at": row.document.get("published_at") or _now()}
-    return replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
+    shown = replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
+    service.audit.note(caller.actor, "domain.publish", f"domain:{row.id}")
+    return shown
 
 
-def unpublish_domain(service: "Service", row: DomainRow) -> DomainRow:
+def unpublish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
     """Make a domain a draft again. Raises Refusal (409) for one that is not published."""
     if row.status != PUBLISHED:
         raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
-    return replaced(service, msgspec.structs.replace(row, status=DRAFT))
+    hidden = replaced(service, msgspec.structs.replace(row, status=DRAFT))
+    service.audit.note(caller.actor, "domain.unpublish", f"domain:{row.id}")
+    return hidden
 
 
 def replaced(service: "Service", row: DomainRow) -> DomainRow:

@@ -73,6 +73,7 @@ def make_team(service: Service, user_id: int, name: str, slug: str | None) -> St
     if team is None:
         taken = slug_of(slug or "")
         raise Refusal(409, f"the slug {taken!r} is taken; choose another, or leave it out to have one made of the name")
+    service.audit.note(f"user:{user_id}", "team.create", f"team:{team.id}", {"name": team.name})
     return Standing(team, "owner", 1)
 
 
@@ -98,6 +99,8 @@ def join_team(service: Service, user_id: int, code: str, address: str) -> Standi
     service.attempts.take_back(limits, _HOUR)
     if outcome is Joining.FULL:
         raise Refusal(409, f"the team {team.name!r} is full: {service.settings.team_size} are the most for one team")
+    if outcome is Joining.JOINED:
+        service.audit.note(f"user:{user_id}", "team.join", f"team:{team.id}", address=address)
     own = service.teams.membership(team.id, user_id)
     if own is None:
         raise Refusal(404, f"the team {team.name!r} is gone, or its owner has taken you out of it again")

@@ -315,7 +315,11 @@ def test_what_was_done_to_a_team_is_noted(hosted: "Hosted") -> None:
     where = f"/v1/teams/{team['team_id']}"
     ada.request("DELETE", f"{where}/members/{ben.user_id}")
     noted = [entry for entry in hosted.service.audit.list(None, 20) if entry.target == f"team:{team['team_id']}"]
-    assert [(entry.action, entry.actor) for entry in noted] == [("team.remove", f"user:{ada.user_id}")]
+    assert [(entry.action, entry.actor) for entry in noted] == [
+        ("team.remove", f"user:{ada.user_id}"),
+        ("team.join", f"user:{ben.user_id}"),
+        ("team.create", f"user:{ada.user_id}"),
+    ]
 
 
 def test_the_store_says_what_somebody_is_in_a_team(hosted: "Hosted") -> None:

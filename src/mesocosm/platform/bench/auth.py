@@ -14,11 +14,11 @@ from mesocosm.client.documents.account import (
     Ways,
 )
 from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.accounts.cookies import GUEST_COOKIE, WEB_COOKIE, clear_cookie, mount_path, set_cookie
+from mesocosm.platform.accounts.cookies import GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.login import signed_in
 from mesocosm.platform.bench.me import described, member_of
-from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, own_user, refused, start_browser
+from mesocosm.platform.bench.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, refused, start_browser
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
@@ -75,11 +75,7 @@ async def login(body: SignInInput, request: Request, response: Response, service
 @router.post("/logout", responses=refused(403), **access(Access.PUBLIC))
 def logout(request: Request, response: Response, service: Served, body: SignOutInput | None = None) -> Done:
     """Sign a browser out, and end a refresh token."""
-    signins = service.accounts.signins
-    signins.end_web(request.cookies.get(WEB_COOKIE, ""))
-    if body is not None and body.refresh_token:
-        signins.end_refresh(body.refresh_token)
-    clear_cookie(response, WEB_COOKIE)
+    end_sign_in(service, request, response, body)
     return Done()
 
 

@@ -89,13 +89,13 @@ def update_domain(domain_id: DomainId, body: DomainChange, caller: Caller, servi
 @router.post("/{domain_id}/publish", response_model=Domain, **access(Access.INSIDER))
 def publish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     """Show a domain to everybody, an archived one again; nothing happens to one that is published."""
-    return document_of(publish_domain(service, own_domain(service, caller, domain_id)))
+    return document_of(publish_domain(service, caller, own_domain(service, caller, domain_id)))
 
 
 @router.post("/{domain_id}/unpublish", response_model=Domain, **access(Access.INSIDER))
 def unpublish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     """Make a published domain a draft again, which only those see whose it is. 409 for one that is not published."""
-    return document_of(unpublish_domain(service, own_domain(service, caller, domain_id)))
+    return document_of(unpublish_domain(service, caller, own_domain(service, caller, domain_id)))
 
 
 @router.post("/{domain_id}/archive", response_model=Domain, **access(Access.INSIDER))

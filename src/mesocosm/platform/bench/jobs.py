@@ -8,14 +8,12 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput, JobResult, JobStatus
 from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.belonging import inside
 from mesocosm.platform.bench.test import ended_episode
+from mesocosm.platform.builds.submission import own_environment
 from mesocosm.platform.orders.bench import begin_bench, bench_input, claim_job, job_document, job_documents
 from mesocosm.platform.orders.place import place_order
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
-from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.jobs import Job
 from mesocosm.store.orders import OPEN, Order, OrderFilter
 
@@ -62,7 +60,7 @@ async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> R
         raise Refusal(422, f"num_episodes is {body.num_episodes}; a test bench plays 1, a run plays more")
 
     def placed() -> Order:
-        row = _environment(service, caller, body.env_id)
+        row = own_environment(service, caller, body.env_id)
         return place_order(service, caller, bench_input(service, row, body.model, 1, body.seed), purpose="test")
 
     order = await run_in_threadpool(placed)
@@ -72,7 +70,7 @@ async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> R
 @router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.INSIDER))
 def full_bench(env_id: EnvId, caller: Caller, service: Served) -> BenchJob:
     """Ask for a run of every model of the operator's list in an environment of one's own, in one's own name."""
-    row = _environment(service, caller, env_id)
+    row = own_environment(service, caller, env_id)
     return job_document(service, begin_bench(service, caller, row))
 
 
@@ -121,15 +119,6 @@ def complete(job_id: JobId, body: JobResult, service: Served) -> BenchJob:
     if job.status != "running" or not service.jobs.complete(job.id, body.model_results, failed=body.failed):
         raise Refusal(409, f"job {job_id} is {job_document(service, job).status} and not claimed from outside")
     return job_document(service, _job(service, job_id))
-
-
-def _environment(service: Service, caller: Principal, env_id: str) -> EnvironmentRow:
-    row = service.environments.get(env_id)
-    if row is None:
-        raise Refusal(404, f"there is no environment {env_id[:100]!r}; `mesocosm env list` shows yours")
-    if not inside(service, caller, row):
-        raise Refusal(403, f"environment {env_id} belongs to somebody else")
-    return row
 
 
 def _job(service: Service, job_id: str) -> Job:

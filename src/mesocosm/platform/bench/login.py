@@ -20,9 +20,9 @@ from mesocosm.client.documents.account import (
     Tokens,
 )
 from mesocosm.platform.access import Access, Served, access
-from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
+from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 from mesocosm.platform.accounts.signins import TokenReused
-from mesocosm.platform.bench.signing_in import kept_by_nobody, let_in, refused
+from mesocosm.platform.bench.signing_in import end_sign_in, kept_by_nobody, let_in, refused
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -80,11 +80,7 @@ def jwt(request: Request, service: Served) -> AccessToken:
 @router.post("/logout/", responses=refused(403), **access(Access.PUBLIC))
 def logout(request: Request, response: Response, service: Served, body: SignOutInput | None = None) -> Done:
     """Sign out: end the sign-in of the cookie, and that of a refresh token."""
-    signins = service.accounts.signins
-    signins.end_web(request.cookies.get(WEB_COOKIE, ""))
-    if body is not None and body.refresh_token:
-        signins.end_refresh(body.refresh_token)
-    clear_cookie(response, WEB_COOKIE)
+    end_sign_in(service, request, response, body)
     return Done()
 
 

@@ -137,8 +137,8 @@ def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Resp
 
 
 @router.delete("/runs/{run_id}", status_code=204, **access(Access.HOLDER))
-def delete_run(run_id: str, store: Seen, service: Served) -> None:
+def delete_run(run_id: str, store: Seen, service: Served, caller: Caller) -> None:
     """Delete a run with everything recorded of it, for good."""
     _, order = store.own_run(run_id)
-    delete_order(service, order)
+    delete_order(service, order, caller.actor)
     FACETS.forget(store.view)

@@ -15,7 +15,7 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.answer import TAGGED, known, raw
 from mesocosm.platform.api.export import attachment, gathered
-from mesocosm.platform.belonging import inside
+from mesocosm.platform.belonging import inside, may_use_team
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order, show_order
 from mesocosm.platform.orders.export import PARTS, export_pieces, packed, trace_pieces
 from mesocosm.platform.orders.found import Found, find_run, found_again, own_run
@@ -206,7 +206,7 @@ def resume_run(
 def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, service: Served) -> Response:
     """Show a run to everybody once it has completed, or to its owner and their team alone."""
     found = own_run(service, caller, run_id)
-    order = show_order(service, found.order, body.visibility)
+    order = show_order(service, found.order, body.visibility, caller.actor)
     (item,) = run_items(service, caller, [order])
     return _answer(item)
 
@@ -214,7 +214,7 @@ def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, 
 @router.delete("/v1/runs/{run_id}", status_code=204, **access(Access.HOLDER))
 def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
     """Delete a run with everything recorded of it, for good. 409 while it waits or is played."""
-    delete_order(service, own_run(service, caller, run_id).order)
+    delete_order(service, own_run(service, caller, run_id).order, caller.actor)
 
 
 @router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.HOLDER))
@@ -234,7 +234,7 @@ def _filter(
 ) -> OrderFilter:
     kinds = ("run", "full_bench")
     if team_id is not None:
-        if not _in_team(service, caller, team_id):
+        if not may_use_team(service, caller, team_id):
             raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
         return OrderFilter(team_id=team_id, domain_id=domain_id, environment_id=env_id, purposes=kinds)
     if env_id is not None and not caller.anonymous:
@@ -253,12 +253,6 @@ def _filter(
     if caller.anonymous:
         return OrderFilter(domain_id=domain_id, environment_id=env_id, public=True)
     return OrderFilter(actor=caller.actor, domain_id=domain_id, environment_id=env_id, purposes=kinds)
-
-
-def _in_team(service: Service, caller: Principal, team_id: str) -> bool:
-    if caller.admin:
-        return service.teams.get(team_id) is not None
-    return caller.user_id is not None and service.teams.role(team_id, caller.user_id) is not None
 
 
 def _listed(

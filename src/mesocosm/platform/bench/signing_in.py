@@ -4,8 +4,8 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from mesocosm.client.documents.account import SignInInput
-from mesocosm.platform.accounts.cookies import WEB_COOKIE, set_cookie
+from mesocosm.client.documents.account import SignInInput, SignOutInput
+from mesocosm.platform.accounts.cookies import WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.platform.bench.errors import InvalidDocument, RefusalDocument
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
@@ -53,6 +53,15 @@ def start_browser(service: Service, request: Request, response: Response, user: 
     secret = signins.start_web(user, request.headers.get("user-agent", ""))
     set_cookie(response, request, settings, WEB_COOKIE, secret, seconds=settings.refresh_days * 86_400)
     service.audit.note(user.actor, "auth.login", user.actor, {}, service.accounts.address(request))
+
+
+def end_sign_in(service: Service, request: Request, response: Response, body: SignOutInput | None) -> None:
+    """Sign a browser out, and end a refresh token where one is given."""
+    signins = service.accounts.signins
+    signins.end_web(request.cookies.get(WEB_COOKIE, ""))
+    if body is not None and body.refresh_token:
+        signins.end_refresh(body.refresh_token)
+    clear_cookie(response, WEB_COOKIE)
 
 
 def own_user(service: Service, caller: Principal) -> User:

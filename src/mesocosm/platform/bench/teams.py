@@ -86,6 +86,7 @@ def change_team(team_id: TeamId, body: TeamChange, caller: Caller, service: Serv
         service.audit.note(caller.actor, "team.budget", f"team:{team.id}", {"budget_usd": body.budget_usd})
     if body.name is not None:
         service.teams.rename(team.id, body.name)
+        service.audit.note(caller.actor, "team.rename", f"team:{team.id}", {"from": team.name, "to": body.name})
     return _document(service, as_owner(service, caller, team.id))
 
 
@@ -130,6 +131,7 @@ def leave_team(team_id: TeamId, caller: Caller, service: Served) -> Said:
     if own.role == "owner":
         raise Refusal(409, f"you own the team {own.team.name!r}; transfer it to somebody in it first, or delete it")
     service.teams.remove(own.team.id, user_id_of(caller))
+    service.audit.note(caller.actor, "team.leave", f"team:{own.team.id}")
     return Said(detail="left")
 
 

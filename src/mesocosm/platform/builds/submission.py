@@ -65,7 +65,7 @@ def own_environment(service: Service, caller: Principal, environment_id: str) ->
     """Return an environment of the caller, or of a team of theirs. Raises Refusal (404, 403)."""
     row = service.environments.get(environment_id)
     if row is None:
-        raise Refusal(404, f"there is no environment {environment_id!r}; list yours to see their ids")
+        raise Refusal(404, f"there is no environment {environment_id!r}; `mesocosm env list` shows yours")
     if not inside(service, caller, row):
         raise Refusal(403, f"the environment {environment_id!r} belongs to somebody else")
     return row

@@ -42,18 +42,25 @@ def resume_order(service: Service, order: Order, *, retry_failed: bool = False) 
     return service.orders.get(run.id) or order
 
 
-def show_order(service: Service, order: Order, visibility: str) -> Order:
-    """Say who may see a run. Raises Refusal 409 for a guest's run, which is for everybody, and for test episodes."""
+def show_order(service: Service, order: Order, visibility: str, by: str) -> Order:
+    """Say who may see a run; `by` is the actor that wants it.
+
+    Raises Refusal 409 for a guest's run, which is for everybody, and for test episodes.
+    """
     if order.actor.startswith("guest:") and visibility == PRIVATE:
         raise Refusal(409, "runs of guests are public and go after some days; sign in for private runs")
     if order.purpose == "test" and visibility != PRIVATE:
         raise Refusal(409, "test episodes stay private; start a run to show it")
     service.orders.set_visibility(order.run_id, visibility)
+    service.audit.note(by, "run.show", f"run:{order.run_id}", {"visibility": visibility})
     return service.orders.get(order.run_id) or order
 
 
-def delete_order(service: Service, order: Order) -> None:
-    """Delete a run for good. What it cost stays counted. Raises Refusal 409 while it waits or is played."""
+def delete_order(service: Service, order: Order, by: str) -> None:
+    """Delete a run for good; `by` is the actor that wants it. What it cost stays counted.
+
+    Raises Refusal 409 while it waits or is played.
+    """
     if order.open:
         raise Refusal(409, f"run {order.run_id} waits or runs; cancel it first")
     try:
@@ -64,6 +71,7 @@ def delete_order(service: Service, order: Order) -> None:
         return
     except InfrastructureError as error:
         raise Refusal(409, f"run {order.run_id} is being ended; try again in a few seconds") from error
+    service.audit.note(by, "run.delete", f"run:{order.run_id}", {"owner": order.actor, "domain": order.domain_id})
 
 
 def _stopped(service: Service, run_id: str) -> None:

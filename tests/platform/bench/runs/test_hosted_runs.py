@@ -224,6 +224,7 @@ def test_a_waiting_run_is_cancelled_at_once_and_can_be_resumed(runs: Runs) -> No
     assert runs.ann.post(f"/v1/runs/{run_id}/cancel").json() == cancelled
     rows = runs.ann.get(f"/v1/runs/{run_id}/episodes").json()
     assert {row["status"] for row in rows} == {"cancelled"}
+    assert all(row["terminal_info"] == {"cancelled": True, "reason": "run_cancelled"} for row in rows)
     runs.play()
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["finished"] == 0
     resumed = runs.ann.post(f"/v1/runs/{run_id}/resume")
@@ -318,6 +319,7 @@ def test_a_run_that_is_played_is_cancelled_and_goes_on_where_it_was(runs: Runs) 
     player.join(60)
     before = runs.ann.get(f"/v1/runs/{run_id}/episodes").json()
     assert [row["status"] for row in before] == ["completed", "cancelled", "cancelled"]
+    assert [row["terminal_info"].get("reason") for row in before] == [None, "run_cancelled", "run_cancelled"]
     runs.world.release.set()
     assert runs.ann.post(f"/v1/runs/{run_id}/resume").json()["status"] == "running"
     runs.play()
@@ -325,3 +327,14 @@ def test_a_run_that_is_played_is_cancelled_and_goes_on_where_it_was(runs: Runs) 
     assert [row["status"] for row in after] == ["completed"] * 3
     assert after[0] == before[0]
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
+
+
+def test_who_shows_and_deletes_a_run_is_noted(runs: Runs) -> None:
+    run_id = runs.played(runs.ann, team_id=runs.team)
+    runs.bob.request("PATCH", f"/v1/runs/{run_id}/visibility", json={"visibility": "gallery_public"})
+    runs.ann.request("DELETE", f"/v1/record/runs/{run_id}")
+    noted = [entry for entry in runs.service.audit.list() if entry.target == f"run:{run_id}"]
+    assert [(entry.action, entry.actor) for entry in noted] == [
+        ("run.delete", f"user:{runs.ann.user_id}"),
+        ("run.show", f"user:{runs.bob.user_id}"),
+    ]
