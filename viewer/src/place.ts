@@ -7,8 +7,8 @@ export interface Place {
 }
 
 /** Read the block; a page without one (or with a broken one) is in front of a server. */
-function readPlace(page: Document = document): Place {
-  const text = page.getElementById('place')?.textContent ?? '{}'
+function readPlace(page = typeof document === 'undefined' ? undefined : document): Place {
+  const text = page?.getElementById('place')?.textContent ?? '{}'
   try {
     const found: unknown = JSON.parse(text)
     if (typeof found === 'object' && found !== null && 'mode' in found) {

@@ -8,6 +8,7 @@ import { nameOf } from '../session/person'
 import { useMe } from '../session/useMe'
 import { CreateToken } from './CreateToken'
 import { PasswordPanel } from './PasswordPanel'
+import { SignInTable } from './SignInTable'
 import { TokenTable } from './TokenTable'
 
 /** One's own account: tokens for programs, the password, where one is signed in. */
@@ -37,6 +38,11 @@ export function AccountPage() {
           <Panel title="Personal tokens" note="for scripts and CI" flush>
             <TokenTable />
           </Panel>
+          {me.way !== 'open' && (
+            <Panel title="Where you are signed in" flush>
+              <SignInTable />
+            </Panel>
+          )}
         </div>
         <div className={styles.stack}>
           <Panel title="Make a token">

@@ -39,19 +39,7 @@ export function TokenTable() {
               </thead>
               <tbody>
                 {found.map((token) => (
-                  <tr key={token.id}>
-                    <th scope="row">
-                      <bdi>{token.name}</bdi>
-                    </th>
-                    <td>{token.scope === 'read' ? 'read' : 'read and change'}</td>
-                    <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
-                    <td>{token.expires_at ? <When at={token.expires_at} /> : 'when you end it'}</td>
-                    <td data-numeric>
-                      <Button look="quiet" onClick={() => setAsked(token)} aria-label={`End the token ${token.name}`}>
-                        End
-                      </Button>
-                    </td>
-                  </tr>
+                  <TokenRow key={token.id} token={token} onEnd={() => setAsked(token)} />
                 ))}
               </tbody>
             </PlainTable>
@@ -70,5 +58,23 @@ export function TokenTable() {
         )
       }
     </Loaded>
+  )
+}
+
+function TokenRow({ token, onEnd }: { token: Doc<'PersonalToken'>; onEnd: () => void }) {
+  return (
+    <tr>
+      <th scope="row">
+        <bdi>{token.name}</bdi>
+      </th>
+      <td>{token.scope === 'read' ? 'read' : 'read and change'}</td>
+      <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
+      <td>{token.expires_at ? <When at={token.expires_at} /> : 'when you end it'}</td>
+      <td data-numeric>
+        <Button look="quiet" onClick={onEnd} aria-label={`End the token ${token.name}`}>
+          End
+        </Button>
+      </td>
+    </tr>
   )
 }

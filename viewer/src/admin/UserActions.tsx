@@ -1,38 +1,17 @@
 import { useState } from 'react'
-import { ask, type Doc } from '../api/platform'
+import type { Doc } from '../api/platform'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
-import { useChange } from '../platform/useChange'
 import { useMe } from '../session/useMe'
 import type { Made } from './UsersView'
+import { useUserChanges } from './useUserChanges'
 
 /** What can be done with an account. */
 export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPassword: (made: Made) => void }) {
   const [asked, setAsked] = useState<'disable' | 'reset'>()
   const me = useMe()
-  const params = { user_id: user.id }
   const close = () => setAsked(undefined)
-  const disable = useChange(() => ask('post', '/v1/admin/users/{user_id}/disable', { params }), {
-    done: `${user.username} is kept out.`,
-    after: close,
-  })
-  const enable = useChange(() => ask('post', '/v1/admin/users/{user_id}/enable', { params }), {
-    done: `${user.username} may come in again.`,
-  })
-  const role = useChange(
-    () =>
-      ask('post', '/v1/admin/users/{user_id}/role', {
-        params,
-        body: { role: user.role === 'admin' ? 'member' : 'admin' },
-      }),
-    { done: 'The role is changed.' },
-  )
-  const reset = useChange(() => ask('post', '/v1/admin/users/{user_id}/reset', { params }), {
-    after: (made) => {
-      close()
-      if (made.password) onPassword({ username: made.username, password: made.password })
-    },
-  })
+  const { disable, enable, role, reset } = useUserChanges(user, close, onPassword)
   const own = me?.user_id === user.id
   const change = user.role === 'admin' ? 'Make a member' : 'Make an administrator'
   return (

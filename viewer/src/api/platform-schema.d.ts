@@ -1177,6 +1177,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Limits
+         * @description Return what the caller may do, and how much of that is left; for nobody known what a guest could do.
+         *
+         *     403 for a team that the caller is not in.
+         */
+        get: operations["limits_get_limits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -1831,6 +1853,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{run_id}/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Place
+         * @description Return where a run stands in the queue. It is fair between people, so others may come to stand before it.
+         */
+        get: operations["limits_get_place"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs/{run_id}/resume": {
         parameters: {
             query?: never;
@@ -1926,6 +1968,48 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sessions
+         * @description Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/v1/tokens`.
+         *
+         *     Only who signed in themselves sees that, no personal token.
+         */
+        get: operations["sessions_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End
+         * @description End a sign-in: a browser is signed out at once, a program when its access token ends.
+         */
+        delete: operations["sessions_end"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2946,6 +3030,27 @@ export interface components {
             version: string;
         };
         /**
+         * Budget
+         * @description What may be spent on models within 24 hours, in USD.
+         */
+        Budget: {
+            /**
+             * Left Usd
+             * @description What is left; null where nothing is limited.
+             */
+            left_usd: number | null;
+            /**
+             * Limit Usd
+             * @description The budget; null: there is none.
+             */
+            limit_usd: number | null;
+            /**
+             * Spent Usd
+             * @description What was spent in the last 24 hours, as far as prices are known.
+             */
+            spent_usd: number;
+        };
+        /**
          * BudgetInput
          * @description A budget.
          */
@@ -3082,6 +3187,26 @@ export interface components {
              * @description Their teams, the last joined first.
              */
             teams: components["schemas"]["TeamContext"][];
+        };
+        /**
+         * CountsDocument
+         * @description Episodes of a run by outcome; `owed` ones still have to be played.
+         */
+        CountsDocument: {
+            /** Completed */
+            completed: number;
+            /** Done */
+            done: number;
+            /** Failed */
+            failed: number;
+            /** Owed */
+            owed: number;
+            /** Planned */
+            planned: number;
+            /** Timeout */
+            timeout: number;
+            /** Truncated */
+            truncated: number;
         };
         /**
          * DensityCell
@@ -4120,7 +4245,7 @@ export interface components {
             ended_at: string | null;
             /** Events */
             events: number;
-            failure: components["schemas"]["mesocosm__platform__documents__episode__FailureDocument"] | null;
+            failure: components["schemas"]["FailureDocument"] | null;
             /** Id */
             id: string;
             /** Index */
@@ -4243,7 +4368,7 @@ export interface components {
             ended_at: string | null;
             /** Events */
             events: number;
-            failure: components["schemas"]["mesocosm__platform__documents__episode__FailureDocument"] | null;
+            failure: components["schemas"]["FailureDocument"] | null;
             /** Id */
             id: string;
             /** Index */
@@ -4330,6 +4455,40 @@ export interface components {
             value: string;
         };
         /**
+         * FailedRun
+         * @description A run that failed or was cancelled.
+         */
+        FailedRun: {
+            /**
+             * Actor Id
+             * @description Whose it is: `user:ID`, `guest:ID`, `system:WORD`.
+             */
+            actor_id: string;
+            /**
+             * Actor Type
+             * @description `member`, `guest` or `system`.
+             */
+            actor_type: string;
+            /** Domain Id */
+            domain_id: string;
+            /** Ended At */
+            ended_at?: string | null;
+            /** Model */
+            model: string;
+            /**
+             * Reason
+             * @description Why, in the words that its owner sees.
+             */
+            reason: string;
+            /** Run Id */
+            run_id: string;
+            /**
+             * Status
+             * @description `failed` or `cancelled`.
+             */
+            status: string;
+        };
+        /**
          * FailureCountDocument
          * @description Samples without a reward for one cause; `stage` is where it went wrong.
          */
@@ -4346,6 +4505,27 @@ export interface components {
             /**
              * Valid
              * @description the agent's own doing, which counts as the worst value; others are missing
+             */
+            valid: boolean;
+        };
+        /**
+         * FailureDocument
+         * @description Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr.
+         */
+        FailureDocument: {
+            /** Boundary */
+            boundary: string;
+            /** Cause */
+            cause: string;
+            /** Detail */
+            detail: string;
+            /** Message */
+            message: string;
+            /** Stderr */
+            stderr: string;
+            /**
+             * Valid
+             * @description whether it is the agent's own failure, which counts as the worst value
              */
             valid: boolean;
         };
@@ -4832,6 +5012,111 @@ export interface components {
             };
         };
         /**
+         * Limits
+         * @description What somebody may do, and how much of that is left.
+         */
+        Limits: {
+            /** @description The budget of who asks. */
+            budget: components["schemas"]["Budget"];
+            /**
+             * Cooldown Left Seconds
+             * @description Seconds until the next run may be started.
+             */
+            cooldown_left_seconds: number;
+            /**
+             * Cooldown Seconds
+             * @description Seconds between two runs of one person.
+             */
+            cooldown_seconds: number;
+            /**
+             * Domains
+             * @description The domains that who asks may run; null: all.
+             */
+            domains: string[] | null;
+            /**
+             * Environments Per Owner
+             * @description Environments that one member or team may have.
+             */
+            environments_per_owner: number;
+            /**
+             * Episode Seconds
+             * @description Seconds that an episode may take.
+             */
+            episode_seconds: number;
+            /**
+             * Episodes Per Run
+             * @description Episodes of a run, with its trials.
+             */
+            episodes_per_run: number;
+            /**
+             * Guests
+             * @description Whether people may use the platform without an account.
+             */
+            guests: boolean;
+            /**
+             * May Run
+             * @description Whether who asks may start runs at all.
+             */
+            may_run: boolean;
+            /**
+             * Queue Length
+             * @description Runs of everybody that wait.
+             */
+            queue_length: number;
+            /**
+             * Run Seconds
+             * @description Seconds that a run may take.
+             */
+            run_seconds: number;
+            /**
+             * Run Usd
+             * @description What one run may cost in USD; null: no limit of its own.
+             */
+            run_usd: number | null;
+            /**
+             * Runs Left Today
+             * @description How many of them are left.
+             */
+            runs_left_today: number;
+            /**
+             * Runs Per Day
+             * @description Runs of one person in a day (UTC).
+             */
+            runs_per_day: number;
+            /**
+             * Sign Up
+             * @description Whether people may make accounts themselves.
+             */
+            sign_up: boolean;
+            /**
+             * Steps Per Episode
+             * @description Steps after which an episode is cut.
+             */
+            steps_per_episode: number;
+            /** @description The budget of the team that was asked about. */
+            team_budget: components["schemas"]["Budget"] | null;
+            /**
+             * Team Size
+             * @description Members that a team may have.
+             */
+            team_size: number;
+            /**
+             * Tokens Per Episode
+             * @description Tokens after which an episode is cut.
+             */
+            tokens_per_episode: number;
+            /**
+             * Waiting
+             * @description How many of who asks wait or are played now.
+             */
+            waiting: number;
+            /**
+             * Waiting At Most
+             * @description Runs of one person that wait or are played.
+             */
+            waiting_at_most: number;
+        };
+        /**
          * Me
          * @description Who asks.
          */
@@ -4877,133 +5162,6 @@ export interface components {
              * @default
              */
             way: string;
-        };
-        /**
-         * CountsDocument
-         * @description How much there is, each by status.
-         */
-        mesocosm__client__documents__system__CountsDocument: {
-            /**
-             * Bench Jobs
-             * @description Full benches.
-             */
-            bench_jobs: {
-                [key: string]: number;
-            };
-            /**
-             * Builds
-             * @description Versions of environments, by state of their build.
-             */
-            builds: {
-                [key: string]: number;
-            };
-            /**
-             * Developer Envs
-             * @description Submitted environments that are not deleted.
-             */
-            developer_envs: {
-                [key: string]: number;
-            };
-            /**
-             * Episodes
-             * @description Stored episodes.
-             */
-            episodes: {
-                [key: string]: number;
-            };
-            /**
-             * Orders
-             * @description Ordered runs: queued, claimed by a worker, ended, cancelled.
-             */
-            orders: {
-                [key: string]: number;
-            };
-            /**
-             * Runs
-             * @description Runs.
-             * @example {
-             *       "finished": 12,
-             *       "running": 1
-             *     }
-             */
-            runs: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * FailureDocument
-         * @description A run that failed or was cancelled.
-         */
-        mesocosm__client__documents__system__FailureDocument: {
-            /**
-             * Actor Id
-             * @description Whose it is: `user:ID`, `guest:ID`, `system:WORD`.
-             */
-            actor_id: string;
-            /**
-             * Actor Type
-             * @description `member`, `guest` or `system`.
-             */
-            actor_type: string;
-            /** Domain Id */
-            domain_id: string;
-            /** Ended At */
-            ended_at?: string | null;
-            /** Model */
-            model: string;
-            /**
-             * Reason
-             * @description Why, in the words that its owner sees.
-             */
-            reason: string;
-            /** Run Id */
-            run_id: string;
-            /**
-             * Status
-             * @description `failed` or `cancelled`.
-             */
-            status: string;
-        };
-        /**
-         * FailureDocument
-         * @description Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr.
-         */
-        mesocosm__platform__documents__episode__FailureDocument: {
-            /** Boundary */
-            boundary: string;
-            /** Cause */
-            cause: string;
-            /** Detail */
-            detail: string;
-            /** Message */
-            message: string;
-            /** Stderr */
-            stderr: string;
-            /**
-             * Valid
-             * @description whether it is the agent's own failure, which counts as the worst value
-             */
-            valid: boolean;
-        };
-        /**
-         * CountsDocument
-         * @description Episodes of a run by outcome; `owed` ones still have to be played.
-         */
-        mesocosm__platform__documents__run__CountsDocument: {
-            /** Completed */
-            completed: number;
-            /** Done */
-            done: number;
-            /** Failed */
-            failed: number;
-            /** Owed */
-            owed: number;
-            /** Planned */
-            planned: number;
-            /** Timeout */
-            timeout: number;
-            /** Truncated */
-            truncated: number;
         };
         /**
          * Metric
@@ -5510,6 +5668,58 @@ export interface components {
             token: string;
         };
         /**
+         * PlatformCounts
+         * @description How much there is, each by status.
+         */
+        PlatformCounts: {
+            /**
+             * Bench Jobs
+             * @description Full benches.
+             */
+            bench_jobs: {
+                [key: string]: number;
+            };
+            /**
+             * Builds
+             * @description Versions of environments, by state of their build.
+             */
+            builds: {
+                [key: string]: number;
+            };
+            /**
+             * Developer Envs
+             * @description Submitted environments that are not deleted.
+             */
+            developer_envs: {
+                [key: string]: number;
+            };
+            /**
+             * Episodes
+             * @description Stored episodes.
+             */
+            episodes: {
+                [key: string]: number;
+            };
+            /**
+             * Orders
+             * @description Ordered runs: queued, claimed by a worker, ended, cancelled.
+             */
+            orders: {
+                [key: string]: number;
+            };
+            /**
+             * Runs
+             * @description Runs.
+             * @example {
+             *       "finished": 12,
+             *       "running": 1
+             *     }
+             */
+            runs: {
+                [key: string]: number;
+            };
+        };
+        /**
          * PositionBin
          * @description Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and how many failed.
          */
@@ -5559,6 +5769,27 @@ export interface components {
              * @description Runs that wait for a worker.
              */
             runs: number;
+        };
+        /**
+         * QueuePlace
+         * @description Where a run stands in the queue, if nobody asks for another one.
+         */
+        QueuePlace: {
+            /**
+             * Length
+             * @description Runs of everybody that wait.
+             */
+            length: number;
+            /**
+             * Position
+             * @description 1: it is next; null where it does not wait, or is far behind.
+             */
+            position: number | null;
+            /**
+             * Waiting
+             * @description Whether it waits to be played.
+             */
+            waiting: boolean;
         };
         /**
          * RefreshInput
@@ -5912,7 +6143,7 @@ export interface components {
             /** Benchmark Version */
             benchmark_version: string;
             commands: components["schemas"]["Reproduction"];
-            counts: components["schemas"]["mesocosm__platform__documents__run__CountsDocument"];
+            counts: components["schemas"]["CountsDocument"];
             /**
              * Created At
              * Format: date-time
@@ -5923,6 +6154,11 @@ export interface components {
              * @description score minus high score
              */
             delta: number | null;
+            /**
+             * Domain Id
+             * @description the domain of a platform that it is played in
+             */
+            domain_id: string | null;
             /** Duration S */
             duration_s: number | null;
             /** Ended At */
@@ -5956,10 +6192,20 @@ export interface components {
             mean_steps: number | null;
             /** Metrics */
             metrics: components["schemas"]["MetricDocument"][];
+            /**
+             * Mine
+             * @description whether who asks is its owner; null where there is no platform
+             */
+            mine: boolean | null;
             /** Model */
             model: string;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description who asked a platform for it, from outside only `member` or `guest`; null elsewhere
+             */
+            owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
             /**
              * Provenance
@@ -5991,7 +6237,17 @@ export interface components {
             stop_requested: boolean;
             /** Tags */
             tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to, for those inside
+             */
+            team_id: string | null;
             usage: components["schemas"]["UsageDocument"];
+            /**
+             * Visibility
+             * @description `private` or `gallery_public`; null where there is no platform
+             */
+            visibility: string | null;
             /** Warnings */
             warnings: string[];
         };
@@ -6430,7 +6686,7 @@ export interface components {
             benchmark_title: string;
             /** Benchmark Version */
             benchmark_version: string;
-            counts: components["schemas"]["mesocosm__platform__documents__run__CountsDocument"];
+            counts: components["schemas"]["CountsDocument"];
             /**
              * Created At
              * Format: date-time
@@ -6441,6 +6697,11 @@ export interface components {
              * @description score minus high score
              */
             delta: number | null;
+            /**
+             * Domain Id
+             * @description the domain of a platform that it is played in
+             */
+            domain_id: string | null;
             /** Duration S */
             duration_s: number | null;
             /** Ended At */
@@ -6454,10 +6715,20 @@ export interface components {
             id: string;
             /** Kind */
             kind: string;
+            /**
+             * Mine
+             * @description whether who asks is its owner; null where there is no platform
+             */
+            mine: boolean | null;
             /** Model */
             model: string;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description who asked a platform for it, from outside only `member` or `guest`; null elsewhere
+             */
+            owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
             /** @description null where unit and split of no published score agree */
             published: components["schemas"]["Published"] | null;
@@ -6475,7 +6746,17 @@ export interface components {
             stop_requested: boolean;
             /** Tags */
             tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to, for those inside
+             */
+            team_id: string | null;
             usage: components["schemas"]["UsageDocument"];
+            /**
+             * Visibility
+             * @description `private` or `gallery_public`; null where there is no platform
+             */
+            visibility: string | null;
         };
         /**
          * Said
@@ -6563,6 +6844,50 @@ export interface components {
              * @example 0.1.0
              */
             version: string;
+        };
+        /**
+         * SessionDocument
+         * @description Somewhere that one is signed in.
+         */
+        SessionDocument: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it signed in.
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            expires_at: string;
+            /**
+             * Here
+             * @description Whether it is the browser that asks.
+             */
+            here: boolean;
+            /**
+             * Id
+             * @description The sign-in's id.
+             */
+            id: string;
+            /**
+             * Kind
+             * @description A browser with a cookie, or a program that renews tokens.
+             * @enum {string}
+             */
+            kind: "browser" | "program";
+            /**
+             * Label
+             * @description What it called itself when it signed in.
+             */
+            label: string;
+            /**
+             * Renewed At
+             * @description When a program last renewed its token.
+             */
+            renewed_at?: string | null;
         };
         /**
          * SignedIn
@@ -6768,7 +7093,7 @@ export interface components {
              * @description Cost of all runs in USD, as far as it is known.
              */
             cost_usd: number;
-            counts: components["schemas"]["mesocosm__client__documents__system__CountsDocument"];
+            counts: components["schemas"]["PlatformCounts"];
             in_flight: components["schemas"]["InFlightDocument"];
             queue: components["schemas"]["QueueDocument"];
             /**
@@ -6780,7 +7105,7 @@ export interface components {
              * Recent Failures
              * @description At most ten runs, those that ended last first.
              */
-            recent_failures: components["schemas"]["mesocosm__client__documents__system__FailureDocument"][];
+            recent_failures: components["schemas"]["FailedRun"][];
             /**
              * Tokens
              * @description Tokens of all runs: `input`, `output`.
@@ -11509,6 +11834,56 @@ export interface operations {
             };
         };
     };
+    limits_get_limits: {
+        parameters: {
+            query?: {
+                /** @description also the budget of this team of yours */
+                team_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Limits"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     me_me: {
         parameters: {
             query?: {
@@ -12261,6 +12636,7 @@ export interface operations {
                 sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
                 state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
+                whose?: "" | "mine" | "team" | "public";
             };
             header?: never;
             path?: never;
@@ -13411,6 +13787,56 @@ export interface operations {
             };
         };
     };
+    limits_get_place: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the run */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueuePlace"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
     runs_resume_run: {
         parameters: {
             query?: {
@@ -13650,6 +14076,164 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunStates"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    sessions_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionDocument"][];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+        };
+    };
+    sessions_end: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a sign-in */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is refused; the document says why. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
             /** @description The input is wrong; the document says where. */

@@ -1710,6 +1710,11 @@ export interface components {
              * @description score minus high score
              */
             delta: number | null;
+            /**
+             * Domain Id
+             * @description the domain of a platform that it is played in
+             */
+            domain_id: string | null;
             /** Duration S */
             duration_s: number | null;
             /** Ended At */
@@ -1743,10 +1748,20 @@ export interface components {
             mean_steps: number | null;
             /** Metrics */
             metrics: components["schemas"]["MetricDocument"][];
+            /**
+             * Mine
+             * @description whether who asks is its owner; null where there is no platform
+             */
+            mine: boolean | null;
             /** Model */
             model: string;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description who asked a platform for it, from outside only `member` or `guest`; null elsewhere
+             */
+            owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
             /**
              * Provenance
@@ -1778,7 +1793,17 @@ export interface components {
             stop_requested: boolean;
             /** Tags */
             tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to, for those inside
+             */
+            team_id: string | null;
             usage: components["schemas"]["UsageDocument"];
+            /**
+             * Visibility
+             * @description `private` or `gallery_public`; null where there is no platform
+             */
+            visibility: string | null;
             /** Warnings */
             warnings: string[];
         };
@@ -1907,6 +1932,11 @@ export interface components {
              * @description score minus high score
              */
             delta: number | null;
+            /**
+             * Domain Id
+             * @description the domain of a platform that it is played in
+             */
+            domain_id: string | null;
             /** Duration S */
             duration_s: number | null;
             /** Ended At */
@@ -1920,10 +1950,20 @@ export interface components {
             id: string;
             /** Kind */
             kind: string;
+            /**
+             * Mine
+             * @description whether who asks is its owner; null where there is no platform
+             */
+            mine: boolean | null;
             /** Model */
             model: string;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description who asked a platform for it, from outside only `member` or `guest`; null elsewhere
+             */
+            owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
             /** @description null where unit and split of no published score agree */
             published: components["schemas"]["Published"] | null;
@@ -1941,7 +1981,17 @@ export interface components {
             stop_requested: boolean;
             /** Tags */
             tags: string[];
+            /**
+             * Team Id
+             * @description the team that it belongs to, for those inside
+             */
+            team_id: string | null;
             usage: components["schemas"]["UsageDocument"];
+            /**
+             * Visibility
+             * @description `private` or `gallery_public`; null where there is no platform
+             */
+            visibility: string | null;
         };
         /**
          * ScoreDocument
@@ -2816,6 +2866,7 @@ export interface operations {
                 sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
                 state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
+                whose?: "" | "mine" | "team" | "public";
             };
             header?: never;
             path?: never;

@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { type Doc, usePlatform } from '../api/platform'
+import { type Doc, platformQuery, usePlatform } from '../api/platform'
+import { plural } from '../format'
+import { LOOK_AGAIN } from '../gallery/useGallery'
 import { Badge } from '../parts/Badge'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
@@ -27,9 +30,6 @@ export function DomainPage() {
 }
 
 function DomainView({ domain }: { domain: Doc<'Domain'> }) {
-  const params = { domain_id: domain.id }
-  const entries = usePlatform('/v1/leaderboards/{domain_id}', { params })
-  const activity = usePlatform('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } })
   const runnable = domain.status === 'published'
   return (
     <Page
@@ -56,31 +56,60 @@ function DomainView({ domain }: { domain: Doc<'Domain'> }) {
         </>
       }
     >
-      <Panel title="Leaderboard" note="public runs that finished, taken together by model and agent" flush>
-        <Loaded query={entries} title="The leaderboard could not be read">
-          {(found) =>
-            found.length > 0 ? (
-              <LeaderboardTable label="Places" entries={found} version={domain.binding_vow.version} />
-            ) : (
-              <Empty title="Nobody is on it yet">A public run that finishes is the first entry.</Empty>
-            )
-          }
-        </Loaded>
-      </Panel>
+      <Board domain={domain} />
       <div className={styles.columns}>
-        <Panel title="Newest runs" note="public ones, and your own" flush>
-          <Loaded query={activity} title="The runs could not be read">
-            {({ items }) =>
-              items.length > 0 ? (
-                <RunTable label="Table of runs" runs={items} hide={['domain']} />
-              ) : (
-                <Empty title="No runs to see yet" />
-              )
-            }
-          </Loaded>
-        </Panel>
+        <NewestRuns domainId={domain.id} />
         <VowPanel domain={domain} />
       </div>
     </Page>
   )
+}
+
+function Board({ domain }: { domain: Doc<'Domain'> }) {
+  const params = { domain_id: domain.id }
+  const entries = useQuery({
+    ...platformQuery('/v1/leaderboards/{domain_id}', { params }),
+    refetchInterval: LOOK_AGAIN,
+  })
+  return (
+    <Panel title="Leaderboard" note={boardWords(entries.data)} flush>
+      <Loaded query={entries} title="The leaderboard could not be read">
+        {(found) =>
+          found.length > 0 ? (
+            <LeaderboardTable label="Places" entries={found} version={domain.binding_vow.version} />
+          ) : (
+            <Empty title="Nobody is on it yet">A public run that finishes is the first entry.</Empty>
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}
+
+function NewestRuns({ domainId }: { domainId: string }) {
+  const params = { domain_id: domainId }
+  const activity = useQuery({
+    ...platformQuery('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
+    refetchInterval: LOOK_AGAIN,
+  })
+  return (
+    <Panel title="Newest runs" note="public ones, and your own" flush>
+      <Loaded query={activity} title="The runs could not be read">
+        {({ items }) =>
+          items.length > 0 ? (
+            <RunTable label="Table of runs" runs={items} hide={['domain']} />
+          ) : (
+            <Empty title="No runs to see yet" />
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}
+
+function boardWords(entries: readonly Doc<'LeaderboardEntry'>[] | undefined): string {
+  const words = 'public runs that finished, taken together by model and agent'
+  if (!entries || entries.length === 0) return words
+  const episodes = entries.reduce((sum, one) => sum + one.n_scored, 0)
+  return `${plural(episodes, 'episode')} of ${plural(entries.length, 'entry', 'entries')}: ${words}`
 }

@@ -1,17 +1,23 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { usePlatform } from '../api/platform'
+import { useEffect } from 'react'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { SearchField } from '../parts/SearchField'
-import { Loaded } from '../platform/Loaded'
+import { Listed } from '../platform/Listed'
 import { DomainList } from './DomainList'
 import { matching } from './matching'
+import { useDomains } from './useDomains'
 
 /** What can be played, each with its leaderboard. */
 export function DomainsPage() {
   const { q = '' } = useSearch({ from: '/domains' })
   const navigate = useNavigate({ from: '/domains' })
-  const domains = usePlatform('/v1/domains')
+  const domains = useDomains()
+  const { more, busy, onMore } = domains
+  // Who searches searches all of them.
+  useEffect(() => {
+    if (q !== '' && more && !busy) onMore()
+  }, [q, more, busy, onMore])
   return (
     <Page title="Leaderboards" note="Every domain has a leaderboard of what models reached in public runs.">
       <SearchField
@@ -21,7 +27,7 @@ export function DomainsPage() {
         value={q}
         onChange={(value) => void navigate({ search: value ? { q: value } : {}, replace: true })}
       />
-      <Loaded query={domains} title="The domains could not be read">
+      <Listed pages={domains} title="The domains could not be read">
         {(found) => {
           const shown = matching(found, q)
           if (shown.length > 0) return <DomainList domains={shown} />
@@ -33,7 +39,7 @@ export function DomainsPage() {
             </Empty>
           )
         }}
-      </Loaded>
+      </Listed>
     </Page>
   )
 }

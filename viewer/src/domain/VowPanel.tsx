@@ -10,32 +10,13 @@ import { useMe } from '../session/useMe'
 export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
   const me = useMe()
   const vow = domain.binding_vow
-  const { reward, episode } = vow
-  const range = reward.range ? `${reward.range.low} to ${reward.range.high}` : ''
   const history = [...(domain.version_history ?? [])].reverse()
   return (
     <div className={styles.stack}>
       <Panel title="Binding vow" note={`version ${vow.version}`}>
         <div className={styles.stack}>
           {vow.description && <p>{vow.description}</p>}
-          <dl className={styles.terms}>
-            <dt>The agent sees</dt>
-            <dd>{spaceWords(vow.observation_space)}</dd>
-            <dt>It answers</dt>
-            <dd>{spaceWords(vow.action_space)}</dd>
-            <dt>Reward</dt>
-            <dd>{[reward.type, range].filter(Boolean).join(', ')}</dd>
-            <dt>Steps</dt>
-            <dd className="number">{episode.max_steps ? `${count(episode.max_steps)} at most` : 'no limit'}</dd>
-            <dt>Seeds</dt>
-            <dd>{episode.supports_seed === false ? 'not supported' : 'supported'}</dd>
-            {(vow.techniques ?? []).length > 0 && (
-              <>
-                <dt>Techniques</dt>
-                <dd>{vow.techniques?.map((one) => one.technique_id).join(', ')}</dd>
-              </>
-            )}
-          </dl>
+          <Terms vow={vow} />
         </div>
       </Panel>
       <Panel title="Scoring">
@@ -71,6 +52,31 @@ export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
         </p>
       )}
     </div>
+  )
+}
+
+function Terms({ vow }: { vow: Doc<'Domain'>['binding_vow'] }) {
+  const { reward, episode } = vow
+  const range = reward.range ? `${reward.range.low} to ${reward.range.high}` : ''
+  return (
+    <dl className={styles.terms}>
+      <dt>The agent sees</dt>
+      <dd>{spaceWords(vow.observation_space)}</dd>
+      <dt>It answers</dt>
+      <dd>{spaceWords(vow.action_space)}</dd>
+      <dt>Reward</dt>
+      <dd>{[reward.type, range].filter(Boolean).join(', ')}</dd>
+      <dt>Steps</dt>
+      <dd className="number">{episode.max_steps ? `${count(episode.max_steps)} at most` : 'no limit'}</dd>
+      <dt>Seeds</dt>
+      <dd>{episode.supports_seed === false ? 'not supported' : 'supported'}</dd>
+      {(vow.techniques ?? []).length > 0 && (
+        <>
+          <dt>Techniques</dt>
+          <dd>{vow.techniques?.map((one) => one.technique_id).join(', ')}</dd>
+        </>
+      )}
+    </dl>
   )
 }
 

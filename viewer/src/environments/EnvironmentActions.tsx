@@ -16,20 +16,9 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Environm
   const retry = useChange(() => ask('post', '/v1/developer/environments/{environment_id}/retry', { params }), {
     done: 'It is built again.',
   })
-  const resubmit = useChange(
-    () =>
-      ask('post', '/v1/developer/environments', {
-        body: {
-          name: environment.name,
-          description: environment.description ?? '',
-          github_url: environment.github_url,
-          team_id: environment.team_id ?? null,
-          ref: environment.ref ?? null,
-          folder: environment.folder ?? null,
-        },
-      }),
-    { done: 'Submitted as its next version.' },
-  )
+  const resubmit = useChange(() => ask('post', '/v1/developer/environments', { body: sameAgain(environment) }), {
+    done: 'Submitted as its next version.',
+  })
   const remove = useChange(() => ask('delete', '/v1/developer/environments/{environment_id}', { params }), {
     done: `${environment.name} is deleted.`,
     after: () => void navigate({ to: '/environments' }),
@@ -71,4 +60,15 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Environm
       </ConfirmDialog>
     </>
   )
+}
+
+function sameAgain({ name, description, github_url, team_id, ref, folder }: Doc<'Environment'>) {
+  return {
+    name,
+    github_url,
+    description: description ?? '',
+    team_id: team_id ?? null,
+    ref: ref ?? null,
+    folder: folder ?? null,
+  }
 }

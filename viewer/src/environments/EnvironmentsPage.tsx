@@ -1,15 +1,16 @@
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { platformQuery, usePlatform } from '../api/platform'
+import { ask, usePlatform } from '../api/platform'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { Select } from '../parts/Select'
 import { LinkButton } from '../platform/LinkButton'
-import { Loaded } from '../platform/Loaded'
+import { Listed } from '../platform/Listed'
+import { usePages } from '../platform/usePages'
 import { EnvironmentList } from './EnvironmentList'
 import { building } from './stages'
 
 const OWN = 'own'
+const PAGE = 60
 const LOOK_AGAIN = 3_000
 
 /** What one submitted, and what one's teams did. */
@@ -18,9 +19,13 @@ export function EnvironmentsPage() {
   const navigate = useNavigate({ from: '/environments' })
   const teams = usePlatform('/v1/teams')
   const query = team ? ({ scope: 'team', team_id: team } as const) : ({ scope: 'solo' } as const)
-  const environments = useQuery({
-    ...platformQuery('/v1/developer/environments', { query }),
-    refetchInterval: ({ state }) => (state.data?.some((one) => building(one.status)) ? LOOK_AGAIN : false),
+  const environments = usePages({
+    key: ['/v1/developer/environments', query],
+    read: (cursor, signal) =>
+      ask('get', '/v1/developer/environments', { query: { ...query, limit: PAGE, cursor }, signal }),
+    cursorOf: (last) => last.id,
+    size: PAGE,
+    again: (found) => (found.some((one) => building(one.status)) ? LOOK_AGAIN : false),
   })
   const whose = [
     { value: OWN, label: 'Mine' },
@@ -46,9 +51,9 @@ export function EnvironmentsPage() {
         </>
       }
     >
-      <Loaded query={environments} title="The environments could not be read">
+      <Listed pages={environments} title="The environments could not be read">
         {(found) => (found.length > 0 ? <EnvironmentList environments={found} /> : <NoEnvironments />)}
-      </Loaded>
+      </Listed>
     </Page>
   )
 }

@@ -1,34 +1,36 @@
-import { usePlatform } from '../api/platform'
 import { DomainList } from '../domain/DomainList'
+import { useDomains } from '../domain/useDomains'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { Panel } from '../parts/Panel'
 import { LinkButton } from '../platform/LinkButton'
-import { Loaded } from '../platform/Loaded'
+import { Listed } from '../platform/Listed'
 import styles from '../platform/platform.module.css'
 import { useMe } from '../session/useMe'
 import { GalleryTable } from './GalleryTable'
+import { useGallery } from './useGallery'
 
 const DOMAINS_SHOWN = 6
 
 /** What people show to everybody: the start page of those who are not signed in. */
 export function GalleryPage() {
   const me = useMe()
-  const domains = usePlatform('/v1/domains')
-  const runs = usePlatform('/v1/gallery/runs', { query: { limit: 50 } })
+  const domains = useDomains()
+  const runs = useGallery()
+  const count = domains.items?.length ?? 0
   return (
     <Page title="Gallery" note={me?.type === 'anonymous' ? undefined : 'Public domains and runs.'}>
       {me?.type === 'anonymous' && <Intro />}
       <section className={styles.stack} aria-labelledby="domains">
         <div className={styles.actions}>
           <h2 id="domains">Domains</h2>
-          {(domains.data?.length ?? 0) > DOMAINS_SHOWN && (
+          {count > DOMAINS_SHOWN && (
             <LinkButton to="/domains" look="quiet">
-              All {domains.data?.length}
+              All {domains.more ? '' : count}
             </LinkButton>
           )}
         </div>
-        <Loaded query={domains} title="The domains could not be read">
+        <Listed pages={{ ...domains, more: false }} title="The domains could not be read">
           {(found) =>
             found.length > 0 ? (
               <DomainList domains={found.slice(0, DOMAINS_SHOWN)} />
@@ -38,10 +40,10 @@ export function GalleryPage() {
               </Empty>
             )
           }
-        </Loaded>
+        </Listed>
       </section>
       <Panel title="Public runs" note="prompts and reasoning stay hidden" flush>
-        <Loaded query={runs} title="The runs could not be read">
+        <Listed pages={runs} title="The runs could not be read">
           {(found) =>
             found.length > 0 ? (
               <GalleryTable runs={found} />
@@ -51,7 +53,7 @@ export function GalleryPage() {
               </Empty>
             )
           }
-        </Loaded>
+        </Listed>
       </Panel>
     </Page>
   )

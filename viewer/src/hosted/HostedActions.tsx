@@ -1,17 +1,15 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { address, plainAddress } from '../api/address'
-import { ask, type Doc } from '../api/platform'
+import type { Doc } from '../api/platform'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { LinkButton } from '../platform/LinkButton'
-import { useChange } from '../platform/useChange'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { mayChange } from './owner'
 import { isGoing, useHosted } from './useHosted'
+import { useRunChanges } from './useRunChanges'
 
 /** What can be done with a run of a platform; downloads for everybody who may read it. */
 export function HostedActions({ runId, onStarted }: { runId: string; onStarted: () => void }) {
@@ -37,31 +35,8 @@ export function HostedActions({ runId, onStarted }: { runId: string; onStarted: 
 
 function OwnActions({ run, member, onStarted }: { run: Doc<'Run'>; member: boolean; onStarted: () => void }) {
   const [asked, setAsked] = useState<'public' | 'delete'>()
-  const navigate = useNavigate()
-  const client = useQueryClient()
-  const params = { run_id: run.id }
-  const fresh = () => void client.invalidateQueries({ queryKey: ['/v1/runs/{run_id}'] })
   const close = () => setAsked(undefined)
-  const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
-    done: 'Cancelled: what is being played ends first.',
-    after: fresh,
-  })
-  const resume = useChange(() => ask('post', '/v1/runs/{run_id}/resume', { params }), {
-    done: 'It is in the queue again.',
-    after: () => {
-      onStarted()
-      fresh()
-    },
-  })
-  const show = useChange(
-    (visibility: 'private' | 'gallery_public') =>
-      ask('patch', '/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
-    { done: 'Changed who may see it.', after: close },
-  )
-  const remove = useChange(() => ask('delete', '/v1/runs/{run_id}', { params }), {
-    done: 'The run is deleted.',
-    after: () => void navigate({ to: '/' }),
-  })
+  const { cancel, resume, show, remove } = useRunChanges(run.id, { close, onStarted })
   const open = run.visibility === 'gallery_public'
   const ended = run.status === 'failed' || run.status === 'cancelled'
   const items: MenuItem[] = [

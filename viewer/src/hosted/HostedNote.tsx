@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import styles from '../platform/platform.module.css'
-import { RunStatus } from '../runlist/RunStatus'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { useMe } from '../session/useMe'
 import { ownerWords } from './owner'
+import { QueueNote } from './QueueNote'
 import { isGoing, useHosted } from './useHosted'
 
 /** One line about a run on its page: whose it is, who may see it, what it is played in. */
@@ -13,11 +13,7 @@ export function HostedNote({ runId }: { runId: string }) {
   if (run === undefined) return null
   return (
     <p className={styles.facts}>
-      {run.status === 'pending' && (
-        <span>
-          <RunStatus status="pending" /> in the queue; it begins as soon as a worker is free
-        </span>
-      )}
+      {run.status === 'pending' && <QueueNote runId={runId} />}
       <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
       <span>{ownerWords(run, me)}</span>
       <span>

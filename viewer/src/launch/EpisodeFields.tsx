@@ -1,9 +1,10 @@
 import { Row } from '../form/Row'
 import { TextField } from '../form/TextField'
+import { count } from '../format'
 import type { PartProps } from './LaunchForm'
 
 /** How much is played. */
-export function EpisodeFields({ order, set, problems }: PartProps) {
+export function EpisodeFields({ order, set, problems, most }: PartProps & { most: number | undefined }) {
   const seeded = order.seeds.trim() !== ''
   return (
     <Row>
@@ -11,7 +12,13 @@ export function EpisodeFields({ order, set, problems }: PartProps) {
         label="Episodes"
         inputMode="numeric"
         disabled={seeded}
-        hint={seeded ? 'One for each seed.' : 'More make the interval of the score narrower.'}
+        hint={
+          seeded
+            ? 'One for each seed.'
+            : most
+              ? `${count(most)} at most; more make the interval narrower.`
+              : 'More make the interval narrower.'
+        }
         value={order.episodes}
         onChange={(episodes) => set({ episodes })}
         problem={seeded ? undefined : problems.episodes}

@@ -10,9 +10,11 @@ import { isMember, type Me } from '../session/person'
 import { AgentFields } from './AgentFields'
 import { DomainFields } from './DomainFields'
 import { EpisodeFields } from './EpisodeFields'
+import { episodesProblem } from './limits'
 import { FRESH, type Order, orderBody, orderProblems, type Problems, placed } from './order'
 import { Summary } from './Summary'
 import type { LaunchSearch } from './search'
+import { useLimits } from './useLimits'
 import { WhoseFields } from './WhoseFields'
 import { withDomain } from './withDomain'
 
@@ -41,9 +43,12 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
     done: 'The run is in the queue.',
     after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
   })
-  const own = orderProblems(order)
+  const { limits, reason } = useLimits(order.team)
+  const many = episodesProblem(Number(order.episodes), limits)
+  const own = { ...orderProblems(order), ...(many && order.seeds.trim() === '' ? { episodes: many } : {}) }
   const told = placed(start.error instanceof ApiError ? start.error.fields : {})
   const problems = { ...told.at, ...(tried ? own : {}) }
+  const offered = limits?.domains ? domains.filter(({ id }) => limits.domains?.includes(id)) : domains
   const domain = domains.find((one) => one.id === order.domain)
   const part: PartProps = { order, problems, set: (change) => setOrder((before) => ({ ...before, ...change })) }
   const submit = () => {
@@ -63,16 +68,18 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
             <Button type="submit" look="primary" icon="play" busy={start.isPending}>
               Start the run
             </Button>
-            {tried && Object.keys(own).length > 0 && <span role="status">Some fields need another look.</span>}
+            <span role="status" className="muted">
+              {tried && Object.keys(own).length > 0 ? 'Some fields need another look.' : reason}
+            </span>
           </>
         }
       >
-        <DomainFields {...part} domains={domains} onDomain={(id) => setOrder(withDomain(order, domains, id))} />
+        <DomainFields {...part} domains={offered} onDomain={(id) => setOrder(withDomain(order, domains, id))} />
         <AgentFields {...part} models={models} guest={!isMember(me)} />
-        <EpisodeFields {...part} />
+        <EpisodeFields {...part} most={limits?.episodes_per_run} />
         <WhoseFields {...part} guest={!isMember(me)} />
       </Form>
-      <Summary order={order} domain={domain} />
+      <Summary order={order} domain={domain} limits={limits} />
     </div>
   )
 }

@@ -3,10 +3,20 @@ import { compact, count } from '../format'
 import { Command } from '../parts/Command'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
+import { LimitsPanel } from './LimitsPanel'
+import type { Limits } from './limits'
 import { mostOf, type Order, orderCommand } from './order'
 
 /** What the run will be: how much it needs at most, what is measured, and the command that starts the same. */
-export function Summary({ order, domain }: { order: Order; domain: Doc<'Domain'> | undefined }) {
+export function Summary({
+  order,
+  domain,
+  limits,
+}: {
+  order: Order
+  domain: Doc<'Domain'> | undefined
+  limits: Limits | undefined
+}) {
   const steps = domain?.binding_vow.episode.max_steps
   const most = mostOf(order, steps)
   return (
@@ -18,7 +28,7 @@ export function Summary({ order, domain }: { order: Order; domain: Doc<'Domain'>
               <dt>Score</dt>
               <dd>{domain.scoring.primary_metric}</dd>
               <dt>Steps of an episode</dt>
-              <dd className="number">{steps ? `${count(steps)} at most` : 'as many as the platform allows'}</dd>
+              <dd className="number">{stepsWords(steps, limits)}</dd>
               {most && (
                 <>
                   <dt>Model calls</dt>
@@ -43,9 +53,15 @@ export function Summary({ order, domain }: { order: Order; domain: Doc<'Domain'>
           </p>
         </div>
       </Panel>
+      {limits && <LimitsPanel limits={limits} />}
       <Panel title="The same in the terminal">
         <Command>{orderCommand(order)}</Command>
       </Panel>
     </div>
   )
+}
+
+function stepsWords(steps: number | null | undefined, limits: Limits | undefined): string {
+  const most = Math.min(steps || Number.POSITIVE_INFINITY, limits?.steps_per_episode ?? Number.POSITIVE_INFINITY)
+  return Number.isFinite(most) ? `${count(most)} at most` : 'as many as the platform allows'
 }

@@ -1,6 +1,7 @@
 import { ApiError } from '../api/error'
 import { place } from '../place'
 import { Button } from './Button'
+import { ComeBack } from './ComeBack'
 import styles from './Failure.module.css'
 import { Icon } from './Icon'
 
@@ -21,7 +22,7 @@ export function Failure({ error, title = 'That did not work', onRetry }: Failure
         <strong>{title}</strong>
         <p>{error instanceof Error ? error.message : String(error)}</p>
         {advice(error) && <p className={styles.advice}>{advice(error)}</p>}
-        {asksWho(error) && <a href={`sign-in?next=${encodeURIComponent(here())}`}>Sign in and come back here</a>}
+        {asksWho(error) && <ComeBack hidden={error instanceof ApiError && error.status === 404} />}
         {onRetry && (
           <Button icon="refresh" onClick={onRetry}>
             Try again
@@ -32,15 +33,9 @@ export function Failure({ error, title = 'That did not work', onRetry }: Failure
   )
 }
 
-/** Whether signing in, maybe as somebody else, may help. */
+/** Whether signing in, maybe as somebody else, may help: what somebody may not see does not exist for them. */
 function asksWho(error: unknown): boolean {
-  return place.mode === 'platform' && error instanceof ApiError && (error.status === 401 || error.status === 403)
-}
-
-/** This page below the base, with what was searched for. */
-function here(): string {
-  const { pathname, search } = window.location
-  return `/${pathname.slice(new URL(document.baseURI).pathname.length)}${search}`
+  return place.mode === 'platform' && error instanceof ApiError && [401, 403, 404].includes(error.status)
 }
 
 function advice(error: unknown): string {

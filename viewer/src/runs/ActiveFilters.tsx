@@ -7,6 +7,7 @@ import { type ActiveFilter, activeFilters, type RunsSearch, toggled, unfiltered 
 
 const WORDS: Record<ActiveFilter['filter'], string> = {
   q: 'text',
+  whose: 'whose',
   state: 'status',
   benchmark: 'benchmark',
   model: 'model',

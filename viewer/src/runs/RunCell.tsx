@@ -4,11 +4,13 @@ import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
+import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { Attempts } from './Attempts'
 import type { ColumnId } from './columns'
 import { Delta } from './Delta'
 import { GroupLink } from './GroupLink'
 import { modelWords } from './model'
+import { ownerWords } from './ownership'
 import { PublishedScore } from './PublishedScore'
 import type { Row } from './page'
 import { RunLink } from './RunLink'
@@ -48,6 +50,10 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
     }
     case 'agent':
       return <TwoLines first={run.agent} />
+    case 'owner':
+      return <TwoLines first={ownerWords(run)} title={run.owner ?? undefined} />
+    case 'visibility':
+      return run.visibility ? <VisibilityBadge visibility={run.visibility} team={run.team_id} /> : null
     case 'state':
       return <RunState run={run} />
     case 'score':

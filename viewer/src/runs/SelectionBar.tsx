@@ -5,7 +5,10 @@ import { source } from '../api/source'
 import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
+import { place } from '../place'
+import { useMe } from '../session/useMe'
 import { DeleteDialog } from './DeleteDialog'
+import { mayChange } from './ownership'
 import type { Run } from './page'
 import { patchLists } from './patchLists'
 import styles from './SelectionBar.module.css'
@@ -19,7 +22,11 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
   const compare = useCompare()
   const client = useQueryClient()
   const { ids, runs } = selection
+  const me = useMe()
   if (ids.length === 0) return null
+  const changeable = place.mode === 'platform' ? runs.filter((run) => mayChange(run, me)).length : runs.length
+  const others = runs.length - changeable
+  const why = others > 0 ? `${plural(others, 'run')} of these ${others === 1 ? 'is' : 'are'} not yours` : undefined
   const tagged = (changed: Run[]) => {
     setAsked(undefined)
     selection.see(changed)
@@ -51,12 +58,16 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
             <Button icon="download" onClick={() => window.location.assign(address('/v1/export', {}, { run: ids }))}>
               Export
             </Button>
-            <Button icon="tag" onClick={() => setAsked('tag')}>
-              Tag
-            </Button>
-            <Button icon="trash" look="danger" onClick={() => setAsked('delete')}>
-              Delete
-            </Button>
+            {changeable > 0 && (
+              <>
+                <Button icon="tag" disabled={others > 0} title={why} onClick={() => setAsked('tag')}>
+                  Tag
+                </Button>
+                <Button icon="trash" look="danger" disabled={others > 0} title={why} onClick={() => setAsked('delete')}>
+                  Delete
+                </Button>
+              </>
+            )}
           </>
         )}
       </span>

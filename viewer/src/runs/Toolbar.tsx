@@ -6,11 +6,13 @@ import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
+import { Select } from '../parts/Select'
 import { useNarrow } from '../parts/useNarrow'
+import { place } from '../place'
 import { ColumnChooser } from './ColumnChooser'
 import { modelText } from './model'
 import { SortSelect } from './SortSelect'
-import { compact, type RunFilter, type RunsSearch } from './search'
+import { compact, type RunFilter, type RunsSearch, type Whose } from './search'
 import styles from './Toolbar.module.css'
 import { onlyRollouts, titleOf } from './wording'
 
@@ -28,6 +30,13 @@ const LABELS = {
   tag: 'Tag',
   kind: 'Kind',
 } as const satisfies Partial<Record<RunFilter, string>>
+
+const WHOSE_WORDS: readonly { value: Whose | 'all'; label: string }[] = [
+  { value: 'all', label: 'All that I see' },
+  { value: 'mine', label: 'Mine' },
+  { value: 'team', label: 'Of my teams' },
+  { value: 'public', label: 'Public' },
+]
 
 const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
 
@@ -57,6 +66,15 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
         <IconButton icon="filter" label="Filters" aria-expanded={shown} onClick={() => setShown(!shown)} />
       </span>
       <div className={styles.filters}>
+        {place.mode === 'platform' && (
+          <Select
+            label="Whose runs"
+            hideLabel
+            options={WHOSE_WORDS}
+            value={search.whose ?? 'all'}
+            onChange={(whose) => onChange(compact({ ...search, whose: whose === 'all' ? undefined : whose }))}
+          />
+        )}
         {FACETS.map((facet) => (
           <MultiSelect
             key={facet}

@@ -1,6 +1,7 @@
 /** The columns of the list of runs, and which of them fit. */
 
 import { fitting } from '../parts/column'
+import { place } from '../place'
 import type { RunSortKey } from './search'
 
 export type ColumnId =
@@ -9,6 +10,8 @@ export type ColumnId =
   | 'model'
   | 'agent'
   | 'state'
+  | 'owner'
+  | 'visibility'
   | 'score'
   | 'high_score'
   | 'delta'
@@ -37,6 +40,12 @@ export interface ColumnFacts {
   priority?: number
 }
 
+/** Whose runs are: only platforms know. */
+const OWNERSHIP: readonly ColumnFacts[] = [
+  column('owner', 'By', 'Who asked for it', 96, { priority: 6 }),
+  column('visibility', 'Seen by', 'Who may see it', 84, { priority: 8 }),
+]
+
 /** All columns in the order in which they stand. */
 export const COLUMNS: readonly ColumnFacts[] = [
   column('name', 'Run', 'Name, or the beginning of the id', 156, { sort: 'name', grow: 2, priority: 1 }),
@@ -49,6 +58,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     grow: 1,
     priority: 1,
   }),
+  ...(place.mode === 'platform' ? OWNERSHIP : []),
   column('high_score', 'Best', 'The best score of any run with the same benchmark content', 70, {
     sort: 'high_score',
     numeric: true,

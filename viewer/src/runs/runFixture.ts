@@ -32,6 +32,11 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     ended_at: null,
     duration_s: 60,
     error: '',
+    owner: null,
+    visibility: null,
+    team_id: null,
+    domain_id: null,
+    mine: null,
     ...changes,
   }
 }

@@ -28,8 +28,13 @@ export const DEFAULT_SORT: RunSort = '-created_at'
 export const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
 export type RunFilter = (typeof FILTERS)[number]
 
+/** Of what one sees of a platform: one's own runs, those of one's teams, public ones. */
+export const WHOSE = ['mine', 'team', 'public'] as const
+export type Whose = (typeof WHOSE)[number]
+
 /** The state of the page that a person would want to share. What is absent has its default. */
 export interface RunsSearch {
+  whose?: Whose
   state?: RunState[]
   benchmark?: string[]
   model?: string[]
@@ -49,6 +54,7 @@ export interface RunsSearch {
 export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
   const sort = readSort(raw.sort)
   return compact({
+    whose: oneOf(raw.whose, WHOSE),
     state: someOf(raw.state, STATES),
     benchmark: texts(raw.benchmark),
     model: texts(raw.model),
@@ -79,18 +85,20 @@ export function runsQuery(search: RunsSearch) {
 
 /** A filter that is set: one value of one column. */
 export interface ActiveFilter {
-  filter: RunFilter | 'q'
+  filter: RunFilter | 'q' | 'whose'
   value: string
 }
 
 /** The filters that are set, in the order of the toolbar. */
 export function activeFilters(search: RunsSearch): ActiveFilter[] {
   const set: ActiveFilter[] = FILTERS.flatMap((filter) => (search[filter] ?? []).map((value) => ({ filter, value })))
+  if (search.whose) set.unshift({ filter: 'whose', value: search.whose })
   return search.q ? [{ filter: 'q', value: search.q }, ...set] : set
 }
 
 /** The search with one value of a filter set or, when it was, unset. */
-export function toggled(search: RunsSearch, filter: RunFilter | 'q', value: string): RunsSearch {
+export function toggled(search: RunsSearch, filter: ActiveFilter['filter'], value: string): RunsSearch {
+  if (filter === 'whose') return compact({ ...search, whose: undefined })
   if (filter === 'q') return compact({ ...search, q: search.q === value ? undefined : value })
   const values: string[] = search[filter] ?? []
   const next = values.includes(value) ? values.filter((item) => item !== value) : [...values, value]
@@ -104,6 +112,9 @@ type Filtered = Record<
 > & {
   tags: readonly string[]
   group_id: string | null
+  mine: boolean | null
+  team_id: string | null
+  visibility: string | null
 }
 
 /** Whether a run that the server has not sorted in yet would be in the list. */
@@ -120,6 +131,9 @@ export function matches(run: Filtered, search: RunsSearch): boolean {
   ]
   if (!allowed.every(([wanted, values]) => wanted === undefined || wanted.some((one) => values.includes(one))))
     return false
+  if (search.whose === 'mine' && run.mine !== true) return false
+  if (search.whose === 'team' && run.team_id === null) return false
+  if (search.whose === 'public' && !(run.visibility === 'gallery_public' && state === 'finished')) return false
   const text = [id, name, benchmark, benchmark_title, model, agent, ...tags].join(' ').toLowerCase()
   return (search.q ?? '')
     .toLowerCase()

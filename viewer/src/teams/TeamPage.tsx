@@ -1,19 +1,18 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ask, type Doc, usePlatform } from '../api/platform'
-import { EnvironmentList } from '../environments/EnvironmentList'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
-import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { Panel } from '../parts/Panel'
 import { Loaded } from '../platform/Loaded'
 import styles from '../platform/platform.module.css'
 import { useChange } from '../platform/useChange'
-import { RunTable } from '../runlist/RunTable'
 import { JoinCode } from './JoinCode'
 import { MemberTable } from './MemberTable'
+import { TeamEnvironments } from './TeamEnvironments'
 import { TeamLeaderboard } from './TeamLeaderboard'
+import { TeamRuns } from './TeamRuns'
 
 /** A team: who is in it, its code, what it made. */
 export function TeamPage() {
@@ -30,9 +29,6 @@ export function TeamPage() {
 }
 
 function TeamView({ team }: { team: Doc<'Team'> }) {
-  const params = { team_id: team.team_id }
-  const environments = usePlatform('/v1/teams/{team_id}/environments', { params })
-  const runs = usePlatform('/v1/teams/{team_id}/runs', { params })
   const rules = team.role !== 'member'
   return (
     <Page
@@ -48,17 +44,7 @@ function TeamView({ team }: { team: Doc<'Team'> }) {
             <MemberTable team={team} />
           </Panel>
           <TeamLeaderboard teamId={team.team_id} />
-          <Panel title="Runs" flush>
-            <Loaded query={runs} title="The team's runs could not be read">
-              {(found) =>
-                found.length > 0 ? (
-                  <RunTable label="Runs of the team" runs={found} />
-                ) : (
-                  <Empty title="No runs yet">Choose this team when you start a run.</Empty>
-                )
-              }
-            </Loaded>
-          </Panel>
+          <TeamRuns teamId={team.team_id} />
         </div>
         <div className={styles.stack}>
           {rules && (
@@ -66,17 +52,7 @@ function TeamView({ team }: { team: Doc<'Team'> }) {
               <JoinCode team={team} />
             </Panel>
           )}
-          <Panel title="Environments">
-            <Loaded query={environments} title="The team's environments could not be read">
-              {(found) =>
-                found.length > 0 ? (
-                  <EnvironmentList environments={found} />
-                ) : (
-                  <p className="muted">None yet. Choose this team when you submit an environment.</p>
-                )
-              }
-            </Loaded>
-          </Panel>
+          <TeamEnvironments teamId={team.team_id} />
         </div>
       </div>
     </Page>

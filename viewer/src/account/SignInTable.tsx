@@ -1,0 +1,81 @@
+import { useState } from 'react'
+import { ask, type Doc, usePlatform } from '../api/platform'
+import { Badge } from '../parts/Badge'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { PlainTable } from '../parts/PlainTable'
+import { When } from '../parts/When'
+import { Loaded } from '../platform/Loaded'
+import { useChange } from '../platform/useChange'
+import { deviceWords } from './device'
+
+type SignIn = Doc<'SessionDocument'>
+
+/** Where one is signed in; each can be ended but the one that one looks from, which has its own button. */
+export function SignInTable() {
+  const sessions = usePlatform('/v1/sessions')
+  const [asked, setAsked] = useState<SignIn>()
+  const end = useChange((id: string) => ask('delete', '/v1/sessions/{session_id}', { params: { session_id: id } }), {
+    done: 'Signed out there.',
+    after: () => setAsked(undefined),
+  })
+  return (
+    <Loaded query={sessions} title="Your sign-ins could not be read" height="6rem">
+      {(found) => (
+        <>
+          <PlainTable label="Table of sign-ins">
+            <thead>
+              <tr>
+                <th scope="col">Where</th>
+                <th scope="col">Since</th>
+                <th scope="col">Ends</th>
+                <th scope="col">
+                  <span className="hidden-text">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((one) => (
+                <SignInRow key={one.id} one={one} onEnd={() => setAsked(one)} />
+              ))}
+            </tbody>
+          </PlainTable>
+          <ConfirmDialog
+            open={asked !== undefined}
+            title={`Sign out of ${asked ? deviceWords(asked) : ''}?`}
+            confirm="Sign out there"
+            danger
+            busy={end.isPending}
+            onConfirm={() => asked && end.mutate(asked.id)}
+            onClose={() => setAsked(undefined)}
+          >
+            <p>Whoever uses it has to sign in again. If it was not you, change your password too.</p>
+          </ConfirmDialog>
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function SignInRow({ one, onEnd }: { one: SignIn; onEnd: () => void }) {
+  return (
+    <tr>
+      <th scope="row" title={one.label || undefined}>
+        <bdi>{deviceWords(one)}</bdi> {one.here && <Badge tone="good">this browser</Badge>}
+      </th>
+      <td>
+        <When at={one.created_at} />
+      </td>
+      <td>
+        <When at={one.expires_at} />
+      </td>
+      <td data-numeric>
+        {!one.here && (
+          <Button look="quiet" onClick={onEnd} aria-label={`Sign out of ${deviceWords(one)}`}>
+            Sign out
+          </Button>
+        )}
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,27 @@
+/** What a sign-in is called. */
+import type { Doc } from '../api/platform'
+
+const BROWSERS: [RegExp, string][] = [
+  [/\bEdg(e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bFirefox\//, 'Firefox'],
+  [/\b(Headless)?Chrom(e|ium)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+]
+const SYSTEMS: [RegExp, string][] = [
+  [/Android/, 'Android'],
+  [/iPhone|iPad/, 'iOS'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X|Macintosh/, 'macOS'],
+  [/Linux/, 'Linux'],
+]
+const LONGEST = 60
+
+/** The browser and the system that it named, or what a program called itself. */
+export function deviceWords({ kind, label }: Pick<Doc<'SessionDocument'>, 'kind' | 'label'>): string {
+  const known = (list: [RegExp, string][]) => list.find(([pattern]) => pattern.test(label))?.[1]
+  const browser = known(BROWSERS)
+  if (browser && label.startsWith('Mozilla/')) return [browser, known(SYSTEMS)].filter(Boolean).join(' on ')
+  if (label === '') return kind === 'program' ? 'a program' : 'a browser'
+  return label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label
+}

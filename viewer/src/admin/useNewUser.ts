@@ -1,0 +1,34 @@
+/** What the form for a new account holds, and sending it. */
+import { useState } from 'react'
+import { ask } from '../api/platform'
+import { useChange } from '../platform/useChange'
+import type { Made } from './UsersView'
+
+const EMPTY = { username: '', password: '', role: 'member' }
+
+/** The fields, whether they were sent once, and sending them; a password that was made up is handed on. */
+export function useNewUser(onPassword: (made: Made) => void) {
+  const [form, setForm] = useState(EMPTY)
+  const [tried, setTried] = useState(false)
+  const username = form.username.trim()
+  const add = useChange(
+    () =>
+      ask('post', '/v1/admin/users', {
+        body: { username, password: form.password || null, role: form.role === 'admin' ? 'admin' : 'member' },
+      }),
+    {
+      silent: true,
+      done: `${username} has an account now.`,
+      after: (user) => {
+        if (user.password) onPassword({ username: user.username, password: user.password })
+        setForm({ ...EMPTY, role: form.role })
+        setTried(false)
+      },
+    },
+  )
+  const submit = () => {
+    setTried(true)
+    if (username !== '') add.mutate(undefined)
+  }
+  return { form, set: (change: Partial<typeof EMPTY>) => setForm({ ...form, ...change }), tried, submit, add }
+}

@@ -1,0 +1,27 @@
+/** Changing an account. */
+import { ask, type Doc } from '../api/platform'
+import { useChange } from '../platform/useChange'
+import type { Made } from './UsersView'
+
+/** The changes; `close` is called when what a dialog asked for is done, a new password is handed on. */
+export function useUserChanges(user: Doc<'UserRow'>, close: () => void, onPassword: (made: Made) => void) {
+  const params = { user_id: user.id }
+  const other = user.role === 'admin' ? 'member' : 'admin'
+  const disable = useChange(() => ask('post', '/v1/admin/users/{user_id}/disable', { params }), {
+    done: `${user.username} is kept out.`,
+    after: close,
+  })
+  const enable = useChange(() => ask('post', '/v1/admin/users/{user_id}/enable', { params }), {
+    done: `${user.username} may come in again.`,
+  })
+  const role = useChange(() => ask('post', '/v1/admin/users/{user_id}/role', { params, body: { role: other } }), {
+    done: 'The role is changed.',
+  })
+  const reset = useChange(() => ask('post', '/v1/admin/users/{user_id}/reset', { params }), {
+    after: (made) => {
+      close()
+      if (made.password) onPassword({ username: made.username, password: made.password })
+    },
+  })
+  return { disable, enable, role, reset }
+}

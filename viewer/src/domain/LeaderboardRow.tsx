@@ -1,0 +1,79 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { count, interval, measure, plural } from '../format'
+import { Badge } from '../parts/Badge'
+import { IntervalBar } from '../parts/IntervalBar'
+import { Money } from '../parts/Money'
+import styles from './LeaderboardTable.module.css'
+import { agentWords, placeOf, placeWords } from './places'
+
+/** An entry of a leaderboard; those of a team say which domain they are of. */
+export type Entry = Doc<'LeaderboardEntry'> & { domain_name?: string }
+
+/** An entry, and how it is shown. */
+export interface LeaderboardRowProps {
+  entry: Entry
+  /** Ends of the scale that all entries are drawn on. */
+  scale: readonly [number, number]
+  /** Whether entries are of several domains. */
+  domains: boolean
+  /** The version of the vow that holds now. */
+  version?: string
+}
+
+/** An entry: its place, who it is, how good with which interval, after how much. */
+export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRowProps) {
+  return (
+    <tr data-reference={entry.reference || undefined} data-first={entry.rank === 1 || undefined}>
+      <td className={styles.place} title={placeWords(entry)}>
+        {placeOf(entry)}
+      </td>
+      <th scope="row">
+        <Who entry={entry} version={version} />
+      </th>
+      {domains && (
+        <td>
+          <Link to="/domains/$domainId" params={{ domainId: entry.domain_id }}>
+            <bdi>{entry.domain_name}</bdi>
+          </Link>
+        </td>
+      )}
+      <td data-numeric>
+        <strong className="number">{measure(entry.primary_score)}</strong>{' '}
+        <span className="muted number">{interval(entry.primary?.low, entry.primary?.high)}</span>
+      </td>
+      <td className={styles.bar}>
+        <IntervalBar
+          value={entry.primary_score ?? null}
+          low={entry.primary?.low}
+          high={entry.primary?.high}
+          scale={scale}
+          label={entry.model}
+        />
+      </td>
+      <td data-numeric title={`${plural(entry.n_tasks, 'task')}, ${count(entry.n_planned)} episodes planned`}>
+        {count(entry.n_scored)}
+      </td>
+      <td data-numeric title={`of ${plural(entry.actors, 'person', 'people')}`}>
+        {count(entry.runs)}
+      </td>
+      <td data-numeric title="Mean cost of an episode">
+        <Money usd={entry.cost_usd} />
+      </td>
+    </tr>
+  )
+}
+
+function Who({ entry, version }: { entry: Entry; version?: string }) {
+  const words = agentWords(entry.agent)
+  const other = version !== undefined && entry.binding_vow_version !== version
+  return (
+    <>
+      <Link to="/runs/$runId" params={{ runId: entry.run_id }} title={`${entry.model}: the newest of its runs`}>
+        <bdi>{entry.model}</bdi>
+      </Link>{' '}
+      {words && <span className="muted">{words}</span>}{' '}
+      {other && <Badge title="Played by rules of another version">vow {entry.binding_vow_version}</Badge>}
+    </>
+  )
+}

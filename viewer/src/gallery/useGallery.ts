@@ -1,0 +1,19 @@
+/** Public runs of all domains. */
+import { ask, type Doc } from '../api/platform'
+import { type Pages, usePages } from '../platform/usePages'
+
+const PAGE = 50
+/** How often (ms) it is looked whether another one has finished. */
+export const LOOK_AGAIN = 15_000
+
+/** Public runs, the newest first; those that finish meanwhile appear by themselves. */
+export function useGallery(): Pages<Doc<'GalleryRun'>> {
+  return usePages({
+    key: ['/v1/gallery/runs'],
+    read: (cursor, signal) =>
+      ask('get', '/v1/gallery/runs', { query: { sort: 'newest', limit: PAGE, cursor }, signal }),
+    cursorOf: (last) => last.run_id,
+    size: PAGE,
+    again: () => LOOK_AGAIN,
+  })
+}

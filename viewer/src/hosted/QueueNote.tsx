@@ -1,0 +1,19 @@
+import { useQuery } from '@tanstack/react-query'
+import { platformQuery } from '../api/platform'
+import { RunStatus } from '../runlist/RunStatus'
+import { placeWords } from './queue'
+
+const LOOK_AGAIN = 3_000
+
+/** Where a run that waits stands in the queue. */
+export function QueueNote({ runId }: { runId: string }) {
+  const { data } = useQuery({
+    ...platformQuery('/v1/runs/{run_id}/queue', { params: { run_id: runId } }),
+    refetchInterval: LOOK_AGAIN,
+  })
+  return (
+    <span aria-live="polite" title="The queue is fair between people: others may come to stand before it">
+      <RunStatus status="pending" /> {placeWords(data)}
+    </span>
+  )
+}

@@ -1,0 +1,40 @@
+/** Changing a run of a platform. */
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { ask } from '../api/platform'
+import { useChange } from '../platform/useChange'
+
+/** What is done beside a change: a dialog closed, the run's page told to listen. */
+export interface RunChangeOptions {
+  close: () => void
+  onStarted: () => void
+}
+
+/** The changes of a run. */
+export function useRunChanges(runId: string, { close, onStarted }: RunChangeOptions) {
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const params = { run_id: runId }
+  const fresh = () => void client.invalidateQueries({ queryKey: ['/v1/runs/{run_id}'] })
+  const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
+    done: 'Cancelled: what is being played ends first.',
+    after: fresh,
+  })
+  const resume = useChange(() => ask('post', '/v1/runs/{run_id}/resume', { params }), {
+    done: 'It is in the queue again.',
+    after: () => {
+      onStarted()
+      fresh()
+    },
+  })
+  const show = useChange(
+    (visibility: 'private' | 'gallery_public') =>
+      ask('patch', '/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
+    { done: 'Changed who may see it.', after: close },
+  )
+  const remove = useChange(() => ask('delete', '/v1/runs/{run_id}', { params }), {
+    done: 'The run is deleted.',
+    after: () => void navigate({ to: '/' }),
+  })
+  return { cancel, resume, show, remove }
+}

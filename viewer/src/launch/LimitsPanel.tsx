@@ -1,0 +1,42 @@
+import { count } from '../format'
+import { Panel } from '../parts/Panel'
+import styles from '../platform/platform.module.css'
+import { budgetWords, type Limits } from './limits'
+
+/** What one may do, and how much of that is left. */
+export function LimitsPanel({ limits }: { limits: Limits }) {
+  const own = budgetWords(limits.budget)
+  const team = budgetWords(limits.team_budget)
+  return (
+    <Panel title="What you have left">
+      <dl className={styles.terms}>
+        <dt>Runs today</dt>
+        <dd className="number">
+          {count(limits.runs_left_today)} of {count(limits.runs_per_day)}
+        </dd>
+        {own && (
+          <>
+            <dt>Your budget</dt>
+            <dd title="Of 24 hours; models without a price are not counted">{own}</dd>
+          </>
+        )}
+        {team && (
+          <>
+            <dt>The team's budget</dt>
+            <dd title="Of 24 hours; models without a price are not counted">{team}</dd>
+          </>
+        )}
+        {limits.waiting > 0 && (
+          <>
+            <dt>Yours that wait or go on</dt>
+            <dd className="number">
+              {count(limits.waiting)} of {count(limits.waiting_at_most)}
+            </dd>
+          </>
+        )}
+        <dt>Queue</dt>
+        <dd className="number">{limits.queue_length === 0 ? 'empty' : `${count(limits.queue_length)} waiting`}</dd>
+      </dl>
+    </Panel>
+  )
+}

@@ -1,0 +1,30 @@
+/** What one may do, in words. */
+import type { Doc } from '../api/platform'
+import { count, money, plural } from '../format'
+
+/** What somebody may do, and how much of that is left. */
+export type Limits = Doc<'Limits'>
+
+/** Why no run can be started now; nothing when one can. `waited` are the seconds since the limits were read. */
+export function obstacle(limits: Limits | undefined, waited = 0): string | undefined {
+  if (limits === undefined) return undefined
+  if (limits.runs_left_today <= 0)
+    return `You started ${limits.runs_per_day} runs today, the most there may be. The day ends at 00:00 UTC.`
+  if (limits.waiting >= limits.waiting_at_most)
+    return `${plural(limits.waiting, 'run')} of yours wait or go on, the most there may be. Cancel one, or wait.`
+  const left = Math.ceil(limits.cooldown_left_seconds - waited)
+  if (left > 0) return `The next run can be started in ${left} s.`
+  return undefined
+}
+
+/** A budget as `$0.50 of $2.00 left`; nothing where there is none. */
+export function budgetWords(budget: Doc<'Budget'> | null | undefined): string | undefined {
+  if (budget?.limit_usd == null) return undefined
+  return `${money(budget.left_usd)} of ${money(budget.limit_usd)} left`
+}
+
+/** What is wrong with a number of episodes. */
+export function episodesProblem(episodes: number, limits: Limits | undefined): string | undefined {
+  if (limits === undefined || !(episodes > limits.episodes_per_run)) return undefined
+  return `A run may have ${count(limits.episodes_per_run)} episodes at most.`
+}

@@ -1,0 +1,60 @@
+import { Link } from '@tanstack/react-router'
+import type { Doc } from '../api/platform'
+import { Progress } from '../parts/Progress'
+import { When } from '../parts/When'
+import { RunScore } from './RunScore'
+import { RunStatus } from './RunStatus'
+import { VisibilityBadge } from './VisibilityBadge'
+
+/** A run of a list; what a single run does not have may be missing. */
+export type ListedRun = Doc<'Run'> & Partial<Doc<'RunListItem'>>
+
+/** Columns that can be left out. */
+export type Optional = 'domain' | 'owner' | 'visibility'
+
+/** A run with its state, score and owner. */
+export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optional) => boolean }) {
+  return (
+    <tr>
+      <th scope="row">
+        <Link to="/runs/$runId" params={{ runId: run.id }}>
+          <bdi>{run.name || run.config.agent_config.model}</bdi>
+        </Link>
+      </th>
+      {shown('domain') && (
+        <td>
+          <Link to="/domains/$domainId" params={{ domainId: run.config.domain_id }}>
+            <bdi>{run.domain_name || run.config.domain_id.slice(0, 8)}</bdi>
+          </Link>
+        </td>
+      )}
+      <td>
+        <RunStatus status={run.status ?? 'pending'} />
+      </td>
+      <td data-numeric>
+        <RunScore run={run} />
+      </td>
+      <td>
+        <Progress
+          done={(run.finished ?? 0) - (run.failed_count ?? 0)}
+          failed={run.failed_count ?? 0}
+          total={run.planned || run.config.num_episodes || 0}
+          numbers
+        />
+      </td>
+      {shown('owner') && (
+        <td>
+          <bdi>{run.actor_username ?? (run.actor_type === 'guest' ? 'a guest' : '–')}</bdi>
+        </td>
+      )}
+      {shown('visibility') && (
+        <td>
+          <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+        </td>
+      )}
+      <td>
+        <When at={run.created_at} />
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,18 @@
+/** Whose runs of a platform are, and what follows from that. Elsewhere all runs are one's own. */
+import { isAdmin, isMember, type Me } from '../session/person'
+import type { Run } from './page'
+
+type Owned = Pick<Run, 'owner' | 'mine' | 'team_id' | 'domain_id'>
+
+/** Whose a run is, in a word or two. */
+export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): string {
+  if (mine) return 'you'
+  return owner ?? ''
+}
+
+/** Whether somebody may tag or delete a run. The team of a run is told to those who are in it only. */
+export function mayChange({ mine, team_id, domain_id }: Owned, me: Me | undefined): boolean {
+  if (mine === true) return true
+  if (domain_id === null) return false
+  return isAdmin(me) || (isMember(me) && team_id !== null)
+}

@@ -1,0 +1,32 @@
+import { ask } from '../api/platform'
+import { EnvironmentList } from '../environments/EnvironmentList'
+import { Panel } from '../parts/Panel'
+import { Listed } from '../platform/Listed'
+import { usePages } from '../platform/usePages'
+
+const PAGE = 50
+
+/** What a team submitted. */
+export function TeamEnvironments({ teamId }: { teamId: string }) {
+  const params = { team_id: teamId }
+  const environments = usePages({
+    key: ['/v1/teams/{team_id}/environments', teamId],
+    read: (cursor, signal) =>
+      ask('get', '/v1/teams/{team_id}/environments', { params, query: { limit: PAGE, cursor }, signal }),
+    cursorOf: (last) => last.id,
+    size: PAGE,
+  })
+  return (
+    <Panel title="Environments">
+      <Listed pages={environments} title="The team's environments could not be read">
+        {(found) =>
+          found.length > 0 ? (
+            <EnvironmentList environments={found} />
+          ) : (
+            <p className="muted">None yet. Choose this team when you submit an environment.</p>
+          )
+        }
+      </Listed>
+    </Panel>
+  )
+}

@@ -1,0 +1,33 @@
+import { ask } from '../api/platform'
+import { Empty } from '../parts/Empty'
+import { Panel } from '../parts/Panel'
+import { Listed } from '../platform/Listed'
+import { usePages } from '../platform/usePages'
+import { RunTable } from '../runlist/RunTable'
+
+const PAGE = 50
+
+/** What the members of a team ran for it. */
+export function TeamRuns({ teamId }: { teamId: string }) {
+  const params = { team_id: teamId }
+  const runs = usePages({
+    key: ['/v1/teams/{team_id}/runs', teamId],
+    read: (cursor, signal) =>
+      ask('get', '/v1/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
+    cursorOf: (last) => last.id,
+    size: PAGE,
+  })
+  return (
+    <Panel title="Runs" flush>
+      <Listed pages={runs} title="The team's runs could not be read">
+        {(found) =>
+          found.length > 0 ? (
+            <RunTable label="Runs of the team" runs={found} />
+          ) : (
+            <Empty title="No runs yet">Choose this team when you start a run.</Empty>
+          )
+        }
+      </Listed>
+    </Panel>
+  )
+}
