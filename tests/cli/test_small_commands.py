@@ -192,3 +192,18 @@ def test_nothing_is_made_for_a_file_that_cannot_be_imported(mesocosm: "Invoke", 
         assert refused.code == 2
         assert name in refused.err
     assert not (here / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["auth login", "team list", "env submit", "register", "init", "run local", "run create"]
+)
+def test_bench_before_a_command_that_once_stood_below_it_is_understood(mesocosm: "Invoke", line: str) -> None:
+    done = mesocosm("bench", *line.split(), "--help")
+    assert done.code == 0
+    assert f"Usage: mesocosm bench {line} " in done.out
+    assert " team" not in mesocosm("bench", "--help").out
+
+
+def test_eval_alone_shows_its_help_as_a_usage_error(mesocosm: "Invoke") -> None:
+    done = mesocosm("eval")
+    assert (done.code, "run-local" in done.out) == (2, True)

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import Group
+from mesocosm.cli.main import Group, program
 
 _HERE = "mesocosm.cli.bench"
 TREE = {
@@ -19,7 +19,30 @@ TREE = {
 }
 
 
-@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+OLDER = ("auth", "team", "env", "register", "init")
+"""Commands that once could be written with `bench` before them too; `run local`, `create` and `export` as well."""
+OLDER_RUN = ("local", "create", "export")
+
+
+class BenchGroup(Group):
+    """The commands of benchmarks. Lines of the time when `bench` was a prefix of others are still understood."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, also one of those that stand at the top now."""
+        if cmd_name in OLDER:
+            return program.get_command(ctx, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; `run local`, which names no benchmark, is the `run` at the top."""
+        if args[:1] == ["run"] and args[1:2] and args[1] in OLDER_RUN:
+            return args[0], program.get_command(ctx, "run"), args[1:]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=BenchGroup, tree=TREE, invoke_without_command=True)
 @click.pass_context
 def bench(context: click.Context) -> None:
     """Run benchmarks, look at what was run, and compare models."""

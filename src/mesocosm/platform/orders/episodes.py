@@ -13,8 +13,9 @@ import msgspec
 
 from mesocosm.client.documents.episode import Episode as EpisodeDocument
 from mesocosm.client.documents.episode import EpisodeStatus
+from mesocosm.client.documents.run import RunStatus
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.run import Run
 from mesocosm.environments.seeds import seed_tasks
 from mesocosm.platform.documents.document import moment, shown
@@ -24,6 +25,8 @@ from mesocosm.store import SqlStore
 from mesocosm.store.orders import Order
 
 BATCH = 200
+_CANCELLED = {"cancelled": True, "reason": "run_cancelled"}
+"""What older programs read of an episode that a cancelled run did not play, or not to its end."""
 
 
 def place_id(run_id: str, place: int) -> str:
@@ -56,11 +59,15 @@ def episode_documents(
     """Return the episodes of a run from a place of the plan on, in its order, begun or not."""
     last = run.counts.planned if limit is None else min(first + limit, run.counts.planned)
     begun = {episode.index: episode for episode in _stored(store, run.id, first, last)}
-    waiting = EpisodeStatus.CANCELLED if public_status(order, run) in TERMINAL else EpisodeStatus.PENDING
+    status = public_status(order, run)
+    waiting = EpisodeStatus.CANCELLED if status in TERMINAL else EpisodeStatus.PENDING
     found = []
     for planned in islice(_plan(run), first, last):
         episode = begun.get(planned.index)
-        found.append(episode_document(planned, waiting) if episode is None else episode_document(episode))
+        document = episode_document(planned, waiting) if episode is None else episode_document(episode)
+        if status is RunStatus.CANCELLED and document.status is EpisodeStatus.CANCELLED:
+            document.terminal_info = {**_CANCELLED, **document.terminal_info}
+        found.append(document)
     return found
 
 
@@ -90,7 +97,8 @@ def _info(episode: Episode) -> dict[str, Any]:
     """Return the last words, with the reason of a failure where older programs look for it."""
     if episode.failure is None or "error" in episode.terminal_info:
         return episode.terminal_info
-    return {**episode.terminal_info, "error": episode.failure.message}
+    reason = {"reason": episode.failure.cause.value} if episode.failure.cause is Cause.BUDGET else {}
+    return {**reason, **episode.terminal_info, "error": episode.failure.message}
 
 
 def _plan(run: Run) -> Iterator[Episode]:
