@@ -10,6 +10,7 @@ from mesocosm.platform.accounts import passwords
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store.signing_keys import SigningKeys
 
 Call = Callable[..., Any]
 
@@ -105,3 +106,18 @@ def test_what_is_done_here_is_written_down(user: Call, tmp_path: Path) -> None:
     entries = Service(read_settings(), store).audit.list()
     store.close()
     assert [(entry.actor, entry.action, entry.target) for entry in entries] == [("system:admin", "user.add", "user:1")]
+
+
+@pytest.mark.parametrize(("words", "older"), [([], 1), (["--at-once"], 0)])
+def test_tokens_are_signed_with_a_new_key(
+    user: Call, mesocosm: Call, tmp_path: Path, words: list[str], older: int
+) -> None:
+    user("add", "ada")
+    store = open_store(tmp_path / "mesocosm-data" / DATABASE_NAME)
+    try:
+        keys = SigningKeys(store.database)
+        before = keys.valid()[0].id
+        made = mesocosm("admin", "rotate-keys", "--json", *words).document["key_id"]
+        assert [key.id for key in keys.valid()] == [made, before][: 1 + older]
+    finally:
+        store.close()

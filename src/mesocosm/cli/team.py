@@ -44,7 +44,7 @@ def join(code: str) -> None:
     """Join the team of an invite code."""
     from mesocosm.cli.platform.output import show
 
-    joined = member().teams.join(code)
+    joined = member().teams.join(code.replace("-", "").replace(" ", ""))
     if options().json:
         show(joined)
     else:
@@ -80,8 +80,26 @@ def use(team_id: str) -> None:
     """Work for a team from now on: what you submit and run belongs to it."""
     from mesocosm.client import credentials
 
+    _check(team_id)
     credentials.choose_team(team_id)
     _said(f"Active team set to {team_id}", active_team_id=team_id)
+
+
+def _check(team_id: str) -> None:
+    """Warn of a team that the platform says one is not in. It is no error: one may choose before logging in."""
+    from mesocosm.cli.platform.connection import anyone
+    from mesocosm.client.error import ApiError
+
+    client = anyone()
+    if client.caller.mode != "member":
+        return
+    try:
+        if team_id not in {team.team_id for team in client.teams.list()}:
+            click.echo(
+                f"warning: you are not in a team {team_id} at {client.base_url}; see: mesocosm team list", err=True
+            )
+    except ApiError as error:
+        click.echo(f"note: whether you are in it could not be checked: {error}", err=True)
 
 
 @team.command()

@@ -46,4 +46,5 @@ def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None
     if chosen.json:
         emit({"data_dir": str(settings.data_dir), "taken_at": taken.taken_at, "version": taken.version})
         return
-    click.echo(f"restored what was backed up at {taken.taken_at}; serve it with: mesocosm serve")
+    where = "" if settings.database_url else f" --data-dir {settings.data_dir}"
+    click.echo(f"restored what was backed up at {taken.taken_at}; serve it with: mesocosm serve{where}")
