@@ -179,10 +179,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Audit
+         * List Audit
          * @description Return who did what, newest first.
          */
-        get: operations["admin_audit"];
+        get: operations["admin_list_audit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -201,10 +201,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Rotate
+         * Rotate Keys
          * @description Sign tokens with a new key. What older ones signed expires by itself, or ends at once.
          */
-        post: operations["admin_rotate"];
+        post: operations["admin_rotate_keys"];
         delete?: never;
         options?: never;
         head?: never;
@@ -219,10 +219,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Status
+         * Get Status
          * @description Return how much there is of everything, what goes on, who works, what waits, and what failed lately.
          */
-        get: operations["admin_status"];
+        get: operations["admin_get_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -239,16 +239,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Users
+         * List Users
          * @description Return people, newest first.
          */
-        get: operations["admin_users"];
+        get: operations["admin_list_users"];
         put?: never;
         /**
-         * Add
+         * Add User
          * @description Add somebody; without a password one is made up, and shown this once.
          */
-        post: operations["admin_add"];
+        post: operations["admin_add_user"];
         delete?: never;
         options?: never;
         head?: never;
@@ -265,10 +265,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Budget
+         * Set Budget
          * @description Set what somebody may spend in 24 hours.
          */
-        post: operations["admin_budget"];
+        post: operations["admin_set_budget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -285,10 +285,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Disable
+         * Disable User
          * @description Keep somebody out: every token and sign-in of theirs ends. What is theirs stays.
          */
-        post: operations["admin_disable"];
+        post: operations["admin_disable_user"];
         delete?: never;
         options?: never;
         head?: never;
@@ -305,10 +305,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Enable
+         * Enable User
          * @description Let somebody in again.
          */
-        post: operations["admin_enable"];
+        post: operations["admin_enable_user"];
         delete?: never;
         options?: never;
         head?: never;
@@ -325,10 +325,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reset
+         * Reset Password
          * @description Give somebody a password that is made up and shown this once; every sign-in and token of theirs ends.
          */
-        post: operations["admin_reset"];
+        post: operations["admin_reset_password"];
         delete?: never;
         options?: never;
         head?: never;
@@ -345,10 +345,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Role
+         * Set Role
          * @description Give somebody another role.
          */
-        post: operations["admin_role"];
+        post: operations["admin_set_role"];
         delete?: never;
         options?: never;
         head?: never;
@@ -385,12 +385,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Guest
+         * Start Guest
          * @description Begin a guest's stay: the token is for programs, the cookie `bench_guest` for browsers.
          *
          *     Each address gets only so many in an hour.
          */
-        post: operations["auth_guest"];
+        post: operations["auth_start_guest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -465,12 +465,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Callback
+         * End Oidc
          * @description Take a browser back from the provider and sign it in.
          *
          *     Browsers that cannot be signed in go to the sign-in page, which says why; programs get the refusal.
          */
-        get: operations["auth_callback"];
+        get: operations["auth_end_oidc"];
         put?: never;
         post?: never;
         delete?: never;
@@ -487,10 +487,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Start
+         * Start Oidc
          * @description Send a browser to the provider.
          */
-        get: operations["auth_start"];
+        get: operations["auth_start_oidc"];
         put?: never;
         post?: never;
         delete?: never;
@@ -509,10 +509,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Password
+         * Change Password
          * @description Change one's own password. It ends every other sign-in; tokens of `/v1/tokens` stay.
          */
-        post: operations["auth_password"];
+        post: operations["auth_change_password"];
         delete?: never;
         options?: never;
         head?: never;
@@ -547,10 +547,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ways
+         * Get Ways
          * @description Return how people get in here.
          */
-        get: operations["auth_ways"];
+        get: operations["auth_get_ways"];
         put?: never;
         post?: never;
         delete?: never;
@@ -569,10 +569,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Full Bench
+         * Start Full
          * @description Ask for a run of every model of the operator's list in an environment of one's own, in one's own name.
          */
-        post: operations["bench_full_bench"];
+        post: operations["bench_start_full"];
         delete?: never;
         options?: never;
         head?: never;
@@ -633,10 +633,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Claim
+         * Claim Bench
          * @description Take over a full bench that has not begun, for a program outside that carries it out. 409 where it has.
          */
-        patch: operations["bench_claim"];
+        patch: operations["bench_claim_bench"];
         trace?: never;
     };
     "/v1/bench/jobs/{job_id}/complete": {
@@ -653,10 +653,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Complete
+         * Complete Bench
          * @description Report how a claimed full bench ended. 409 where nobody outside claimed it, or where it has ended.
          */
-        patch: operations["bench_complete"];
+        patch: operations["bench_complete_bench"];
         trace?: never;
     };
     "/v1/bench/status": {
@@ -667,10 +667,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Bench Status
+         * Get Status
          * @description Return whether benches are going on, and how much waits.
          */
-        get: operations["bench_bench_status"];
+        get: operations["bench_get_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -689,10 +689,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bench Test
+         * Play Test
          * @description Play one episode in an environment of one's own and wait for its end. 504 as with a test episode.
          */
-        post: operations["bench_bench_test"];
+        post: operations["bench_play_test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -707,10 +707,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Domain Used
+         * Get Domain Usage
          * @description Return how much a domain was used; zeros for one that is not there, or a draft of somebody else.
          */
-        get: operations["environments_domain_used"];
+        get: operations["environments_get_domain_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -782,12 +782,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Environment Logs
+         * Get Logs
          * @description Return what was written while a submission was built, and by its adapter when it was last run.
          *
          *     The log of a build grows while it goes on.
          */
-        get: operations["environments_environment_logs"];
+        get: operations["environments_get_logs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -844,10 +844,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Environment Runs
+         * List Runs
          * @description List runs of an environment, the newest first, as far as the caller may read them.
          */
-        get: operations["environments_environment_runs"];
+        get: operations["environments_list_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -864,10 +864,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Environment Used
+         * Get Usage
          * @description Return how much an environment was used, by everybody.
          */
-        get: operations["environments_environment_used"];
+        get: operations["environments_get_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1207,10 +1207,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Me
+         * Get Me
          * @description Return who asks. Who is not known is `anonymous`; why, says the header `X-Mesocosm-Auth`.
          */
-        get: operations["me_me"];
+        get: operations["me_get_me"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1227,10 +1227,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Context
+         * Get Context
          * @description Return how much is the member's own, and what their teams have.
          */
-        get: operations["me_context"];
+        get: operations["me_get_context"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1247,10 +1247,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * My Runs
+         * List Own Runs
          * @description Return one's own runs, newest first; with a team those of the team.
          */
-        get: operations["runs_my_runs"];
+        get: operations["runs_list_own_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1941,10 +1941,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Active Runs
+         * List Active Runs
          * @description Return one's own runs that wait or are played, newest first.
          */
-        get: operations["runs_active_runs"];
+        get: operations["runs_list_active_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1961,10 +1961,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Run States
+         * Get States
          * @description Return where several runs stand; those that one may not read are left out.
          */
-        get: operations["runs_run_states"];
+        get: operations["runs_get_states"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1981,12 +1981,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions
+         * List Sessions
          * @description Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/v1/tokens`.
          *
          *     Only who signed in themselves sees that, no personal token.
          */
-        get: operations["sessions_sessions"];
+        get: operations["sessions_list_sessions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2006,10 +2006,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End
+         * End Session
          * @description End a sign-in: a browser is signed out at once, a program when its access token ends.
          */
-        delete: operations["sessions_end"];
+        delete: operations["sessions_end_session"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2299,13 +2299,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Test Episode
+         * Play Episode
          * @description Play one episode and wait for its end. For those whose domain it is, drafts too.
          *
          *     There is no cooldown, and the run behind it stays private. 504 when it takes longer than the platform waits: it goes
          *     on, and the words name the episode, to be read with GET /v1/test/episode/{id}.
          */
-        post: operations["test_test_episode"];
+        post: operations["test_play_episode"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2360,16 +2360,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tokens
+         * List Tokens
          * @description Return one's own tokens, newest first.
          */
-        get: operations["tokens_tokens"];
+        get: operations["tokens_list_tokens"];
         put?: never;
         /**
-         * Create
+         * Create Token
          * @description Make a token. It is shown this once; only who signed in themselves can make one.
          */
-        post: operations["tokens_create"];
+        post: operations["tokens_create_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2387,10 +2387,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete
+         * Delete Token
          * @description Delete one of one's own tokens: it is not valid any more.
          */
-        delete: operations["tokens_delete"];
+        delete: operations["tokens_delete_token"];
         options?: never;
         head?: never;
         patch?: never;
@@ -8564,7 +8564,7 @@ export interface operations {
             };
         };
     };
-    admin_audit: {
+    admin_list_audit: {
         parameters: {
             query?: {
                 /** @description The id of the last one seen. */
@@ -8634,7 +8634,7 @@ export interface operations {
             };
         };
     };
-    admin_rotate: {
+    admin_rotate_keys: {
         parameters: {
             query?: never;
             header?: never;
@@ -8703,7 +8703,7 @@ export interface operations {
             };
         };
     };
-    admin_status: {
+    admin_get_status: {
         parameters: {
             query?: never;
             header?: never;
@@ -8750,7 +8750,7 @@ export interface operations {
             };
         };
     };
-    admin_users: {
+    admin_list_users: {
         parameters: {
             query?: {
                 /** @description The number of the last one seen. */
@@ -8820,7 +8820,7 @@ export interface operations {
             };
         };
     };
-    admin_add: {
+    admin_add_user: {
         parameters: {
             query?: never;
             header?: never;
@@ -8907,7 +8907,7 @@ export interface operations {
             };
         };
     };
-    admin_budget: {
+    admin_set_budget: {
         parameters: {
             query?: never;
             header?: never;
@@ -8987,7 +8987,7 @@ export interface operations {
             };
         };
     };
-    admin_disable: {
+    admin_disable_user: {
         parameters: {
             query?: never;
             header?: never;
@@ -9072,7 +9072,7 @@ export interface operations {
             };
         };
     };
-    admin_enable: {
+    admin_enable_user: {
         parameters: {
             query?: never;
             header?: never;
@@ -9148,7 +9148,7 @@ export interface operations {
             };
         };
     };
-    admin_reset: {
+    admin_reset_password: {
         parameters: {
             query?: never;
             header?: never;
@@ -9233,7 +9233,7 @@ export interface operations {
             };
         };
     };
-    admin_role: {
+    admin_set_role: {
         parameters: {
             query?: never;
             header?: never;
@@ -9398,7 +9398,7 @@ export interface operations {
             };
         };
     };
-    auth_guest: {
+    auth_start_guest: {
         parameters: {
             query?: never;
             header?: never;
@@ -9666,7 +9666,7 @@ export interface operations {
             };
         };
     };
-    auth_callback: {
+    auth_end_oidc: {
         parameters: {
             query?: {
                 /** @description What the provider gave for the identity. */
@@ -9770,7 +9770,7 @@ export interface operations {
             };
         };
     };
-    auth_start: {
+    auth_start_oidc: {
         parameters: {
             query?: {
                 /** @description The page to go on with. */
@@ -9836,7 +9836,7 @@ export interface operations {
             };
         };
     };
-    auth_password: {
+    auth_change_password: {
         parameters: {
             query?: never;
             header?: never;
@@ -10028,7 +10028,7 @@ export interface operations {
             };
         };
     };
-    auth_ways: {
+    auth_get_ways: {
         parameters: {
             query?: never;
             header?: never;
@@ -10075,7 +10075,7 @@ export interface operations {
             };
         };
     };
-    bench_full_bench: {
+    bench_start_full: {
         parameters: {
             query?: never;
             header?: never;
@@ -10228,7 +10228,7 @@ export interface operations {
             };
         };
     };
-    bench_claim: {
+    bench_claim_bench: {
         parameters: {
             query?: never;
             header?: never;
@@ -10278,7 +10278,7 @@ export interface operations {
             };
         };
     };
-    bench_complete: {
+    bench_complete_bench: {
         parameters: {
             query?: never;
             header?: never;
@@ -10332,7 +10332,7 @@ export interface operations {
             };
         };
     };
-    bench_bench_status: {
+    bench_get_status: {
         parameters: {
             query?: never;
             header?: never;
@@ -10379,7 +10379,7 @@ export interface operations {
             };
         };
     };
-    bench_bench_test: {
+    bench_play_test: {
         parameters: {
             query?: never;
             header?: never;
@@ -10430,7 +10430,7 @@ export interface operations {
             };
         };
     };
-    environments_domain_used: {
+    environments_get_domain_usage: {
         parameters: {
             query?: never;
             header?: never;
@@ -10705,7 +10705,7 @@ export interface operations {
             };
         };
     };
-    environments_environment_logs: {
+    environments_get_logs: {
         parameters: {
             query?: {
                 /** @description a submission; none: the newest */
@@ -10867,7 +10867,7 @@ export interface operations {
             };
         };
     };
-    environments_environment_runs: {
+    environments_list_runs: {
         parameters: {
             query?: {
                 /** @description the id of the last one seen */
@@ -10922,7 +10922,7 @@ export interface operations {
             };
         };
     };
-    environments_environment_used: {
+    environments_get_usage: {
         parameters: {
             query?: never;
             header?: never;
@@ -11884,7 +11884,7 @@ export interface operations {
             };
         };
     };
-    me_me: {
+    me_get_me: {
         parameters: {
             query?: {
                 /** @description `context`: also what is theirs; for members. */
@@ -11934,7 +11934,7 @@ export interface operations {
             };
         };
     };
-    me_context: {
+    me_get_context: {
         parameters: {
             query?: never;
             header?: never;
@@ -11999,7 +11999,7 @@ export interface operations {
             };
         };
     };
-    runs_my_runs: {
+    runs_list_own_runs: {
         parameters: {
             query?: {
                 /** @description only runs that were asked for before this time */
@@ -13992,7 +13992,7 @@ export interface operations {
             };
         };
     };
-    runs_active_runs: {
+    runs_list_active_runs: {
         parameters: {
             query?: never;
             header?: never;
@@ -14039,7 +14039,7 @@ export interface operations {
             };
         };
     };
-    runs_run_states: {
+    runs_get_states: {
         parameters: {
             query?: {
                 /** @description ids with commas between, 50 at most */
@@ -14089,7 +14089,7 @@ export interface operations {
             };
         };
     };
-    sessions_sessions: {
+    sessions_list_sessions: {
         parameters: {
             query?: never;
             header?: never;
@@ -14163,7 +14163,7 @@ export interface operations {
             };
         };
     };
-    sessions_end: {
+    sessions_end_session: {
         parameters: {
             query?: never;
             header?: never;
@@ -15066,7 +15066,7 @@ export interface operations {
             };
         };
     };
-    test_test_episode: {
+    test_play_episode: {
         parameters: {
             query?: never;
             header?: never;
@@ -15217,7 +15217,7 @@ export interface operations {
             };
         };
     };
-    tokens_tokens: {
+    tokens_list_tokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -15282,7 +15282,7 @@ export interface operations {
             };
         };
     };
-    tokens_create: {
+    tokens_create_token: {
         parameters: {
             query?: never;
             header?: never;
@@ -15360,7 +15360,7 @@ export interface operations {
             };
         };
     };
-    tokens_delete: {
+    tokens_delete_token: {
         parameters: {
             query?: never;
             header?: never;

@@ -24,7 +24,7 @@ _ACTORS = {"user": "member", "guest": "guest"}
 
 
 @router.get("/status", response_model=StatusDocument, **access(Access.ADMIN))
-def status(service: Served) -> StatusDocument:
+def get_status(service: Served) -> StatusDocument:
     """Return how much there is of everything, what goes on, who works, what waits, and what failed lately."""
     census = Census(service.store.database)
     lease_s = service.settings.lease_s

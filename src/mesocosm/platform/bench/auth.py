@@ -30,7 +30,7 @@ router.include_router(oidc.router)
 
 
 @router.get("/ways", **access(Access.PUBLIC))
-def ways(service: Served) -> Ways:
+def get_ways(service: Served) -> Ways:
     """Return how people get in here."""
     settings = service.settings
     return Ways(
@@ -43,7 +43,7 @@ def ways(service: Served) -> Ways:
 
 
 @router.post("/guest", responses=refused(403, 429), **access(Access.PUBLIC))
-def guest(request: Request, response: Response, service: Served) -> GuestToken:
+def start_guest(request: Request, response: Response, service: Served) -> GuestToken:
     """Begin a guest's stay: the token is for programs, the cookie `bench_guest` for browsers.
 
     Each address gets only so many in an hour.
@@ -96,7 +96,7 @@ async def sign_up(body: SignUpInput, request: Request, response: Response, servi
 
 
 @router.post("/password", responses=refused(400, 401, 403, 409, 429, 503), **access(Access.MEMBER))
-async def password(
+async def change_password(
     body: PasswordInput, request: Request, response: Response, caller: Caller, service: Served
 ) -> SignedIn:
     """Change one's own password. It ends every other sign-in; tokens of `/v1/tokens` stay."""

@@ -124,7 +124,7 @@ def poll_environment(environment_id: EnvironmentId, caller: Caller, service: Ser
 
 
 @router.get("/environments/{environment_id}/runs", response_model=list[RunListItem], **access(Access.INSIDER))
-def environment_runs(
+def list_runs(
     environment_id: EnvironmentId,
     caller: Caller,
     service: Served,
@@ -142,7 +142,7 @@ def environment_runs(
 
 
 @router.get("/environments/{environment_id}/usage", response_model=Usage, **access(Access.INSIDER))
-def environment_used(environment_id: EnvironmentId, caller: Caller, service: Served) -> Usage:
+def get_usage(environment_id: EnvironmentId, caller: Caller, service: Served) -> Usage:
     """Return how much an environment was used, by everybody."""
     return environment_usage(service, submission.own_environment(service, caller, environment_id))
 
@@ -177,7 +177,7 @@ def get_version(
 
 
 @router.get("/environments/{environment_id}/logs", response_model=EnvironmentLogs, **access(Access.INSIDER))
-def environment_logs(
+def get_logs(
     environment_id: EnvironmentId,
     caller: Caller,
     service: Served,
@@ -207,7 +207,7 @@ def delete_environment(environment_id: EnvironmentId, caller: Caller, service: S
 
 
 @router.get("/domains/{domain_id}/usage", response_model=DomainUsage, **access(Access.PUBLIC))
-def domain_used(
+def get_domain_usage(
     domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")], caller: Caller, service: Served
 ) -> DomainUsage:
     """Return how much a domain was used; zeros for one that is not there, or a draft of somebody else."""

@@ -43,7 +43,7 @@ _OWNER: dict[str, Any] = {"openapi_extra": {"x-access": Access.OWNER.value}}
 
 
 @router.get("/status", response_model=BenchStatus, **access(Access.PUBLIC))
-def bench_status(service: Served) -> BenchStatus:
+def get_status(service: Served) -> BenchStatus:
     """Return whether benches are going on, and how much waits."""
     count = service.orders.count
     return BenchStatus(
@@ -54,7 +54,7 @@ def bench_status(service: Served) -> BenchStatus:
 
 
 @router.post("/test", response_model=Episode, **access(Access.INSIDER))
-async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> Response:
+async def play_test(body: BenchTestInput, caller: Caller, service: Served) -> Response:
     """Play one episode in an environment of one's own and wait for its end. 504 as with a test episode."""
     if body.num_episodes != 1:
         raise Refusal(422, f"num_episodes is {body.num_episodes}; a test bench plays 1, a run plays more")
@@ -68,7 +68,7 @@ async def bench_test(body: BenchTestInput, caller: Caller, service: Served) -> R
 
 
 @router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.INSIDER))
-def full_bench(env_id: EnvId, caller: Caller, service: Served) -> BenchJob:
+def start_full(env_id: EnvId, caller: Caller, service: Served) -> BenchJob:
     """Ask for a run of every model of the operator's list in an environment of one's own, in one's own name."""
     row = own_environment(service, caller, env_id)
     return job_document(service, begin_bench(service, caller, row))
@@ -107,13 +107,13 @@ def get_job(job_id: JobId, caller: Caller, service: Served, worker: Worker) -> B
 
 
 @router.patch("/jobs/{job_id}/claim", response_model=BenchJob, **access(Access.WORKER))
-def claim(job_id: JobId, service: Served) -> BenchJob:
+def claim_bench(job_id: JobId, service: Served) -> BenchJob:
     """Take over a full bench that has not begun, for a program outside that carries it out. 409 where it has."""
     return job_document(service, claim_job(service, _job(service, job_id)))
 
 
 @router.patch("/jobs/{job_id}/complete", response_model=BenchJob, **access(Access.WORKER))
-def complete(job_id: JobId, body: JobResult, service: Served) -> BenchJob:
+def complete_bench(job_id: JobId, body: JobResult, service: Served) -> BenchJob:
     """Report how a claimed full bench ended. 409 where nobody outside claimed it, or where it has ended."""
     job = _job(service, job_id)
     if job.status != "running" or not service.jobs.complete(job.id, body.model_results, failed=body.failed):

@@ -18,14 +18,14 @@ Include = Annotated[str, Query(description="`context`: also what is theirs; for 
 
 
 @router.get("", responses=refused(), **access(Access.PUBLIC))
-def me(caller: Caller, service: Served, include: Include = "") -> documents.Me:
+def get_me(caller: Caller, service: Served, include: Include = "") -> documents.Me:
     """Return who asks. Who is not known is `anonymous`; why, says the header `X-Mesocosm-Auth`."""
     wanted = caller.member and "context" in include.split(",")
     return described(caller, _context(service, caller) if wanted else None)
 
 
 @router.get("/context", responses=refused(401, 403), **access(Access.MEMBER))
-def context(caller: Caller, service: Served) -> documents.Context:
+def get_context(caller: Caller, service: Served) -> documents.Context:
     """Return how much is the member's own, and what their teams have."""
     return _context(service, caller)
 

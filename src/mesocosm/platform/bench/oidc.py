@@ -31,7 +31,7 @@ _MOVED: dict[int | str, dict[str, Any]] = {303: {"description": "Go on at the ad
     responses={**_MOVED, **refused(404, 503)},
     **access(Access.PUBLIC),
 )
-async def start(
+async def start_oidc(
     request: Request,
     service: Served,
     after: Annotated[str, Query(alias="next", max_length=2_000, description="The page to go on with.")] = "/",
@@ -52,7 +52,7 @@ async def start(
     responses={**_MOVED, **refused(400, 401, 403, 404, 409, 503)},
     **access(Access.PUBLIC),
 )
-async def callback(request: Request, service: Served, state: Word = "", code: Code = "", error: Word = "") -> Response:
+async def end_oidc(request: Request, service: Served, state: Word = "", code: Code = "", error: Word = "") -> Response:
     """Take a browser back from the provider and sign it in.
 
     Browsers that cannot be signed in go to the sign-in page, which says why; programs get the refusal.

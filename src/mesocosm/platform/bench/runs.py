@@ -71,7 +71,7 @@ def list_runs(
 
 
 @router.get("/v1/me/runs", response_model=list[documents.RunListItem], **access(Access.GUEST))
-def my_runs(
+def list_own_runs(
     caller: Caller,
     service: Served,
     domain_id: Id = None,
@@ -86,7 +86,7 @@ def my_runs(
 
 
 @router.get("/v1/runs/active", response_model=list[documents.RunListItem], **access(Access.PUBLIC))
-def active_runs(caller: Caller, service: Served) -> Response:
+def list_active_runs(caller: Caller, service: Served) -> Response:
     """Return one's own runs that wait or are played, newest first."""
     if caller.anonymous:
         return _rows([])
@@ -95,7 +95,7 @@ def active_runs(caller: Caller, service: Served) -> Response:
 
 
 @router.get("/v1/runs/status", response_model=documents.RunStates, **access(Access.PUBLIC))
-def run_states(
+def get_states(
     caller: Caller,
     service: Served,
     ids: Annotated[str, Query(max_length=5_000, description=f"ids with commas between, {MOST_IDS} at most")] = "",

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], dependencies=[Depen
 
 
 @router.get("", responses=refused(401, 403, 409), **access(Access.MEMBER))
-def sessions(request: Request, caller: Caller, service: Served) -> list[SessionDocument]:
+def list_sessions(request: Request, caller: Caller, service: Served) -> list[SessionDocument]:
     """Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/v1/tokens`.
 
     Only who signed in themselves sees that, no personal token.
@@ -28,7 +28,7 @@ def sessions(request: Request, caller: Caller, service: Served) -> list[SessionD
 
 
 @router.delete("/{session_id}", status_code=204, responses=refused(401, 403, 404, 409), **access(Access.MEMBER))
-def end(
+def end_session(
     session_id: Annotated[str, Path(max_length=200, description="the id of a sign-in")],
     request: Request,
     caller: Caller,

@@ -37,7 +37,7 @@ EpisodeId = Annotated[str, Path(max_length=200, description="id of the episode")
 
 
 @router.post("/episode", response_model=Episode, **access(Access.INSIDER))
-async def test_episode(body: TestEpisodeInput, caller: Caller, service: Served) -> Response:
+async def play_episode(body: TestEpisodeInput, caller: Caller, service: Served) -> Response:
     """Play one episode and wait for its end. For those whose domain it is, drafts too.
 
     There is no cooldown, and the run behind it stays private. 504 when it takes longer than the platform waits: it goes

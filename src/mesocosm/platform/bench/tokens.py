@@ -22,13 +22,13 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"], dependencies=[Depends(k
 
 
 @router.get("", responses=refused(401, 403), **access(Access.MEMBER))
-def tokens(caller: Caller, service: Served) -> list[PersonalToken]:
+def list_tokens(caller: Caller, service: Served) -> list[PersonalToken]:
     """Return one's own tokens, newest first."""
     return [PersonalToken(**_fields(token)) for token in service.accounts.personal_tokens.of(caller.user_id or 0)]
 
 
 @router.post("", status_code=201, responses=refused(401, 403, 409), **access(Access.MEMBER))
-def create(body: TokenInput, request: Request, caller: Caller, service: Served) -> PersonalTokenCreated:
+def create_token(body: TokenInput, request: Request, caller: Caller, service: Served) -> PersonalTokenCreated:
     """Make a token. It is shown this once; only who signed in themselves can make one."""
     accounts, user = service.accounts, own_user(service, caller)
     kept = accounts.personal_tokens
@@ -43,7 +43,7 @@ def create(body: TokenInput, request: Request, caller: Caller, service: Served) 
 
 
 @router.delete("/{token_id}", status_code=204, responses=refused(401, 403, 404), **access(Access.MEMBER))
-def delete(token_id: str, request: Request, caller: Caller, service: Served) -> None:
+def delete_token(token_id: str, request: Request, caller: Caller, service: Served) -> None:
     """Delete one of one's own tokens: it is not valid any more."""
     accounts = service.accounts
     if caller.user_id is None or not accounts.personal_tokens.remove(caller.user_id, token_id):

@@ -36,7 +36,7 @@ Hands = Annotated[People, Depends(_people)]
 
 
 @router.get("/users", responses=refused(401, 403), **access(Access.ADMIN))
-def users(
+def list_users(
     service: Served,
     limit: Limit = 100,
     cursor: Annotated[int | None, Query(description="The number of the last one seen.")] = None,
@@ -51,38 +51,38 @@ def users(
 
 
 @router.post("/users", status_code=201, responses=refused(401, 403, 409, 503), **access(Access.ADMIN))
-def add(body: UserInput, people: Hands) -> UserCreated:
+def add_user(body: UserInput, people: Hands) -> UserCreated:
     """Add somebody; without a password one is made up, and shown this once."""
     user, password = people.add(body.username, body.password, body.role)
     return UserCreated(**_fields(user), password=password)
 
 
 @router.post("/users/{user_id}/disable", responses=refused(401, 403, 404, 409), **access(Access.ADMIN))
-def disable(user_id: int, people: Hands) -> UserRow:
+def disable_user(user_id: int, people: Hands) -> UserRow:
     """Keep somebody out: every token and sign-in of theirs ends. What is theirs stays."""
     return UserRow(**_fields(people.disable(user_id)))
 
 
 @router.post("/users/{user_id}/enable", responses=refused(401, 403, 404), **access(Access.ADMIN))
-def enable(user_id: int, people: Hands) -> UserRow:
+def enable_user(user_id: int, people: Hands) -> UserRow:
     """Let somebody in again."""
     return UserRow(**_fields(people.enable(user_id)))
 
 
 @router.post("/users/{user_id}/role", responses=refused(401, 403, 404, 409), **access(Access.ADMIN))
-def role(user_id: int, body: RoleInput, people: Hands) -> UserRow:
+def set_role(user_id: int, body: RoleInput, people: Hands) -> UserRow:
     """Give somebody another role."""
     return UserRow(**_fields(people.set_role(user_id, body.role)))
 
 
 @router.post("/users/{user_id}/budget", responses=refused(401, 403, 404), **access(Access.ADMIN))
-def budget(user_id: int, body: BudgetInput, people: Hands) -> UserRow:
+def set_budget(user_id: int, body: BudgetInput, people: Hands) -> UserRow:
     """Set what somebody may spend in 24 hours."""
     return UserRow(**_fields(people.set_budget(user_id, body.budget_usd)))
 
 
 @router.post("/users/{user_id}/reset", responses=refused(401, 403, 404, 503), **access(Access.ADMIN))
-def reset(user_id: int, people: Hands) -> UserCreated:
+def reset_password(user_id: int, people: Hands) -> UserCreated:
     """Give somebody a password that is made up and shown this once; every sign-in and token of theirs ends."""
     user, password = people.reset(user_id)
     return UserCreated(**_fields(user), password=password)
@@ -95,13 +95,13 @@ def end_sessions(user_id: int, people: Hands) -> UserRow:
 
 
 @router.post("/keys/rotate", responses=refused(401, 403), **access(Access.ADMIN))
-def rotate(people: Hands, body: RotateInput | None = None) -> KeyRotated:
+def rotate_keys(people: Hands, body: RotateInput | None = None) -> KeyRotated:
     """Sign tokens with a new key. What older ones signed expires by itself, or ends at once."""
     return KeyRotated(key_id=people.rotate_keys(at_once=body is not None and body.at_once))
 
 
 @router.get("/audit", responses=refused(401, 403), **access(Access.ADMIN))
-def audit(
+def list_audit(
     service: Served,
     limit: Limit = 100,
     cursor: Annotated[str | None, Query(description="The id of the last one seen.", max_length=100)] = None,
