@@ -10,8 +10,9 @@ demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
 	@echo; echo "These commands are in $(BIN); to have them at hand:  source $(BIN)/activate"
 
+# Hundreds of processes are started: each would compile everything where no byte code may be kept.
 test: $(VENV)/.installed-test
-	PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
+	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .

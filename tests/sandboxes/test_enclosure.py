@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Literal
@@ -220,17 +221,16 @@ async def test_a_folder_that_confined_programs_cannot_read_is_named(place: Path)
         await Enclosure(kind="bubblewrap", most_memory=MIB).serve(["true"], cwd=place, port=8000)
 
 
-async def test_a_program_that_cannot_be_started_leaves_nothing(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(private := tmp_path / "private"))
-    private.mkdir()
+async def test_a_program_that_cannot_be_started_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enclosure = Enclosure(kind="plain", most_memory=MIB)
-    with pytest.raises(EpisodeError, match="no such directory"):
-        await enclosure.serve(["true"], cwd=place / "missing", port=8000)
-    with pytest.raises(EpisodeError, match="no such directory"):
-        await enclosure.run(["true"], cwd=place / "missing", seconds=1, egress=Egress([]))
-    assert not list(private.iterdir())
+    # Not below the folder of the test: paths of sockets are short.
+    with tempfile.TemporaryDirectory() as private:
+        monkeypatch.setattr("tempfile.tempdir", private)
+        with pytest.raises(EpisodeError, match="no such directory"):
+            await enclosure.serve(["true"], cwd=place / "missing", port=8000)
+        with pytest.raises(EpisodeError, match="no such directory"):
+            await enclosure.run(["true"], cwd=place / "missing", seconds=1, egress=Egress([]))
+        assert not list(Path(private).iterdir())
 
 
 def test_a_ring_keeps_the_last_of_what_was_written(tmp_path: Path) -> None:
