@@ -2,20 +2,49 @@
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from mesocosm.core.run import RunStatus
 from mesocosm.platform.belonging import PUBLIC
 from mesocosm.platform.documents.run import RunChange, RunSummary
 from mesocosm.platform.ownership import ownership
 from mesocosm.platform.principal import Principal
+from mesocosm.platform.redaction import MARK
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order
 
 KEPT_S = 2.0
 """Seconds for which it is remembered whose a run is: many listeners hear of the same change at once."""
 MOST = 5_000
+MOST_STREAMS = 2_000
+MOST_OF_ONE = 50
+MOST_OF_ADDRESS = 200
+KNOWN_S = 15.0
+"""Seconds after which it is asked again who listens: who is signed out or disabled hears no more."""
+
+
+class Audience:
+    """The streams of this server: so many at once, of one person, and of one address where nobody is known."""
+
+    def __init__(self) -> None:
+        self._each: Counter[str] = Counter()
+
+    def full(self, who: str, *, known: bool) -> bool:
+        """Return whether there is no room for one more of theirs."""
+        return self._each.total() >= MOST_STREAMS or self._each[who] >= (MOST_OF_ONE if known else MOST_OF_ADDRESS)
+
+    @contextmanager
+    def seat(self, who: str) -> Iterator[None]:
+        """Count one more while it lasts."""
+        self._each[who] += 1
+        try:
+            yield
+        finally:
+            self._each[who] -= 1
+            if not self._each[who]:
+                del self._each[who]
 
 
 class Register:
@@ -50,9 +79,19 @@ class Listening:
     def __init__(self, service: Service, register: Register, who: Principal) -> None:
         self._service = service
         self._register = register
-        self._who = who
+        self.who = who
         self._teams: frozenset[str] = frozenset()
         self._teams_until = 0.0
+        self._known_until = time.monotonic() + KNOWN_S
+
+    def stale(self) -> bool:
+        """Return whether it is time to ask again who this is."""
+        return not self.who.anonymous and time.monotonic() > self._known_until
+
+    def still(self, who: Principal) -> bool:
+        """Return whether it is still who it was."""
+        self._known_until = time.monotonic() + KNOWN_S
+        return who == self.who
 
     def told(self, change: RunChange) -> RunChange | None:
         """Return what of a change this listener may know; None where that is nothing."""
@@ -64,17 +103,17 @@ class Listening:
 
     def _sees(self, order: Order | None, state: str) -> bool:
         if order is None:
-            return self._who.admin
+            return self.who.admin
         return (order.visibility == PUBLIC and state == RunStatus.FINISHED) or self._inside(order)
 
     def _inside(self, order: Order) -> bool:
-        mine = not self._who.anonymous and order.actor == self._who.actor
-        return self._who.admin or mine or (order.team_id is not None and order.team_id in self._in_teams())
+        mine = not self.who.anonymous and order.actor == self.who.actor
+        return self.who.admin or mine or (order.team_id is not None and order.team_id in self._in_teams())
 
     def _in_teams(self) -> frozenset[str]:
         now = time.monotonic()
-        if self._who.member and self._who.user_id is not None and now > self._teams_until:
-            self._teams = frozenset(team.id for team in self._service.teams.teams_of(self._who.user_id))
+        if self.who.member and self.who.user_id is not None and now > self._teams_until:
+            self._teams = frozenset(team.id for team in self._service.teams.teams_of(self.who.user_id))
             self._teams_until = now + KEPT_S
         return self._teams
 
@@ -82,8 +121,11 @@ class Listening:
         changes: dict[str, object] = {}
         order = orders.get(run.id)
         if order is not None:
+            inside = self._inside(order)
             # The name that was asked for, not the address that is asked.
-            changes = {"model": order.model, **ownership(self._who, order, inside=self._inside(order))}
+            changes = {"model": order.model, **ownership(self.who, order, inside=inside)}
+            if run.error and not inside:
+                changes["error"] = MARK
         best = run.high_score
         if best is not None and not self._sees(orders.get(best.run_id), RunStatus.FINISHED):
             changes |= {"high_score": None, "delta": None}

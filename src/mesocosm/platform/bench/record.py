@@ -13,16 +13,19 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from mesocosm.platform.access import Access, Caller, Served, access, principal_of, service_of
+from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.answer import answer
 from mesocosm.platform.api import blobs, compare, episodes, export, results, runs
 from mesocosm.platform.api.actions import checked_tags
 from mesocosm.platform.api.live import STREAM, Changes, EventStream
 from mesocosm.platform.api.runs import FACETS, read_run
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
-from mesocosm.platform.following import Listening, Register
+from mesocosm.platform.following import Audience, Listening, Register
 from mesocosm.platform.live import Live, encoded
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order
 from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.service import Service
 from mesocosm.platform.sight import Sight
 
 PREFIX = "/v1/record"
@@ -69,39 +72,70 @@ def mount(app: FastAPI) -> None:
                 methods=list(route.methods or ()),
                 response_model=route.response_model,
                 response_class=route.response_class,
-                responses=route.responses,
+                responses={**refused(400), **route.responses},
                 tags=["record"],
                 **rule,
             )
 
 
+def audience_of(request: Request) -> Audience:
+    """Return who listens to this server."""
+    state = request.app.state
+    if not hasattr(state, "audience"):
+        state.audience = Audience()
+    audience = state.audience
+    assert isinstance(audience, Audience)
+    return audience
+
+
 @router.get("/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
-async def follow_runs(live: Changes, caller: Caller, service: Served, register: Registered) -> EventStream:
-    """Follow all runs that you may see: those that changed in the last half minute, and then every change."""
-    return _stream(live, None, Listening(service, register, caller))
+async def follow_runs(
+    request: Request, live: Changes, caller: Caller, service: Served, register: Registered
+) -> EventStream:
+    """Follow all runs that you may see: those that changed in the last half minute, and then every change.
+
+    429 for who follows very many at once.
+    """
+    return _stream(request, live, None, Listening(service, register, caller))
 
 
 @router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
 async def follow_run(
-    run_id: str, live: Changes, caller: Caller, service: Served, store: Seen, register: Registered
+    run_id: str,
+    request: Request,
+    live: Changes,
+    caller: Caller,
+    service: Served,
+    store: Seen,
+    register: Registered,
 ) -> EventStream:
-    """Follow one run: its state, and then every change of it."""
+    """Follow one run: its state, and then every change of it. 429 for who follows very many at once."""
     run = await run_in_threadpool(store.get_run, run_id)
-    return _stream(live, run.id, Listening(service, register, caller))
+    return _stream(request, live, run.id, Listening(service, register, caller))
 
 
-def _stream(live: Live, run_id: str | None, listener: Listening) -> EventStream:
+def _stream(request: Request, live: Live, run_id: str | None, listener: Listening) -> EventStream:
+    audience, who = audience_of(request), listener.who
+    service: Service = request.app.state.service
+    address = counted(client_address(request, service.settings.trusted_proxies))
+    name = address if who.anonymous else who.actor
+    if audience.full(name, known=not who.anonymous):
+        raise Refusal(429, "too many streams are open; close one", headers={"Retry-After": "30"})
+
     async def events() -> AsyncGenerator[bytes]:
-        async with aclosing(live.changes(run_id)) as changes:
-            async for change in changes:
-                told = None if change is None else await run_in_threadpool(listener.told, change)
-                if told is not None or change is None:
-                    yield encoded(told)
+        with audience.seat(name):
+            async with aclosing(live.changes(run_id)) as changes:
+                async for change in changes:
+                    if listener.stale() and not listener.still(await run_in_threadpool(service.recognise, request)):
+                        return
+                    told = None if change is None else await run_in_threadpool(listener.told, change)
+                    if told is not None or change is None:
+                        yield encoded(told)
 
     return EventStream(events())
 
 
-@router.post("/runs/{run_id}/stop", response_model=RunDetail, **access(Access.HOLDER))
+@router.post("/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
 def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played any more."""
     run, order = store.own_run(run_id)
@@ -111,7 +145,9 @@ def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Respo
     return answer(read_run(store, store.get_run(run.id)))
 
 
-@router.post("/runs/{run_id}/resume", status_code=202, response_model=Started, **access(Access.HOLDER))
+@router.post(
+    "/runs/{run_id}/resume", status_code=202, response_model=Started, responses=refused(409), **access(Access.HOLDER)
+)
 def resume_run(
     run_id: str,
     store: Seen,
@@ -127,7 +163,7 @@ def resume_run(
     return told
 
 
-@router.put("/runs/{run_id}/tags", response_model=RunDetail, **access(Access.HOLDER))
+@router.put("/runs/{run_id}/tags", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
 def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Response:
     """Replace the tags of a run."""
     run, _ = store.own_run(run_id)
@@ -136,7 +172,7 @@ def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Resp
     return answer(read_run(store, store.get_run(run.id)))
 
 
-@router.delete("/runs/{run_id}", status_code=204, **access(Access.HOLDER))
+@router.delete("/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
 def delete_run(run_id: str, store: Seen, service: Served, caller: Caller) -> None:
     """Delete a run with everything recorded of it, for good."""
     _, order = store.own_run(run_id)

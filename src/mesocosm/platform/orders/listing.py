@@ -61,7 +61,7 @@ def _item(order: Order, run: Run, reward: float | None, titles: dict[str, str], 
             "avg_reward": reward,
             "actor_type": _TYPES.get(kind, "system"),
             "actor_id": name if inside else None,
-            "actor_username": order.actor_name or None,
+            "actor_username": (order.actor_name or None) if inside else None,
             "domain_name": titles.get(order.domain_id, ""),
         }
     )

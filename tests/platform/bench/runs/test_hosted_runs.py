@@ -186,7 +186,7 @@ def test_an_item_of_a_list_counts_episodes_and_names_who_asked(runs: Runs) -> No
     assert (own["completed_count"], own["failed_count"], own["avg_reward"]) == (1, 1, 0.5)
     assert (own["actor_type"], own["actor_id"], own["actor_username"]) == ("member", str(runs.ann.user_id), "ann")
     (seen,) = runs.hosted.anonymous.get("/v1/runs").json()
-    assert (seen["id"], seen["actor_id"], seen["requester_id"]) == (run_id, None, None)
+    assert (seen["id"], seen["actor_id"], seen["actor_username"], seen["requester_id"]) == (run_id, None, None, None)
     assert "swordfish" not in json.dumps(seen)
 
 
