@@ -12,7 +12,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore
 from mesocosm.store.admission import Admission, Bound, Terms
 from mesocosm.store.jobs import Job, Jobs
-from mesocosm.store.orders import Order, OrderFilter, Orders
+from mesocosm.store.orders import SUSPECT, Order, OrderFilter, Orders
 from mesocosm.store.teams import Teams
 from mesocosm.store.users import Users
 
@@ -109,6 +109,29 @@ def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -
     for thread in threads:
         thread.join()
     assert (len(taken), set(taken)) == (8, ids)
+
+
+def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_else(orders: Orders, queue: Any) -> None:
+    suspect, other = queue(), queue("user:2")
+    for _ in range(SUSPECT):
+        assert claimed(orders, 1) == [suspect]
+        orders.renew(suspect, "worker", -1.0)
+    assert orders.claim("worker", LEASE_S, 9, busy=True) is None
+    found = orders.claim("worker", LEASE_S, 9)
+    assert found is not None
+    assert (found.run_id, found.tries) == (suspect, SUSPECT + 1)
+    assert orders.claim("another", LEASE_S, 9, busy=True) == orders.get(other)
+
+
+def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    for _ in range(5):
+        assert claimed(orders, 1) == [run_id]
+        orders.renew(run_id, "worker", LEASE_S, moved=True)
+        orders.renew(run_id, "worker", -1.0)
+    found = orders.claim("worker", LEASE_S, 9, busy=True)
+    assert found is not None
+    assert found.tries == 2
 
 
 def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: Orders, queue: Any) -> None:

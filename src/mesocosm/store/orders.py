@@ -13,6 +13,9 @@ from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
 from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, orders
 
+SUSPECT = 2
+"""After so many workers that died while they played a run without any progress, it is played alone."""
+
 OPEN = ("queued", "claimed")
 """States of orders that still have to be played."""
 
@@ -164,12 +167,15 @@ class Orders(Part):
         """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
         return self._change(run_id, visibility=visibility)
 
-    def claim(self, worker_id: str, lease_s: float, per_actor: int) -> Order | None:
+    def claim(self, worker_id: str, lease_s: float, per_actor: int, *, busy: bool = False) -> Order | None:
         """Return an order that this worker plays from now on, None where there is nothing to do.
 
         Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
         longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
         claimed can be claimed again once its lease is over.
+
+        A worker that is `busy` with other runs gets nothing while it is the turn of a run that may have ended its
+        workers: that one is played alone, so that it harms no other, and none of the others is blamed for it.
         """
         taken: list[str] = []
 
@@ -184,7 +190,7 @@ class Orders(Part):
                     return order_from(known)
                 taken.clear()
             row = _next(connection, now, per_actor)
-            if row is None:
+            if row is None or (busy and row["tries"] >= SUSPECT):
                 return None
             taken.append(row["run_id"])
             new = {"state": "claimed", "claimed_by": worker_id, "lease_until": now + lease_s, "tries": row["tries"] + 1}
@@ -193,10 +199,14 @@ class Orders(Part):
 
         return self._database.write(work)
 
-    def renew(self, run_id: str, worker_id: str, lease_s: float) -> bool:
-        """Lengthen a lease; False where the order was cancelled, ended, deleted, or taken by another worker."""
+    def renew(self, run_id: str, worker_id: str, lease_s: float, *, moved: bool = False) -> bool:
+        """Lengthen a lease; False where the order was cancelled, ended, deleted, or taken by another worker.
+
+        A run that has `moved` on is not to blame for the workers that died before.
+        """
         mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
-        statement = update(orders).where(mine).values(lease_until=time.time() + lease_s)
+        cleared = {"tries": 1} if moved else {}
+        statement = update(orders).where(mine).values(lease_until=time.time() + lease_s, **cleared)
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
 
     def give_back(self, run_id: str, worker_id: str) -> bool:

@@ -79,20 +79,20 @@ def test_a_run_that_cannot_be_played_does_not_end_the_others(platform: Any, worl
     assert platform.order_state(nobody) == "ended"
 
 
-def test_a_run_that_ended_three_workers_is_given_to_no_other(
+def test_a_run_that_ended_four_workers_is_given_to_no_other(
     platform: Any, world: Any, eventually: Callable[..., None], kill: Callable[..., None]
 ) -> None:
     world.held.add(1)
     run_id = platform.order(world.url, (1,))
-    for lives in range(3):
+    for lives in range(4):
         worker = platform.worker()
         eventually(lambda lives=lives: len(world.resets) == lives + 1)
         kill(worker)
     platform.worker()
     eventually(lambda: platform.order_state(run_id) == "ended")
     assert platform.run(run_id).status is RunStatus.FAILED
-    assert "3 workers ended" in platform.run(run_id).error
-    assert len(world.resets) == 3
+    assert "4 workers ended" in platform.run(run_id).error
+    assert len(world.resets) == 4
 
 
 def test_a_worker_ends_when_its_server_does(platform: Any, eventually: Callable[..., None]) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.sandboxes.enclosure.disk import remove
 from mesocosm.store.guests import Guests
+from mesocosm.store.orders import OPEN, OrderFilter
 from mesocosm.store.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -69,13 +71,28 @@ def _guest_runs(service: "Service") -> int:
 
 
 def _folders(service: "Service") -> int:
-    """Remove what was built of environments that are deleted, or that this platform does not know."""
+    """Remove what was built of environments that are deleted or unknown here, and of versions that nobody plays."""
     place = service.settings.data_dir / "environments"
     if not place.is_dir():
         return 0
     removed = 0
-    for folder in sorted(place.iterdir()):
-        old = time.time() - folder.stat().st_mtime > _FORGIVEN_S
-        if folder.is_dir() and not folder.is_symlink() and old and service.environments.get(folder.name) is None:
+    for folder in _old_folders(place):
+        environment = service.environments.get(folder.name)
+        if environment is None:
             removed += remove(folder)
+            continue
+        waiting = service.orders.list(OrderFilter(environment_id=environment.id, states=OPEN), limit=_BATCH)
+        if len(waiting) == _BATCH:
+            continue
+        # A run of an older version that is resumed has it built again, from its commit.
+        kept = {environment.version, environment.ready_version, *(order.environment_version for order in waiting)}
+        names = {str(version) for version in kept}
+        removed += sum(remove(old) for old in _old_folders(folder) if old.name.isdecimal() and old.name not in names)
     return removed
+
+
+def _old_folders(place: Path) -> list[Path]:
+    """Return the folders in a folder that are not of today."""
+    before = time.time() - _FORGIVEN_S
+    listed = (entry for entry in sorted(place.iterdir()) if entry.is_dir() and not entry.is_symlink())
+    return [entry for entry in listed if entry.stat().st_mtime < before]

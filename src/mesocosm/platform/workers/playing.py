@@ -11,13 +11,13 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine import session
 from mesocosm.store.hold import SILENCE
-from mesocosm.store.orders import Order
+from mesocosm.store.orders import SUSPECT, Order
 
 if TYPE_CHECKING:
     from mesocosm.platform.service import Service
 
-MOST_TRIES = 3
-"""A run that ended so many workers is not given to another one."""
+MOST_TRIES = 4
+"""A run that ended so many workers, the last ones while it was played alone, is not given to another one."""
 GRACE_S = 5.0
 """Seconds that running episodes have to end when the worker does."""
 CANCEL_S = 1.0
@@ -48,7 +48,22 @@ class Playing:
         self._worker_id = worker_id
         self._control = session.Control()
         self._why: Why | None = None
+        self._done: int | None = None
         self._stopped = asyncio.Event()
+
+    @property
+    def alone(self) -> bool:
+        """Whether it may have ended workers, so that nothing else is played beside it."""
+        return self.order.tries > SUSPECT
+
+    def moved(self) -> bool:
+        """Return whether an episode has ended since this was asked first."""
+        run = self._service.orders.runs([self.order.run_id]).get(self.order.run_id)
+        if run is None:
+            return False
+        if self._done is None:
+            self._done = run.counts.done
+        return run.counts.done > self._done
 
     def stop(self, why: Why) -> None:
         """Let it come to an end. Call it on the event loop."""
