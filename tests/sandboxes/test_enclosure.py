@@ -221,6 +221,10 @@ async def test_a_folder_that_confined_programs_cannot_read_is_named(place: Path)
         await Enclosure(kind="bubblewrap", most_memory=MIB).serve(["true"], cwd=place, port=8000)
 
 
+def left(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
 @pytest.fixture
 def private(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A place for temporary files; not below the folder of the test, as paths of sockets are short."""
@@ -235,7 +239,7 @@ async def test_a_program_that_cannot_be_started_leaves_nothing(place: Path, priv
         await enclosure.serve(["true"], cwd=place / "missing", port=8000)
     with pytest.raises(EpisodeError, match="no such directory"):
         await enclosure.run(["true"], cwd=place / "missing", seconds=1, egress=Egress([]))
-    assert not list(private.iterdir())
+    assert not left(private)
 
 
 def test_a_ring_keeps_the_last_of_what_was_written(tmp_path: Path) -> None:
