@@ -1,32 +1,19 @@
 """The pages of a platform in Chromium: the whole way from signing in to a public leaderboard."""
 
-import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.viewer.conftest import ROOT
+from tests.viewer.hosting import Member, Platform, commit, hosting
 
 PASSWORD = "correct horse battery staple"
 AXE = ROOT / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 READY_MS = 60_000
-
-
-@dataclass
-class Platform:
-    """A `mesocosm serve` with one worker."""
-
-    url: str
-    admin: str
-    password: str
 
 
 def repository(folder: Path, *, manifest: bool = True) -> Path:
@@ -38,37 +25,14 @@ def repository(folder: Path, *, manifest: bool = True) -> Path:
         )
     else:
         (folder / "README.md").write_text("nothing here")
-    who = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
-    for words in (("init", "-q"), ("add", "-A"), (*who, "commit", "-q", "-m", "first")):
-        subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
-    return folder
+    return commit(folder)
 
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """A platform that takes repositories of this machine; what it prints when it is ready says where it is."""
-    folder = tmp_path_factory.mktemp("platform")
-    words = ("--port", "0", "--login-port", "0", "--sandbox", "plain", "--unsafe-sandbox", "--data-dir", str(folder))
-    variables = {"MESOCOSM_LOCAL_GIT": "1", "MESOCOSM_COOLDOWN_S": "0"}
-    with (
-        (folder / "serve.log").open("w") as log,
-        subprocess.Popen(
-            [sys.executable, "-m", "mesocosm", "serve", "--json", *words],
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        ) as process,
-    ):
-        assert process.stdout is not None
-        told = "".join(iter(process.stdout.readline, "}\n")) + "}"
-        made: dict[str, Any] = json.loads(told)
-        first = made["first_admin"]
-        try:
-            yield Platform(made["url"], first["username"], first["password"])
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
+    """A platform that takes repositories of this machine."""
+    with hosting(tmp_path_factory.mktemp("platform")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -205,3 +169,76 @@ def test_a_guest_goes_on_with_the_page_they_came_for(visitor: Page, platform: Pl
     visitor.get_by_role("button", name="Go on as a guest").click()
     expect(visitor).to_have_url(re.compile("/new-run$"))
     expect(visitor.get_by_role("button", name="Guest")).to_be_visible()
+
+
+def test_a_list_of_runs_says_whose_they_are(visitor: Page, platform: Platform, tmp_path: Path) -> None:
+    admin = Member(platform, platform.admin, platform.password)
+    for name in ("grace", "linus"):
+        admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+    grace = Member(platform, "grace", PASSWORD)
+    environment = grace.built(grace.submit("Whose", repository(tmp_path / "whose")))
+    grace.ended(grace.run(environment, "builtin/oracle", 1, visibility="gallery_public", name="for everybody"))
+    hidden = grace.run(environment, "builtin/oracle", 1, name="for herself")
+    grace.ended(hidden)
+
+    page = visitor
+    sign_in(page, Platform(platform.url, "grace", PASSWORD))
+    page.goto(f"{platform.url}/")
+    expect(page.get_by_role("link", name="for herself")).to_be_visible()
+    page.get_by_label("Whose runs").select_option("public")
+    expect(page).to_have_url(re.compile("whose=public"))
+    expect(page.get_by_role("link", name="for herself")).to_have_count(0)
+    page.get_by_role("checkbox", name="Choose row 1").check()
+    check_axe(page)
+    page.get_by_role("button", name=re.compile("^Remove whose|whose")).click()
+    expect(page.get_by_role("link", name="for herself")).to_be_visible()
+    page.context.clear_cookies()
+
+    sign_in(page, Platform(platform.url, "linus", PASSWORD))
+    page.goto(f"{platform.url}/")
+    expect(page.get_by_role("link", name="for everybody")).to_be_visible()
+    expect(page.get_by_role("link", name="for herself")).to_have_count(0)
+    page.get_by_role("checkbox", name="Choose row 1").check()
+    expect(page.get_by_role("region", name="Selected runs")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete")).to_have_count(0)
+    page.goto(f"{platform.url}/runs/{hidden}")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("link", name="Sign in and come back here")).to_have_count(0)
+    page.context.clear_cookies()
+    page.goto(f"{platform.url}/runs/{hidden}")
+    page.get_by_role("link", name="Sign in and come back here").click()
+    expect(page).to_have_url(re.compile(rf"next=.*{hidden}"))
+
+
+def test_a_sign_in_elsewhere_is_listed_and_ended(visitor: Page, platform: Platform, browser: Browser) -> None:
+    elsewhere = browser.new_page()
+    sign_in(elsewhere, platform)
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}/account")
+    table = visitor.get_by_role("region", name="Table of sign-ins")
+    expect(table.get_by_text("this browser")).to_have_count(1)
+    check_axe(visitor)
+    while (button := table.get_by_role("button", name="Sign out")).count():
+        before = button.count()
+        button.first.click()
+        visitor.get_by_role("dialog").get_by_role("button", name="Sign out there").click()
+        expect(button).to_have_count(before - 1)
+    elsewhere.goto(f"{platform.url}/account")
+    expect(elsewhere.get_by_role("main").get_by_role("link", name="Sign in")).to_be_visible()
+    elsewhere.close()
+    visitor.reload()
+    expect(visitor.get_by_text("this browser")).to_be_visible()
+
+
+def test_the_form_says_what_one_may_do(visitor: Page, platform: Platform, tmp_path: Path) -> None:
+    admin = Member(platform, platform.admin, platform.password)
+    environment = admin.built(admin.submit("Limits", repository(tmp_path / "limits")))
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}/new-run?domain={environment['domain_id']}")
+    left = visitor.get_by_role("region", name="What you have left")
+    expect(left.get_by_text(re.compile(r"\d+ of 200"))).to_be_visible()
+    visitor.get_by_label("Model").select_option("builtin/oracle")
+    visitor.get_by_label("Episodes").fill("21")
+    visitor.get_by_role("button", name="Start the run").click()
+    expect(visitor.get_by_text("A run may have 20 episodes at most.")).to_be_visible()
+    check_axe(visitor)

@@ -17,7 +17,7 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
   return (
     <tr>
       <th scope="row">
-        <Link to="/runs/$runId" params={{ runId: run.id }}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.config.agent_config.model}>
           <bdi>{run.name || run.config.agent_config.model}</bdi>
         </Link>
       </th>

@@ -33,6 +33,8 @@ export interface RunCellProps {
 /** What stands in one column of a run. */
 export const RunCell = memo(function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
   const { run } = row
+  // The id of a domain says nothing to anybody.
+  const hosted = run.domain_id !== null
   switch (column) {
     case 'name':
       return <RunLink row={row} open={open} onFold={onFold} />
@@ -40,7 +42,7 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
       return (
         <TwoLines
           first={run.benchmark_title || run.benchmark}
-          second={sameWords(run.benchmark_title, run.benchmark) ? '' : run.benchmark}
+          second={hosted || sameWords(run.benchmark_title, run.benchmark) ? '' : run.benchmark}
           title={version(row)}
         />
       )
