@@ -178,7 +178,7 @@ time.sleep(600)
     async with asyncio.timeout(20):
         while "ready" not in process.stdout_tail():  # noqa: ASYNC110 -- its words have no event
             await asyncio.sleep(0.005)
-    await process.stop()
+    await process.stop(grace=60)
     assert (process.returncode, process.stdout_tail().splitlines()) == (7, ["ready", "goodbye"])
 
 

@@ -50,7 +50,7 @@ time.sleep(600)
 """
     process = await programs.start(script)
     await programs.says(process, "ready")
-    await process.stop()
+    await process.stop(grace=60)
     assert process.returncode == 7
     assert process.stdout_tail().splitlines() == ["ready", "goodbye"]
 
