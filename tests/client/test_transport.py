@@ -171,3 +171,18 @@ def test_what_is_not_asked_for_stays_out_of_the_address(platform: Answer) -> Non
         "/v1/domains?published=true&include_archived=true",
         "/v1/runs?domain_id=a+b&limit=5",
     ]
+
+
+def test_a_token_of_a_variable_that_does_not_hold_names_the_variable(
+    platform: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWECC_BENCH_TOKEN", "mct_old")
+    platform.status, platform.headers = 401, {"X-Mesocosm-Auth": "invalid"}
+    with pytest.raises(ApiError, match="the token of SWECC_BENCH_TOKEN is not known to the platform; set another"):
+        Client(platform.url).me.get()
+
+
+def test_a_page_instead_of_an_answer_asks_for_the_whole_address(platform: Answer) -> None:
+    platform.body = b"<html>"
+    with pytest.raises(ApiError, match=r"is no JSON: .*A path such as /bench may belong to it"):
+        platform.client().me.get()

@@ -31,8 +31,14 @@ class ApiError(MesocosmError):
         super().__init__(f"{said}; {self.hint}" if self.hint else said)
 
 
-def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False) -> str:
-    """Return what may help after an answer; `auth` is the platform's word about the login: expired or invalid."""
+def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False, variable: str = "") -> str:
+    """Return what may help after an answer; `auth` is the platform's word about the login: expired or invalid.
+
+    `variable` is where the token comes from, if from one: no login helps as long as it is set.
+    """
+    if auth and variable:
+        what = "has expired" if auth == "expired" else "is not known to the platform"
+        return f"the token of {variable} {what}; set another (mesocosm auth token create) or unset it"
     if auth == "expired":
         return "the login has expired, log in again with: mesocosm auth login"
     if auth == "invalid":

@@ -39,6 +39,13 @@ class Identity:
     team_id: str = ""
     renewable: bool = False
 
+    @property
+    def variable(self) -> str:
+        """The variable that the token comes from; empty where it comes from elsewhere."""
+        if self.way != "variable":
+            return ""
+        return MEMBER_VARIABLE if self.mode == "member" else GUEST_VARIABLE
+
     def header(self) -> dict[str, str]:
         """Return the header that names the caller, after renewing a saved login that is about to end."""
         if self.renewable and _ends_soon(self.token):

@@ -16,6 +16,7 @@ from mesocosm.client.urls import is_local, shown
 BenchApiError = ApiError
 """The name that older programs import."""
 AUTH_HEADER = "X-Mesocosm-Auth"
+NO_PLATFORM = "is that the whole address of a platform? A path such as /bench may belong to it"
 ERROR_BYTES = 65_536
 CHUNK = 1 << 18
 
@@ -127,7 +128,9 @@ class BenchApi:
             shown(url),
             error.code,
             _detail(error.read(ERROR_BYTES), error.reason),
-            hint=hint_for(error.code, auth=auth, retry_after=wait, logged_in=bool(self.token)),
+            hint=hint_for(
+                error.code, auth=auth, retry_after=wait, logged_in=bool(self.token), variable=self.identity.variable
+            ),
             retry_after=float(wait) if wait.isdigit() else None,
         )
 
@@ -158,7 +161,7 @@ def _decoded(method: str, url: str, status: int, body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}") from error
+        raise ApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
 
 
 def _detail(body: bytes, reason: str) -> str:

@@ -8,8 +8,9 @@ import click
 import pytest
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.platform.watch import Line, progress
+from mesocosm.cli.platform.watch import Line, follow, progress
 from mesocosm.client.documents.run import Run
+from mesocosm.client.error import ApiError
 
 
 class Terminal(io.StringIO):
@@ -61,3 +62,39 @@ def test_progress_has_score_interval_and_cost() -> None:
 def test_progress_of_an_older_platform_counts_what_was_asked_for() -> None:
     assert progress(run(), failed=0) == "running: 0/9 done, 0 failed"
     assert progress(run(cost_usd=None), failed=0).endswith(", cost unknown")
+
+
+class Restarted:
+    """Runs of a platform that gives no answer in between."""
+
+    def __init__(self, *answers: Run | int) -> None:
+        self.runs = self
+        self._answers = list(answers)
+
+    def get(self, run_id: str) -> Run:
+        answer = self._answers.pop(0)
+        if isinstance(answer, int):
+            raise ApiError("GET", "http://platform/v1/runs/r", answer, "gone")
+        return answer
+
+    def episodes(self, run_id: str) -> list[Any]:
+        return []
+
+
+def followed(client: Restarted) -> Run | None:
+    with click.Context(click.Command("x"), obj=Options()):
+        return follow(client, "r", every_s=0.0)  # type: ignore[arg-type]
+
+
+def test_a_platform_that_is_started_again_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = followed(Restarted(run(), 0, 502, run(status="completed")))
+
+    assert seen is not None
+    assert seen.status == "completed"
+    assert "the platform does not answer; trying again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("answers", [(0,), (run(), 404)])
+def test_what_was_never_there_or_is_gone_is_not_waited_for(answers: tuple[Run | int, ...]) -> None:
+    with pytest.raises(ApiError):
+        followed(Restarted(*answers))

@@ -19,10 +19,16 @@ class WrongSeeds(MesocosmError):
 
 
 @click.command(cls=Remote, always=True)
-@click.option("--domain-id", required=True, metavar="ID", help="Domain to play.")
+@click.option("--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to play.")
 @click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
-@click.option("--num-episodes", type=click.IntRange(min=1), help="Episodes  [1, or one for each seed].")
+@click.option(
+    "--num-episodes",
+    "--episodes",
+    "num_episodes",
+    type=click.IntRange(min=1),
+    help="Episodes  [1, or one for each seed].",
+)
 @click.option("--seed-set", metavar="JSON", help="One seed for each episode, as in '[1,2,3]'.")
 @click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")

@@ -7,7 +7,9 @@ from mesocosm.cli.platform.connection import Remote, somebody
 
 
 @click.command(cls=Remote, always=True)
-@click.option("--domain-id", required=True, metavar="ID", help="Domain to try; it must be yours.")
+@click.option(
+    "--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to try; it must be yours."
+)
 @click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
 @click.option("--env-url", metavar="URL", help="Play at this address in place of the domain's.")

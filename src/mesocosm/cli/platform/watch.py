@@ -19,6 +19,9 @@ GOING = frozenset({"pending", "running"})
 FAILED = frozenset({"failed", "cancelled", "error"})
 LOST = frozenset({"failed", "timeout", "cancelled"})
 INTERRUPTED = 130
+PATIENCE_S = 120.0
+"""A platform that stops answering, for it is started again, is asked so long."""
+_AWAY = frozenset({0, 502, 503, 504})
 
 
 class Line:
@@ -42,17 +45,29 @@ class Line:
 
 
 def follow(client: "Client", run_id: str, every_s: float = 1.0) -> "Run | None":
-    """Show how a run goes on until it is over, and return it; None where Ctrl-C came first: the run goes on."""
+    """Show how a run goes on until it is over, and return it; None where Ctrl-C came first: the run goes on.
+
+    A platform that answered once and does not now is asked again for `PATIENCE_S`.
+    """
+    from mesocosm.client.error import ApiError
+
     line = Line()
-    failed, seen = 0, -1
+    failed, seen, heard = 0, -1, float("-inf")
     try:
         while True:
-            run = client.runs.get(run_id)
-            if run.finished != seen:
-                failed, seen = _lost(client.runs.episodes(run_id)), run.finished
-            line.say(progress(run, failed))
-            if run.status not in GOING:
-                return run
+            try:
+                run = client.runs.get(run_id)
+                if run.finished != seen:
+                    failed, seen = _lost(client.runs.episodes(run_id)), run.finished
+            except ApiError as error:
+                if error.status not in _AWAY or time.monotonic() - heard > PATIENCE_S:
+                    raise
+                line.say("the platform does not answer; trying again")
+            else:
+                heard = time.monotonic()
+                line.say(progress(run, failed))
+                if run.status not in GOING:
+                    return run
             time.sleep(every_s)
     except KeyboardInterrupt:
         line.end()
