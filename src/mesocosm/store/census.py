@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, select
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
@@ -13,6 +13,16 @@ from mesocosm.store.schema import UNUSUAL, episodes, runs
 from mesocosm.store.tenancy import environment_versions, environments, jobs, orders, workers
 
 _OUTCOMES = ("completed", "truncated", "timeout", "failed")
+_PLAYED = sum((runs.c[name] for name in _OUTCOMES), literal(0))
+_STATUS = case(
+    (and_(runs.c.status == RunStatus.FINISHED.value, runs.c.planned <= _PLAYED), "completed"),
+    (orders.c.state == "cancelled", "cancelled"),
+    (and_(orders.c.state == "ended", runs.c.status == RunStatus.FINISHED.value), "completed"),
+    (orders.c.state == "ended", "failed"),
+    (runs.c.started_at.is_(None), "pending"),
+    else_="running",
+)
+"""Where a run of the platform stands, in the words of its documents (platform.orders.view.public_status)."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -61,9 +71,9 @@ class Census(Part):
         """Return the runs that failed or were cancelled last, the newest first."""
         at = func.coalesce(orders.c.ended_at, runs.c.ended_at, orders.c.created_at)
         wanted = (
-            select(orders, runs.c.status, runs.c.error, at.label("at"))
+            select(orders, _STATUS.label("status"), runs.c.error, at.label("at"))
             .join(runs, runs.c.id == orders.c.run_id)
-            .where(or_(runs.c.status == RunStatus.FAILED.value, orders.c.state == "cancelled"))
+            .where(_STATUS.in_(("failed", "cancelled")))
             .order_by(at.desc(), orders.c.run_id.desc())
             .limit(limit)
         )
@@ -72,7 +82,7 @@ class Census(Part):
             Failed(
                 run_id=row["run_id"],
                 domain_id=row["domain_id"],
-                status="cancelled" if row["state"] == "cancelled" else row["status"],
+                status=row["status"],
                 actor=row["actor"],
                 model=row["model"],
                 reason=row["reason"] or row["error"] or "",
@@ -93,7 +103,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
         living.where(workers.c.ended_at.is_(None), workers.c.heartbeat_at >= heard_since)
     ).one()
     return Taken(
-        runs=_counted(connection, runs.c.status),
+        runs=_counted(connection, _STATUS, runs.c.id == orders.c.run_id),
         episodes={name: int(count) for name, count in zip(_OUTCOMES, outcomes, strict=True)},
         environments=_counted(connection, environments.c.status, environments.c.deleted_at.is_(None)),
         builds=_counted(connection, environment_versions.c.state),
@@ -109,6 +119,6 @@ def _take(connection: Connection, heard_since: float) -> Taken:
     )
 
 
-def _counted(connection: Connection, column: Column[Any], *conditions: Any) -> dict[str, int]:
+def _counted(connection: Connection, column: ColumnElement[Any], *conditions: Any) -> dict[str, int]:
     wanted = select(column, func.count()).where(*conditions).group_by(column)
     return dict(tuple(row) for row in connection.execute(wanted))

@@ -110,6 +110,16 @@ def test_the_state_has_the_runs_that_failed_last_first(hosted: "Hosted") -> None
     ]
     assert told["recent_failures"][1]["reason"] == "the sky fell"
     assert told["counts"]["orders"] == {"cancelled": 1, "ended": 2}
+    assert told["counts"]["runs"] == {"cancelled": 1, "completed": 1, "failed": 1}
+
+
+def test_the_state_counts_runs_in_the_words_of_their_documents(hosted: "Hosted") -> None:
+    ordered(hosted)
+    at_a_budget = ordered(hosted, "ended", status=RunStatus.STOPPED)
+    ordered(hosted, "cancelled", status=RunStatus.FINISHED)
+    told = hosted.admin().get("/v1/admin/status").json()
+    assert told["counts"]["runs"] == {"completed": 1, "failed": 1, "pending": 1}
+    assert [found["run_id"] for found in told["recent_failures"]] == [at_a_budget]
 
 
 def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
