@@ -35,6 +35,7 @@ from mesocosm.platform.bench import (
     tokens,
     users,
 )
+from mesocosm.platform.bench.description import Described
 from mesocosm.platform.bench.errors import RESPONSES, add_handlers
 from mesocosm.platform.bodies import Bodies
 from mesocosm.platform.compress import Compress
@@ -48,15 +49,15 @@ RESOURCES = (
 
 ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
 
-Who may use a route stands in its `x-access`: public, reader (who may read the object), guest, member, insider (owner
-or team mate), owner, admin, worker. Errors are `{"error": kind, "detail": words}`; where the input is wrong, `detail`
-lists every problem with its place.
+Who may use a route stands in its `x-access`: public, reader (who may read the object), guest, member, holder (whose
+the object is, guests too, or a team mate), insider (the same without guests), owner, admin, worker. Errors are
+`{"error": kind, "detail": words}`; where the input is wrong, `detail` lists every problem with its place.
 """
 
 
 def create_platform(service: Service | None = None, *, viewer: Path | None = None) -> FastAPI:
     """Return the application of a platform; without a service it only describes itself."""
-    app = FastAPI(
+    app = Described(
         title="mesocosm platform",
         version=__version__,
         description=ABOUT,

@@ -8,6 +8,7 @@ from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.builds.view import environment_documents
 from mesocosm.platform.domain_changes import change_domain, register_domain
 from mesocosm.platform.domains import (
@@ -38,7 +39,7 @@ RunCursor = Annotated[str | None, Query(max_length=200, description="the id of t
 Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
 
 
-@router.post("", status_code=201, response_model=Domain, **access(Access.MEMBER))
+@router.post("", status_code=201, response_model=Domain, responses=refused(409), **access(Access.MEMBER))
 def create_domain(body: DomainInput, caller: Caller, service: Served) -> Domain:
     """Register a domain that runs at an address of its own, and publish it.
 
@@ -76,7 +77,7 @@ def get_domain(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     return document_of(readable_domain(service, caller, domain_id))
 
 
-@router.patch("/{domain_id}", response_model=Domain, **access(Access.INSIDER))
+@router.patch("/{domain_id}", response_model=Domain, responses=refused(409), **access(Access.INSIDER))
 def update_domain(domain_id: DomainId, body: DomainChange, caller: Caller, service: Served) -> Domain:
     """Change a domain; what is left out stays, and the same again changes nothing.
 
@@ -86,13 +87,13 @@ def update_domain(domain_id: DomainId, body: DomainChange, caller: Caller, servi
     return document_of(change_domain(service, caller, own_domain(service, caller, domain_id), body))
 
 
-@router.post("/{domain_id}/publish", response_model=Domain, **access(Access.INSIDER))
+@router.post("/{domain_id}/publish", response_model=Domain, responses=refused(409), **access(Access.INSIDER))
 def publish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     """Show a domain to everybody, an archived one again; nothing happens to one that is published."""
     return document_of(publish_domain(service, caller, own_domain(service, caller, domain_id)))
 
 
-@router.post("/{domain_id}/unpublish", response_model=Domain, **access(Access.INSIDER))
+@router.post("/{domain_id}/unpublish", response_model=Domain, responses=refused(409), **access(Access.INSIDER))
 def unpublish(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     """Make a published domain a draft again, which only those see whose it is. 409 for one that is not published."""
     return document_of(unpublish_domain(service, caller, own_domain(service, caller, domain_id)))

@@ -31,12 +31,35 @@ class InvalidDocument(Document):
     detail: str | list[dict[str, Any]]
 
 
+WHY = {
+    400: "What was asked cannot be done so.",
+    401: "It is not known who asks, or the name and the password do not fit.",
+    403: "Who asks may not do that.",
+    404: "There is no such thing, or none that who asks may know of.",
+    409: "It does not fit what is there.",
+    413: "The body is too large.",
+    416: "There is nothing in that range.",
+    422: "The input is wrong; the document says where.",
+    429: "Too many tries, or too much at once; `Retry-After` says when to try again.",
+    503: "The platform is too busy, or something that it needs does not work.",
+    504: "It takes longer than the platform waits, and goes on.",
+}
+"""What each refusal means."""
+
 RESPONSES: dict[int | str, dict[str, Any]] = {
     422: {"model": InvalidDocument, "description": "The input is wrong; the document says where."},
     "4XX": {"model": RefusalDocument, "description": "The request is refused; the document says why."},
     "5XX": {"model": RefusalDocument, "description": "Something the platform needs does not work."},
 }
 """What every route may answer beside its document."""
+
+
+def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the refusals of a route for its documentation, beside those that follow from its rule."""
+    documents: dict[int | str, dict[str, Any]] = {
+        status: {"model": RefusalDocument, "description": WHY[status]} for status in statuses
+    }
+    return {**documents, 422: {"model": InvalidDocument, "description": WHY[422]}}
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from mesocosm.client.documents.gallery import Activity, GalleryRun
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.boards.gallery import activity_of, gallery_runs
 from mesocosm.platform.domains import readable_domain
 from mesocosm.platform.refusal import Refusal
@@ -17,7 +18,7 @@ Share = Annotated[int, Query(ge=0, le=100, description="how many of these at mos
 Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last run of the page before")]
 
 
-@router.get("/runs", response_model=list[GalleryRun], **access(Access.PUBLIC))
+@router.get("/runs", response_model=list[GalleryRun], responses=refused(404), **access(Access.PUBLIC))
 def list_runs(
     caller: Caller,
     service: Served,

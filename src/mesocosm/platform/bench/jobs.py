@@ -8,6 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput, JobResult, JobStatus
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.test import ended_episode
 from mesocosm.platform.builds.submission import own_environment
 from mesocosm.platform.orders.bench import begin_bench, bench_input, claim_job, job_document, job_documents
@@ -53,7 +54,7 @@ def get_status(service: Served) -> BenchStatus:
     )
 
 
-@router.post("/test", response_model=Episode, **access(Access.INSIDER))
+@router.post("/test", response_model=Episode, responses=refused(400, 404, 429, 504), **access(Access.INSIDER))
 async def play_test(body: BenchTestInput, caller: Caller, service: Served) -> Response:
     """Play one episode in an environment of one's own and wait for its end. 504 as with a test episode."""
     if body.num_episodes != 1:
@@ -67,7 +68,13 @@ async def play_test(body: BenchTestInput, caller: Caller, service: Served) -> Re
     return await ended_episode(service, caller, order)
 
 
-@router.post("/full/{env_id}", status_code=202, response_model=BenchJob, **access(Access.INSIDER))
+@router.post(
+    "/full/{env_id}",
+    status_code=202,
+    response_model=BenchJob,
+    responses=refused(400, 409, 429),
+    **access(Access.INSIDER),
+)
 def start_full(env_id: EnvId, caller: Caller, service: Served) -> BenchJob:
     """Ask for a run of every model of the operator's list in an environment of one's own, in one's own name."""
     row = own_environment(service, caller, env_id)
@@ -106,13 +113,13 @@ def get_job(job_id: JobId, caller: Caller, service: Served, worker: Worker) -> B
     return job_document(service, job)
 
 
-@router.patch("/jobs/{job_id}/claim", response_model=BenchJob, **access(Access.WORKER))
+@router.patch("/jobs/{job_id}/claim", response_model=BenchJob, responses=refused(409), **access(Access.WORKER))
 def claim_bench(job_id: JobId, service: Served) -> BenchJob:
     """Take over a full bench that has not begun, for a program outside that carries it out. 409 where it has."""
     return job_document(service, claim_job(service, _job(service, job_id)))
 
 
-@router.patch("/jobs/{job_id}/complete", response_model=BenchJob, **access(Access.WORKER))
+@router.patch("/jobs/{job_id}/complete", response_model=BenchJob, responses=refused(409), **access(Access.WORKER))
 def complete_bench(job_id: JobId, body: JobResult, service: Served) -> BenchJob:
     """Report how a claimed full bench ended. 409 where nobody outside claimed it, or where it has ended."""
     job = _job(service, job_id)

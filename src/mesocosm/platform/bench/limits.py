@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from mesocosm.client.documents.limits import Budget, Limits, QueuePlace
 from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.signing_in import kept_by_nobody
 from mesocosm.platform.orders.budget import budget_of, spent_of
 from mesocosm.platform.orders.checks import check_team
@@ -18,7 +19,7 @@ from mesocosm.store.waiting import WaitingRuns
 router = APIRouter(tags=["limits"], dependencies=[Depends(kept_by_nobody)])
 
 
-@router.get("/v1/limits", response_model=Limits, **access(Access.PUBLIC))
+@router.get("/v1/limits", response_model=Limits, responses=refused(403), **access(Access.PUBLIC))
 def get_limits(
     caller: Caller,
     service: Served,
@@ -33,7 +34,7 @@ def get_limits(
     terms = terms_of(service, caller)
     left = Allowance() if caller.anonymous else Admission(service.store.database).left(caller.actor, terms)
     guest = not caller.member
-    per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
+    per_day = terms.per_day or 0
     return Limits(
         episodes_per_run=settings.max_episodes_per_run,
         steps_per_episode=settings.max_steps,

@@ -22,7 +22,8 @@ from mesocosm.client.documents.account import (
 from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 from mesocosm.platform.accounts.signins import TokenReused
-from mesocosm.platform.bench.signing_in import end_sign_in, kept_by_nobody, let_in, refused
+from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.bench.signing_in import end_sign_in, kept_by_nobody, let_in
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service

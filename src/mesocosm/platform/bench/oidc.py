@@ -11,7 +11,8 @@ from mesocosm.platform.access import Access, Served, access
 from mesocosm.platform.accounts.address import secure
 from mesocosm.platform.accounts.cookies import OIDC_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.platform.accounts.oidc import MINUTES
-from mesocosm.platform.bench.signing_in import refused, start_browser
+from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.bench.signing_in import start_browser
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 

@@ -16,6 +16,7 @@ from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.answer import TAGGED, known, raw
 from mesocosm.platform.api.export import attachment, gathered
 from mesocosm.platform.belonging import inside, may_use_team
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order, show_order
 from mesocosm.platform.orders.export import PARTS, export_pieces, packed, trace_pieces
 from mesocosm.platform.orders.found import Found, find_run, found_again, own_run
@@ -43,7 +44,13 @@ _episodes = TypeAdapter(list[Episode])
 _JSON: dict[int | str, dict[str, Any]] = {200: {"description": "The document, streamed."}}
 
 
-@router.post("/v1/runs", status_code=202, response_model=documents.Run, **access(Access.GUEST))
+@router.post(
+    "/v1/runs",
+    status_code=202,
+    response_model=documents.Run,
+    responses=refused(400, 404, 409, 429),
+    **access(Access.GUEST),
+)
 def create_run(body: documents.RunInput, caller: Caller, service: Served) -> Response:
     """Ask for a run. Everything that can be known to fail is refused here, and a refused request costs nothing.
 
@@ -54,7 +61,9 @@ def create_run(body: documents.RunInput, caller: Caller, service: Served) -> Res
     return _document(found, status=202)
 
 
-@router.get("/v1/runs", response_model=list[documents.RunListItem], **access(Access.PUBLIC))
+@router.get(
+    "/v1/runs", response_model=list[documents.RunListItem], responses=refused(403, 404), **access(Access.PUBLIC)
+)
 def list_runs(
     caller: Caller,
     service: Served,
@@ -188,7 +197,13 @@ def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
     return _document(found_again(service, caller, found))
 
 
-@router.post("/v1/runs/{run_id}/resume", status_code=202, response_model=documents.Run, **access(Access.HOLDER))
+@router.post(
+    "/v1/runs/{run_id}/resume",
+    status_code=202,
+    response_model=documents.Run,
+    responses=refused(409),
+    **access(Access.HOLDER),
+)
 def resume_run(
     run_id: RunId,
     caller: Caller,
@@ -202,7 +217,12 @@ def resume_run(
     return _document(found_again(service, caller, found), status=202)
 
 
-@router.patch("/v1/runs/{run_id}/visibility", response_model=documents.RunListItem, **access(Access.INSIDER))
+@router.patch(
+    "/v1/runs/{run_id}/visibility",
+    response_model=documents.RunListItem,
+    responses=refused(409),
+    **access(Access.INSIDER),
+)
 def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, service: Served) -> Response:
     """Show a run to everybody once it has completed, or to its owner and their team alone."""
     found = own_run(service, caller, run_id)
@@ -211,7 +231,7 @@ def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, 
     return _answer(item)
 
 
-@router.delete("/v1/runs/{run_id}", status_code=204, **access(Access.HOLDER))
+@router.delete("/v1/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
 def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
     """Delete a run with everything recorded of it, for good. 409 while it waits or is played."""
     delete_order(service, own_run(service, caller, run_id).order, caller.actor)

@@ -1,6 +1,5 @@
 """`/v1/sessions`: where one is signed in."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request
@@ -8,7 +7,9 @@ from fastapi import APIRouter, Depends, Path, Request
 from mesocosm.client.documents.account import SessionDocument
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.cookies import WEB_COOKIE
-from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused
+from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user
+from mesocosm.platform.documents.document import instant
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store.sessions import REFRESH, Session
 
@@ -48,7 +49,7 @@ def _document(session: Session, began: float, here: str | None) -> SessionDocume
         kind="program" if program else "browser",
         label=session.label,
         here=session.id == here,
-        created_at=datetime.fromtimestamp(began, UTC),
-        renewed_at=datetime.fromtimestamp(session.created_at, UTC) if program else None,
-        expires_at=datetime.fromtimestamp(session.expires_at, UTC),
+        created_at=instant(began),
+        renewed_at=instant(session.created_at) if program else None,
+        expires_at=instant(session.expires_at),
     )

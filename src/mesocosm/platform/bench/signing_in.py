@@ -1,35 +1,13 @@
 """What the ways to sign in have in common."""
 
-from typing import Any
-
 from fastapi import Request, Response
 
 from mesocosm.client.documents.account import SignInInput, SignOutInput
 from mesocosm.platform.accounts.cookies import WEB_COOKIE, clear_cookie, set_cookie
-from mesocosm.platform.bench.errors import InvalidDocument, RefusalDocument
 from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User
-
-_WHY = {
-    400: "What was asked cannot be done so.",
-    401: "It is not known who asks, or the name and the password do not fit.",
-    403: "Who asks may not do that.",
-    404: "There is no such thing.",
-    409: "It does not fit what is there.",
-    422: "The input is wrong; the document says where.",
-    429: "Too many tries; `Retry-After` says when to try again.",
-    503: "The platform is too busy, or something that it needs does not work.",
-}
-
-
-def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals of a route for its documentation; wrong input is one of them."""
-    documents: dict[int | str, dict[str, Any]] = {
-        status: {"model": RefusalDocument, "description": _WHY[status]} for status in statuses
-    }
-    return {**documents, 422: {"model": InvalidDocument, "description": _WHY[422]}}
 
 
 async def kept_by_nobody(response: Response) -> None:

@@ -22,6 +22,7 @@ from mesocosm.client.documents.team import (
 )
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.address import client_address, counted
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.boards.boards import team_board
 from mesocosm.platform.builds.view import environment_documents
 from mesocosm.platform.orders.listing import run_items
@@ -46,7 +47,7 @@ Cursor = Annotated[str | None, Query(max_length=200, description="the id of the 
 UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="the user id of somebody in the team")]
 
 
-@router.post("", status_code=201, response_model=Team, **access(Access.MEMBER))
+@router.post("", status_code=201, response_model=Team, responses=refused(409), **access(Access.MEMBER))
 def create_team(body: TeamInput, caller: Caller, service: Served) -> Team:
     """Make a team that the caller owns. 409 where the slug is taken."""
     return _document(service, make_team(service, user_id_of(caller), body.name, body.slug))
@@ -59,7 +60,7 @@ def list_teams(caller: Caller, service: Served) -> list[Team]:
     return [_document(service, Standing(one.team, one.role, one.members)) for one in found]
 
 
-@router.post("/join", response_model=JoinedTeam, **access(Access.MEMBER))
+@router.post("/join", response_model=JoinedTeam, responses=refused(404, 409, 429), **access(Access.MEMBER))
 def join(body: JoinInput, caller: Caller, service: Served, request: Request) -> JoinedTeam:
     """Join the team of a code; who is in it already stays in it.
 
@@ -122,7 +123,7 @@ def list_members(team_id: TeamId, caller: Caller, service: Served) -> list[TeamM
     ]
 
 
-@router.delete("/{team_id}/members/me", response_model=Said, **access(Access.INSIDER))
+@router.delete("/{team_id}/members/me", response_model=Said, responses=refused(409), **access(Access.INSIDER))
 def leave_team(team_id: TeamId, caller: Caller, service: Served) -> Said:
     """Leave a team. 409 for its owner, who has to transfer or delete it, and for who is not in it."""
     own = membership_of(service, caller, str(team_id))

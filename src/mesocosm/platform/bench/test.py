@@ -16,6 +16,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.answer import raw
 from mesocosm.platform.belonging import inside
+from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.orders.checks import check_url
 from mesocosm.platform.orders.episodes import episode_document, named_episode
 from mesocosm.platform.orders.export import episode_trace
@@ -36,7 +37,7 @@ _SOON_S, _LATER_S = 0.05, 0.5
 EpisodeId = Annotated[str, Path(max_length=200, description="id of the episode")]
 
 
-@router.post("/episode", response_model=Episode, **access(Access.INSIDER))
+@router.post("/episode", response_model=Episode, responses=refused(400, 404, 429, 504), **access(Access.INSIDER))
 async def play_episode(body: TestEpisodeInput, caller: Caller, service: Served) -> Response:
     """Play one episode and wait for its end. For those whose domain it is, drafts too.
 

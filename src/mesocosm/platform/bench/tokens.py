@@ -10,7 +10,8 @@ from mesocosm.client.documents.account import PersonalToken, PersonalTokenCreate
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.recognition import TOKEN_PREFIX
 from mesocosm.platform.accounts.signins import fingerprint
-from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user, refused
+from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user
 from mesocosm.platform.documents.document import instant, moment
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store import personal_tokens

@@ -18,7 +18,8 @@ from mesocosm.client.documents.account import (
 )
 from mesocosm.platform.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.people import People
-from mesocosm.platform.bench.signing_in import kept_by_nobody, refused
+from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.bench.signing_in import kept_by_nobody
 from mesocosm.platform.documents.document import instant, moment
 from mesocosm.store.audit import Entry
 from mesocosm.store.users import User

@@ -1,0 +1,103 @@
+"""Whatever is sent to any route, the answer is one that the OpenAPI document describes, and never a defect."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from anyio.from_thread import start_blocking_portal
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.platform.bench.fillings import described, operations
+from tests.platform.bench.landscape import Landscape, open_landscape
+from tests.platform.bench.runs.conftest import World
+
+from mesocosm.platform.accounts import passwords
+
+EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "4"))
+"""Requests for each route and person; by hand more: `SCHEMA_EXAMPLES=100 pytest …/test_schema.py`."""
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+WAITED = {504, 503}
+"""Statuses above 500 that say what to do; a test episode is not waited for here."""
+PEOPLE = ("anonymous", "member", "admin")
+KNOWN = "owner"
+"""Who has things whose ids are sent now and then."""
+
+
+@pytest.fixture(scope="module")
+def land(tmp_path_factory: pytest.TempPathFactory, empty_store: Any) -> Iterator[Landscape]:
+    """The landscape, which everybody changes as they like."""
+    with pytest.MonkeyPatch.context() as patch, start_blocking_portal() as portal:
+        for name, value in (("MEMORY_KIB", 8), ("PASSES", 1), ("LANES", 1)):
+            patch.setattr(passwords, name, value)
+        world = World()
+        found, close = open_landscape(tmp_path_factory.mktemp("schema") / "results", empty_store, portal, world)
+        yield found
+        close()
+        world.close()
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The document as schemathesis reads it."""
+    return schemathesis.openapi.from_dict(described())
+
+
+def ask(land: Landscape, who: str, case: Any) -> None:
+    """Send one request of somebody, and check the answer."""
+    given = case.as_transport_kwargs(base_url="http://127.0.0.1:8010")
+    given.pop("cookies", None)
+    headers = {
+        name: value for name, value in dict(given.pop("headers") or {}).items() if name.lower() != "authorization"
+    }
+    if isinstance(given.get("data"), bytes | str):
+        given["content"] = given.pop("data")
+    method, url = given.pop("method"), given.pop("url")
+    answer = land.people[who].request(method, url, headers=headers, **given)
+    assert isinstance(answer, httpx.Response)
+    checks = [check for check in CHECKS if answer.status_code not in WAITED or check is not not_a_server_error]
+    case.validate_response(answer, checks=checks)
+
+
+@pytest.mark.parametrize(("method", "path"), [one for one in operations() if not one[1].endswith("/live")])
+def test_answers_are_those_of_the_document(land: Landscape, schema: Any, method: str, path: str) -> None:
+    operation = schema[path][method]
+    ids = _ids(land, path)
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy())
+    def fuzz(case: Any) -> None:
+        for who in PEOPLE:
+            ask(land, who, case)
+        if ids:
+            case.path_parameters = {**case.path_parameters, **ids}
+            ask(land, KNOWN, case)
+
+    fuzz()
+
+
+def _ids(land: Landscape, path: str) -> dict[str, str]:
+    """Return ids of things that there are, for the parameters of a path."""
+    known = {**land.grounds["solo"].ids, **land.grounds["token"].ids, **land.grounds["team"].ids}
+    return {name: value for name, value in known.items() if f"{{{name}}}" in path}
