@@ -175,14 +175,16 @@ class _Load:
         source = await asyncio.to_thread(_repository, self.place)
         body = {"name": "Word game", "github_url": str(source)}
         row = await self._ask("POST", "/v1/developer/environments", token, body)
-        end = time.monotonic() + 180
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             row = await self._ask("GET", f"/v1/developer/environments/{row['id']}", token)
             if row["status"] in {"ready", "failed"}:
                 break
             await asyncio.sleep(0.5)
         if row["status"] != "ready":
-            raise SystemExit(f"the environment was not built: {row}")
+            raise SystemExit(
+                f"the environment was not built: {row}\n" + (self.place / "server.log").read_text()[-4000:]
+            )
         domain = await self._ask("GET", f"/v1/domains/{row['domain_id']}", token)
         return row["domain_id"], domain["binding_vow"]["version"]
 

@@ -177,5 +177,6 @@ def test_a_saved_guest_does_not_stand_in_the_way_of_a_token(
 
     assert platform("team", "list").code == 0
 
+
 def test_runs_of_a_team_are_json(platform: "Platform", team: dict[str, str]) -> None:
     assert platform("team", "runs", team["id"]).document == []
