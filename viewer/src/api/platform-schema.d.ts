@@ -1449,6 +1449,8 @@ export interface paths {
         /**
          * Follow Runs
          * @description Follow all runs that you may see: those that changed in the last half minute, and then every change.
+         *
+         *     429 for who follows very many at once.
          */
         get: operations["record_follow_runs"];
         put?: never;
@@ -1572,7 +1574,7 @@ export interface paths {
         };
         /**
          * Follow Run
-         * @description Follow one run: its state, and then every change of it.
+         * @description Follow one run: its state, and then every change of it. 429 for who follows very many at once.
          */
         get: operations["record_follow_run"];
         put?: never;
@@ -8103,15 +8105,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8140,6 +8133,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     login_csrf: {
@@ -8151,15 +8153,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8187,6 +8180,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     login_jwt: {
@@ -8198,15 +8200,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8243,6 +8236,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     login_login: {
@@ -8258,15 +8260,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8312,6 +8305,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8321,7 +8323,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
-            /** @description Too many tries; `Retry-After` says when to try again. */
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8354,15 +8356,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8390,6 +8383,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8397,6 +8399,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -8414,15 +8425,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8459,6 +8461,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8466,6 +8477,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -8479,15 +8499,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8515,6 +8526,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     system_metrics: {
@@ -8526,15 +8546,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8553,6 +8564,24 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8560,6 +8589,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -8578,15 +8616,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8632,6 +8661,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     admin_rotate_keys: {
@@ -8647,15 +8685,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8692,6 +8721,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8699,6 +8737,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -8712,15 +8759,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8739,6 +8777,24 @@ export interface operations {
                     "application/json": components["schemas"]["StatusDocument"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8746,6 +8802,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -8764,15 +8829,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8818,6 +8874,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     admin_add_user: {
@@ -8833,15 +8898,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8887,6 +8943,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -8922,15 +8987,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -8967,8 +9023,17 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8985,6 +9050,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     admin_disable_user: {
@@ -8998,15 +9072,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9043,7 +9108,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9070,6 +9135,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     admin_enable_user: {
@@ -9083,15 +9157,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9128,7 +9193,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9146,6 +9211,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     admin_reset_password: {
@@ -9159,15 +9233,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9204,7 +9269,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9248,15 +9313,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9293,7 +9349,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9311,6 +9367,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -9318,6 +9383,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -9333,15 +9407,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9378,7 +9443,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9396,6 +9461,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     auth_start_guest: {
@@ -9407,15 +9481,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9452,8 +9517,17 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
-            /** @description Too many tries; `Retry-After` says when to try again. */
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9472,15 +9546,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9517,6 +9582,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     auth_login: {
@@ -9532,15 +9606,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9577,6 +9642,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -9586,7 +9660,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
-            /** @description Too many tries; `Retry-After` says when to try again. */
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9619,15 +9693,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9655,6 +9720,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -9662,6 +9736,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -9680,15 +9763,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9732,7 +9806,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9782,15 +9856,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9807,7 +9872,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9849,15 +9914,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9912,6 +9968,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -9921,7 +9986,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
-            /** @description Too many tries; `Retry-After` says when to try again. */
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9954,15 +10019,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -9999,6 +10055,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10008,7 +10073,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
-            /** @description Too many tries; `Retry-After` says when to try again. */
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10037,15 +10102,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10073,6 +10129,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     bench_start_full: {
@@ -10087,15 +10152,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10114,6 +10170,51 @@ export interface operations {
                     "application/json": components["schemas"]["BenchJob"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10121,6 +10222,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10140,15 +10259,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10167,6 +10277,24 @@ export interface operations {
                     "application/json": components["schemas"]["BenchJob"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10174,6 +10302,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10190,15 +10327,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10217,6 +10345,33 @@ export interface operations {
                     "application/json": components["schemas"]["BenchJob"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10224,6 +10379,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10240,15 +10404,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10267,6 +10422,42 @@ export interface operations {
                     "application/json": components["schemas"]["BenchJob"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10274,6 +10465,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10294,15 +10494,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10321,6 +10512,51 @@ export interface operations {
                     "application/json": components["schemas"]["BenchJob"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10328,6 +10564,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10341,15 +10586,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10377,6 +10613,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     bench_play_test: {
@@ -10392,15 +10637,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10419,6 +10655,51 @@ export interface operations {
                     "application/json": components["schemas"]["Episode"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10426,6 +10707,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It takes longer than the platform waits, and goes on. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10442,15 +10750,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10469,6 +10768,15 @@ export interface operations {
                     "application/json": components["schemas"]["DomainUsage"];
                 };
             };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10476,6 +10784,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10500,15 +10817,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10527,6 +10835,24 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10534,6 +10860,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10551,15 +10886,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10587,6 +10913,24 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The version before is being built, or there are as many as may be. */
             409: {
                 headers: {
@@ -10596,6 +10940,15 @@ export interface operations {
                     "application/json": components["schemas"]["Busy"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10603,6 +10956,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10619,15 +10981,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10646,6 +10999,33 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentDetail"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10653,6 +11033,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10669,15 +11058,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10694,6 +11074,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10701,6 +11108,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10720,15 +11136,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10747,6 +11154,33 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentLogs"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10754,6 +11188,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10770,15 +11213,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10797,6 +11231,33 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentPoll"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10804,6 +11265,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10820,15 +11290,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10847,6 +11308,33 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description It is ready, or being built. */
             409: {
                 headers: {
@@ -10863,6 +11351,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10884,15 +11381,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10911,6 +11399,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10918,6 +11433,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10934,15 +11458,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -10961,6 +11476,33 @@ export interface operations {
                     "application/json": components["schemas"]["Usage"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -10968,6 +11510,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -10989,15 +11540,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11016,6 +11558,33 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentVersion"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11023,6 +11592,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11041,15 +11619,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11068,6 +11637,33 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentVersionDetail"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11075,6 +11671,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11097,15 +11702,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11133,6 +11729,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     domains_create_domain: {
@@ -11148,15 +11753,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11175,6 +11771,42 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11182,6 +11814,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11198,15 +11839,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11225,6 +11857,24 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11232,6 +11882,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11252,15 +11911,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11279,6 +11929,51 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11286,6 +11981,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11302,15 +12006,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11329,6 +12024,33 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11336,6 +12058,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11352,15 +12083,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11379,6 +12101,33 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11386,6 +12135,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11402,15 +12160,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11429,6 +12178,42 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11436,6 +12221,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11457,15 +12251,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11484,6 +12269,24 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11491,6 +12294,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11512,15 +12324,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11539,6 +12342,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11546,6 +12376,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11562,15 +12401,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11589,6 +12419,42 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11596,6 +12462,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11621,15 +12496,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11648,6 +12514,24 @@ export interface operations {
                     "application/json": components["schemas"]["Activity"];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11655,6 +12539,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11677,15 +12570,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11704,6 +12588,15 @@ export interface operations {
                     "application/json": components["schemas"]["GalleryRun"][];
                 };
             };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11711,6 +12604,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11729,15 +12631,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11772,6 +12665,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     leaderboards_get_leaderboard: {
@@ -11789,15 +12691,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11823,6 +12716,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11830,6 +12741,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11846,15 +12766,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11873,6 +12784,15 @@ export interface operations {
                     "application/json": components["schemas"]["Limits"];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -11880,6 +12800,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -11896,15 +12825,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11932,6 +12852,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     me_get_context: {
@@ -11943,15 +12872,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -11997,6 +12917,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     runs_list_own_runs: {
@@ -12017,15 +12946,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12044,6 +12964,24 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12051,6 +12989,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12064,15 +13011,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12100,6 +13038,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     record_get_blob: {
@@ -12120,15 +13067,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12163,6 +13101,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12170,6 +13135,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12188,15 +13162,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12215,6 +13180,33 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12222,6 +13214,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12237,15 +13238,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12271,6 +13263,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12278,6 +13297,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12295,15 +13323,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12329,6 +13348,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12336,6 +13382,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12359,15 +13414,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12393,6 +13439,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12400,6 +13473,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12426,15 +13508,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12453,6 +13526,33 @@ export interface operations {
                     "application/json": components["schemas"]["Neighbours"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12460,6 +13560,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12478,15 +13587,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12512,6 +13612,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12519,6 +13646,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12535,15 +13671,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12562,6 +13689,33 @@ export interface operations {
                     "application/zip": string;
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12569,6 +13723,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12582,15 +13745,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12610,6 +13764,24 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12617,6 +13789,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12644,15 +13825,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12671,6 +13843,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12678,6 +13877,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12693,15 +13901,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12727,6 +13926,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12734,6 +13960,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12749,15 +13984,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12774,6 +14000,42 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12781,6 +14043,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12810,15 +14081,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12837,6 +14099,33 @@ export interface operations {
                     "application/json": components["schemas"]["EpisodePage"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12844,6 +14133,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12859,15 +14157,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12886,6 +14175,33 @@ export interface operations {
                     "text/csv": string;
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12893,6 +14209,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12908,15 +14233,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12935,6 +14251,33 @@ export interface operations {
                     "application/json": string;
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12942,6 +14285,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -12957,15 +14309,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -12985,6 +14328,24 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -12992,6 +14353,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13007,15 +14377,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13041,6 +14402,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13048,6 +14436,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13066,15 +14463,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13093,6 +14481,42 @@ export interface operations {
                     "application/json": components["schemas"]["Started"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13100,6 +14524,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13115,15 +14548,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13149,6 +14573,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13156,6 +14607,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13174,15 +14634,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13208,6 +14659,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13215,6 +14693,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13230,15 +14717,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13257,6 +14735,42 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13264,6 +14778,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13283,15 +14806,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13310,6 +14824,51 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13317,6 +14876,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13330,15 +14898,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13357,6 +14916,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunFacets"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13364,6 +14950,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13387,15 +14982,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13414,6 +15000,24 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13421,6 +15025,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13438,15 +15051,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13465,6 +15069,60 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13472,6 +15130,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13488,15 +15164,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13522,6 +15189,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13529,6 +15214,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13545,15 +15239,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13570,6 +15255,42 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13577,6 +15298,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13593,15 +15323,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13620,6 +15341,33 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13627,6 +15375,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13648,15 +15405,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13675,6 +15423,24 @@ export interface operations {
                     "application/json": components["schemas"]["Episode"][];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13682,6 +15448,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13701,15 +15476,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13726,6 +15492,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13733,6 +15517,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13749,15 +15542,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13776,6 +15560,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunLog"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13783,6 +15594,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13799,15 +15619,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13826,6 +15637,24 @@ export interface operations {
                     "application/json": components["schemas"]["QueuePlace"];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13833,6 +15662,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13852,15 +15690,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13879,6 +15708,42 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13886,6 +15751,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13902,15 +15776,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13927,6 +15792,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13934,6 +15817,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -13954,15 +15846,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -13981,6 +15864,51 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -13988,6 +15916,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14001,15 +15938,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14037,6 +15965,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     runs_get_states: {
@@ -14051,15 +15988,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14087,6 +16015,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     sessions_list_sessions: {
@@ -14098,15 +16035,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14161,6 +16089,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     sessions_end_session: {
@@ -14175,15 +16112,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14218,7 +16146,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14245,6 +16173,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     teams_list_teams: {
@@ -14256,15 +16193,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14283,6 +16211,24 @@ export interface operations {
                     "application/json": components["schemas"]["Team"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14290,6 +16236,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14307,15 +16262,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14334,6 +16280,42 @@ export interface operations {
                     "application/json": components["schemas"]["Team"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14341,6 +16323,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14357,15 +16348,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14384,6 +16366,33 @@ export interface operations {
                     "application/json": components["schemas"]["Team"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14391,6 +16400,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14407,15 +16425,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14432,6 +16441,33 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14439,6 +16475,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14459,15 +16504,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14486,6 +16522,42 @@ export interface operations {
                     "application/json": components["schemas"]["Team"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14493,6 +16565,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14514,15 +16595,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14541,6 +16613,33 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14548,6 +16647,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14564,15 +16672,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14591,6 +16690,33 @@ export interface operations {
                     "application/json": components["schemas"]["JoinCode"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14598,6 +16724,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14619,15 +16754,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14646,6 +16772,33 @@ export interface operations {
                     "application/json": components["schemas"]["TeamLeaderboardEntry"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14653,6 +16806,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14669,15 +16831,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14696,6 +16849,33 @@ export interface operations {
                     "application/json": components["schemas"]["TeamMember"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14703,6 +16883,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14721,15 +16910,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14748,6 +16928,33 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14755,6 +16962,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14771,15 +16987,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14798,6 +17005,42 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14805,6 +17048,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14826,15 +17078,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14853,6 +17096,33 @@ export interface operations {
                     "application/json": components["schemas"]["RunListItem"][];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14860,6 +17130,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14880,15 +17159,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14907,6 +17177,42 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14914,6 +17220,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14931,15 +17246,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -14958,6 +17264,51 @@ export interface operations {
                     "application/json": components["schemas"]["JoinedTeam"];
                 };
             };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -14965,6 +17316,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -14978,15 +17347,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15014,6 +17374,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     techniques_get_technique: {
@@ -15028,15 +17397,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15055,6 +17415,15 @@ export interface operations {
                     "application/json": components["schemas"]["Technique"];
                 };
             };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -15062,6 +17431,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -15079,15 +17457,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15106,6 +17475,51 @@ export interface operations {
                     "application/json": components["schemas"]["Episode"];
                 };
             };
+            /** @description What was asked cannot be done so. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -15113,6 +17527,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description Too many tries, or too much at once; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It takes longer than the platform waits, and goes on. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -15129,15 +17570,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15156,6 +17588,24 @@ export interface operations {
                     "application/json": components["schemas"]["Episode"];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -15163,6 +17613,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -15179,15 +17638,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15206,6 +17656,24 @@ export interface operations {
                     "application/json": components["schemas"]["TraceEvent"][];
                 };
             };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -15213,6 +17681,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -15226,15 +17703,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15280,6 +17748,15 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidDocument"];
                 };
             };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
         };
     };
     tokens_create_token: {
@@ -15295,15 +17772,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15349,6 +17817,15 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
             /** @description The input is wrong; the document says where. */
             422: {
                 headers: {
@@ -15356,6 +17833,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
@@ -15371,15 +17857,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The request is refused; the document says why. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RefusalDocument"];
-                };
-            };
             /** @description Something the platform needs does not work. */
             "5XX": {
                 headers: {
@@ -15414,7 +17891,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description There is no such thing, or none that who asks may know of. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15430,6 +17907,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
                 };
             };
         };
