@@ -120,5 +120,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
 
 
 def _counted(connection: Connection, column: ColumnElement[Any], *conditions: Any) -> dict[str, int]:
-    wanted = select(column, func.count()).where(*conditions).group_by(column)
+    # By a name: PostgreSQL does not see that two expressions with parameters are the same.
+    of_each = select(column.label("status")).where(*conditions).subquery()
+    wanted = select(of_each.c.status, func.count()).group_by(of_each.c.status)
     return dict(tuple(row) for row in connection.execute(wanted))
