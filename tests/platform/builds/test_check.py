@@ -142,3 +142,24 @@ def test_the_digest_does_not_depend_on_the_place(checked: Check, place: Place, t
     other = tmp_path / "elsewhere"
     shutil.copytree(place.source, other)
     assert check(read_settings(), Source("/srv/words"), other, log).digest == found.digest
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"name": "n" * 201}, "name: has 201 characters, more than 200"),
+        ({"description": "d" * 100_001}, "description: has 100,001 characters, more than 100,000"),
+        ({"name": "a\u202egnp.exe"}, "name: has the character U+202E"),
+        ({"name": "\x1b[31mred"}, "name: has the character U+001B"),
+        ({"name": "two\nlines"}, "name: has the character U+000A"),
+        ({"description": "bell\x07"}, "description: has the character U+0007"),
+        ({"tags": ["tier1", "t" * 101]}, "tags: has more than 50 tags, or one of more than 100 characters"),
+        ({"tags": ["tier1"] * 51}, "tags: has more than 50 tags"),
+    ],
+)
+def test_texts_that_every_list_shows_are_short_and_visible(checked: Check, changed: Any, words: str) -> None:
+    assert words in fault(checked, files(**changed))
+
+
+def test_a_description_may_have_lines(checked: Check) -> None:
+    assert checked(files(description="one\n\ttwo\r\nthree 🦑"))

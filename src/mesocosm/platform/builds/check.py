@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,10 @@ from mesocosm.platform.settings import Settings
 MOST_BYTES = 1_000_000
 """A manifest that is larger holds something else."""
 _NAMED = 8
+_SHOWN = {"name": 200, "description": 100_000}
+_TAGS, _TAG = 50, 100
+_TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+"""Marks that show text in another order than it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Chec
         raw, notes = read_json(path, "manifest")
     except UsageError as error:
         raise BuildFault(log.clean(str(error))) from error
-    problems = [*notes, *manifest_problems(raw, path.parent), *_step_problems(raw, settings)]
+    problems = [*notes, *manifest_problems(raw, path.parent), *_shown_problems(raw), *_step_problems(raw, settings)]
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
         raise BuildFault(log.clean(str(InvalidInput(name, errors))))
@@ -87,6 +92,30 @@ def _manifest(source: Source, root: Path) -> Path:
     else:
         there = "run `mesocosm init` in the repository, commit and push what it writes, and submit again"
     raise BuildFault(f"no manifest was found; searched {searched}; {there}")
+
+
+def _shown_problems(raw: object) -> Iterator[Problem]:
+    """Yield what is wrong with texts that lists show of every domain: the same bounds as for domains that register."""
+    for name, most in _SHOWN.items():
+        text = raw.get(name) if isinstance(raw, dict) else None
+        if not isinstance(text, str):
+            continue
+        if len(text) > most:
+            yield Problem(name, f"has {len(text):,} characters, more than {most:,}", "keep the rest in the repository")
+        hidden = next((letter for letter in text if _unseen(letter, lines=name != "name")), "")
+        if hidden:
+            words = f"has the character U+{ord(hidden):04X}, which nobody sees and which can disguise others"
+            yield Problem(name, words, "leave it out")
+    tags = raw.get("tags") if isinstance(raw, dict) else None
+    if isinstance(tags, list) and (len(tags) > _TAGS or any(len(str(tag)) > _TAG for tag in tags)):
+        yield Problem("tags", f"has more than {_TAGS} tags, or one of more than {_TAG} characters", "keep a few words")
+
+
+def _unseen(letter: str, *, lines: bool) -> bool:
+    """Return whether a character controls terminals or the direction of text."""
+    if lines and letter in "\n\r\t":
+        return False
+    return unicodedata.category(letter) == "Cc" or letter in _TURNING
 
 
 def _step_problems(raw: object, settings: Settings) -> Iterator[Problem]:
