@@ -1,14 +1,28 @@
 """Take the pictures that README and docs show: records example runs, serves them, and looks. `make screenshots`."""
 
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Page, expect, sync_playwright
-from tests.viewer.conftest import CHROMIUM, FLAGS, Server, find_episode, find_run, manifest, models, play, serving
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.viewer.conftest import (
+    CHROMIUM,
+    EXAMPLES,
+    FLAGS,
+    Server,
+    find_episode,
+    find_run,
+    manifest,
+    models,
+    play,
+    serving,
+)
+from tests.viewer.hosting import Member, Platform, commit, hosting
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SIZES = ("tiny", "small", "medium", "large")
 LARGEST = 200_000
 """Bytes of one picture."""
 
@@ -23,7 +37,7 @@ def record(results: Path) -> None:
             for example in ("negotiation", "word-game", "grid-world")
             for model in ("random", "oracle")
         ]
-        for size in ("tiny", "small", "medium", "large"):
+        for size in SIZES:
             words = ("--episodes", "100", "--name", "model sizes", "--tag", "sweep")
             jobs.append(pool.submit(play, manifest("grid-world"), f"openai/{size}@{url}", results, *words))
         for job in jobs:
@@ -56,24 +70,80 @@ def compare(page: Page, server: Server) -> None:
     expect(page.get_by_role("grid", name="Tasks of both runs").get_by_role("link").first).to_be_visible()
 
 
+def grid_world(folder: Path, *, waits_s: int = 0) -> Path:
+    """Return a repository with the grid world; its adapter takes so long to start."""
+    shutil.copytree(EXAMPLES / "grid-world", folder)
+    if waits_s:
+        adapter = folder / "adapter.py"
+        adapter.write_text(f"import time\ntime.sleep({waits_s})\n{adapter.read_text()}")
+    return commit(folder)
+
+
+def sign_in(page: Page, platform: Platform) -> None:
+    """Sign the administrator in."""
+    page.goto(f"{platform.url}/sign-in")
+    page.get_by_label("User name").fill(platform.admin)
+    page.get_by_label("Password").fill(platform.password)
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("button", name=platform.admin)).to_be_visible()
+
+
+def platform_pages(page: Page, folder: Path) -> None:
+    """Show a domain with its leaderboard, and a build that is being watched, on a platform with a few public runs."""
+    names = [f"openai/{size}" for size in SIZES]
+    (folder / "data").mkdir(parents=True)
+    with models() as url:
+        offered = {"builtin/*": "", **{name: f"{name}@{url}" for name in names}}
+        with hosting(folder / "data", offered, MESOCOSM_MAX_EPISODES_PER_RUN="100") as platform:
+            member = Member(platform, platform.admin, platform.password)
+            environment = member.built(member.submit("Grid world", grid_world(folder / "grid-world")))
+            for name in (*names, "builtin/random", "builtin/oracle"):
+                member.ended(member.run(environment, name, 60, visibility="gallery_public"))
+            page.goto(f"{platform.url}/domains/{environment['domain_id']}")
+            expect(page.get_by_role("region", name="Places").get_by_role("link", name="openai/large")).to_be_visible()
+            keep(page, "platform")
+            sign_in(page, platform)
+            watched = member.submit("Grid world by night", grid_world(folder / "night", waits_s=20))
+            page.goto(f"{platform.url}/environments/{watched}")
+            expect(page.get_by_role("region", name="Build log")).to_contain_text("starting", timeout=60_000)
+            keep(page, "build")
+
+
+def keep(page: Page, name: str) -> None:
+    """Write what a page shows, once it has all that it asked for."""
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    target = IMAGES / f"{name}.png"
+    page.screenshot(path=target, animations="disabled")
+    if target.stat().st_size > LARGEST:
+        sys.exit(f"{target} has {target.stat().st_size:,} bytes; at most {LARGEST:,} are meant to be kept")
+    sys.stdout.write(f"{target}: {target.stat().st_size:,} bytes\n")
+
+
+def record_pages(page: Page, results: Path) -> None:
+    """Show recorded runs as a laptop does."""
+    record(results)
+    with serving(results) as server:
+        for look in (runs, run, episode, compare):
+            look(page, server)
+            page.wait_for_load_state("networkidle")
+            keep(page, look.__name__)
+
+
+def open_page(browser: Browser) -> Page:
+    """Return a light page of the size of the pictures."""
+    return browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light", reduced_motion="reduce")
+
+
 def main() -> None:
-    """Write one PNG for each page."""
+    """Write one PNG for each page; with the words `record` or `platform` those of one of them alone."""
+    wanted = set(sys.argv[1:]) or {"record", "platform"}
     IMAGES.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as place, sync_playwright() as playwright:
-        results = Path(place) / "results"
-        record(results)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light", reduced_motion="reduce")
-        with serving(results) as server:
-            for look in (runs, run, episode, compare):
-                look(page, server)
-                page.wait_for_load_state("networkidle")
-                expect(page.locator("[aria-busy=true]")).to_have_count(0)
-                target = IMAGES / f"{look.__name__}.png"
-                page.screenshot(path=target, animations="disabled")
-                if target.stat().st_size > LARGEST:
-                    sys.exit(f"{target} has {target.stat().st_size:,} bytes; at most {LARGEST:,} are meant to be kept")
-                sys.stdout.write(f"{target}: {target.stat().st_size:,} bytes\n")
+        if "record" in wanted:
+            record_pages(open_page(browser), Path(place) / "results")
+        if "platform" in wanted:
+            platform_pages(open_page(browser), Path(place) / "platform")
         browser.close()
 
 

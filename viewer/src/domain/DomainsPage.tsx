@@ -4,6 +4,7 @@ import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { SearchField } from '../parts/SearchField'
 import { Listed } from '../platform/Listed'
+import styles from '../platform/platform.module.css'
 import { DomainList } from './DomainList'
 import { matching } from './matching'
 import { useDomains } from './useDomains'
@@ -20,13 +21,15 @@ export function DomainsPage() {
   }, [q, more, busy, onMore])
   return (
     <Page title="Leaderboards" note="Every domain has a leaderboard of what models reached in public runs.">
-      <SearchField
-        page
-        label="Search domains"
-        placeholder="Name, tag, description…"
-        value={q}
-        onChange={(value) => void navigate({ search: value ? { q: value } : {}, replace: true })}
-      />
+      <div className={styles.actions}>
+        <SearchField
+          page
+          label="Search domains"
+          placeholder="Name, tag, description…"
+          value={q}
+          onChange={(value) => void navigate({ search: value ? { q: value } : {}, replace: true })}
+        />
+      </div>
       <Listed pages={domains} title="The domains could not be read">
         {(found) => {
           const shown = matching(found, q)
