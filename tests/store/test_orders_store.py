@@ -93,6 +93,19 @@ def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: Orders, 
     assert orders.claim("third", LEASE_S, 9) is None
 
 
+def test_a_worker_does_not_take_again_what_it_plays_already(orders: Orders, queue: Any) -> None:
+    run_id = queue()
+    assert claimed(orders, 1) == [run_id]
+    orders.renew(run_id, "worker", -1.0)
+    assert orders.claim("worker", LEASE_S, 9, playing=[run_id]) is None
+    orders.renew_all([run_id, new_id()], "another", LEASE_S)
+    found = orders.claim("another", LEASE_S, 9)
+    assert found is not None
+    orders.renew_all([run_id], "worker", -1.0)
+    orders.renew_all([run_id], "another", LEASE_S)
+    assert orders.claim("third", LEASE_S, 9) is None
+
+
 def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -> None:
     ids = {queue(f"user:{number}") for number in range(8)}
     taken: list[str] = []
@@ -113,23 +126,22 @@ def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -
 
 def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_else(orders: Orders, queue: Any) -> None:
     suspect, other = queue(), queue("user:2")
-    for _ in range(SUSPECT):
-        assert claimed(orders, 1) == [suspect]
-        orders.renew(suspect, "worker", -1.0)
-    assert orders.claim("worker", LEASE_S, 9, busy=True) is None
+    for number in range(SUSPECT):
+        assert orders.claim(f"dead {number}", -1.0, 9) is not None
+    assert orders.claim("worker", LEASE_S, 9, playing=["another run"]) is None
     found = orders.claim("worker", LEASE_S, 9)
     assert found is not None
     assert (found.run_id, found.tries) == (suspect, SUSPECT + 1)
-    assert orders.claim("another", LEASE_S, 9, busy=True) == orders.get(other)
+    assert orders.claim("another", LEASE_S, 9, playing=["another run"]) == orders.get(other)
 
 
 def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: Orders, queue: Any) -> None:
     run_id = queue()
-    for _ in range(5):
-        assert claimed(orders, 1) == [run_id]
-        orders.renew(run_id, "worker", LEASE_S, moved=True)
-        orders.renew(run_id, "worker", -1.0)
-    found = orders.claim("worker", LEASE_S, 9, busy=True)
+    for number in range(5):
+        worker = f"dead {number}"
+        assert orders.claim(worker, LEASE_S, 9, playing=["another run"]) is not None
+        orders.renew(run_id, worker, -1.0, moved=True)
+    found = orders.claim("worker", LEASE_S, 9, playing=["another run"])
     assert found is not None
     assert found.tries == 2
 

@@ -1,6 +1,5 @@
 """Submitted environments and their versions: what is to be built, by whom, and what came of it."""
 
-import time
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, true, update
 
+from mesocosm.store.clock import now
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import environment_versions as versions
@@ -261,9 +261,9 @@ class Environments(Part):
         longest ago, then who has waited longest. A version whose worker is silent is taken over; after three workers it
         has failed.
         """
-        now = time.time()
-        until = now + lease_s
-        waiting = _waiting(now)
+        at = self._database.read(now)
+        until = at + lease_s
+        waiting = _waiting(at)
         mine = select(versions).where(versions.c.claimed_by == worker_id, versions.c.lease_until == until)
 
         def work(connection: Connection) -> VersionRow | None:
@@ -274,7 +274,7 @@ class Environments(Part):
                     return None
                 row = version_from(found)
                 if row.tries >= MOST_TRIES:
-                    _give_up(connection, row, now)
+                    _give_up(connection, row, at)
                     continue
                 fields = {"claimed_by": worker_id, "lease_until": until, "tries": row.tries + 1}
                 connection.execute(update(versions).where(_is(row)).values(fields))
@@ -286,8 +286,12 @@ class Environments(Part):
     def renew_build(self, version: VersionRow, lease_s: float) -> bool:
         """Keep a claimed version; False when it is over, deleted, or somebody else's."""
         held = and_(_is(version), _held(version), versions.c.ended_at.is_(None))
-        renewed = update(versions).where(held).values(lease_until=time.time() + lease_s)
-        return bool(self._database.write(lambda connection: connection.execute(renewed).rowcount))
+
+        def work(connection: Connection) -> bool:
+            renewed = update(versions).where(held).values(lease_until=now(connection) + lease_s)
+            return bool(connection.execute(renewed).rowcount)
+
+        return self._database.write(work)
 
     def release_build(self, version: VersionRow) -> None:
         """Give a claimed version back to the queue, as if it had not been taken."""

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, RowMapping, and_, delete, or_, select, update
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.run import Holder
+from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import mend_counters
 from mesocosm.store.holder import alive, this_process
@@ -67,7 +68,7 @@ class Holding(Part):
 def check_free(database: Database, connection: Connection, run_id: str) -> None:
     """Raise RunHeld while a process, this one included, works on the run; UnknownName when there is no such run."""
     row = _state(connection, run_id)
-    if held_by_this_process(database, run_id) or _busy(row, this_process()):
+    if held_by_this_process(database, run_id) or _busy(row, this_process(), now(connection)):
         raise RunHeld(held_message(run_id, row))
 
 
@@ -78,16 +79,16 @@ def held_by_this_process(database: Database, run_id: str) -> bool:
 
 def _take(connection: Connection, run_id: str, holder: Holder) -> None:
     row = _state(connection, run_id)
-    if _busy(row, holder):
+    at = now(connection)
+    if _busy(row, holder, at):
         raise RunHeld(held_message(run_id, row))
-    now = time.time()
     unchanged = or_(
         runs.c.holder.is_(None), and_(runs.c.holder == row["holder"], runs.c.heartbeat_at == row["heartbeat_at"])
     )
     taken = connection.execute(
         update(runs)
         .where(runs.c.id == run_id, unchanged)
-        .values(holder=json_text(holder), held_at=now, heartbeat_at=now, stop_requested=False)
+        .values(holder=json_text(holder), held_at=at, heartbeat_at=at, stop_requested=False)
     )
     if not taken.rowcount:
         raise RunHeld(held_message(run_id, _state(connection, run_id)))
@@ -110,24 +111,24 @@ def _state(connection: Connection, run_id: str) -> RowMapping:
     return row
 
 
-def _busy(row: RowMapping, me: Holder) -> bool:
+def _busy(row: RowMapping, me: Holder, at: float) -> bool:
     """Return whether another process than `me` works on the run."""
     holder = holder_from(row["holder"])
     if holder is None or holder == me:
         return False
     living = alive(holder)
-    return _age(row) <= SILENCE if living is None else living
+    return _age(row, at) <= SILENCE if living is None else living
 
 
-def _age(row: RowMapping) -> float:
-    return time.time() - (row["heartbeat_at"] or row["held_at"] or 0.0)
+def _age(row: RowMapping, at: float) -> float:
+    return at - (row["heartbeat_at"] or row["held_at"] or 0.0)
 
 
 def held_message(run_id: str, row: RowMapping) -> str:
     """Return who holds a run since when, and what to do about it."""
     holder = holder_from(row["holder"])
     since = datetime.fromtimestamp(row["held_at"] or 0.0, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    age = _age(row)
+    age = _age(row, time.time())
     text = (
         f"run {run_id} is worked on by {holder} since {since}, last heard of {age:.0f} s ago; "
         f"wait for it, or stop it with: mesocosm run stop {run_id}"

@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, exists, func, insert, select, update
 
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.store.clock import now
 from mesocosm.store.part import Part
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
 from mesocosm.store.schema import episodes, runs
@@ -167,20 +168,21 @@ class Orders(Part):
         """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
         return self._change(run_id, visibility=visibility)
 
-    def claim(self, worker_id: str, lease_s: float, per_actor: int, *, busy: bool = False) -> Order | None:
+    def claim(self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = ()) -> Order | None:
         """Return an order that this worker plays from now on, None where there is nothing to do.
 
         Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
         longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
         claimed can be claimed again once its lease is over.
 
-        A worker that is `busy` with other runs gets nothing while it is the turn of a run that may have ended its
-        workers: that one is played alone, so that it harms no other, and none of the others is blamed for it.
+        `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them. While
+        it plays any, it gets nothing when it is the turn of a run that may have ended its workers: that one is played
+        alone, so that it harms no other, and none of the others is blamed for it.
         """
         taken: list[str] = []
 
         def work(connection: Connection) -> Order | None:
-            now = time.time()
+            at = now(connection)
             if self._database.postgres:
                 connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
             if taken:
@@ -189,11 +191,11 @@ class Orders(Part):
                 if known is not None and known["claimed_by"] == worker_id:
                     return order_from(known)
                 taken.clear()
-            row = _next(connection, now, per_actor)
-            if row is None or (busy and row["tries"] >= SUSPECT):
+            row = _next(connection, at, per_actor, playing)
+            if row is None or (playing and row["tries"] >= SUSPECT):
                 return None
             taken.append(row["run_id"])
-            new = {"state": "claimed", "claimed_by": worker_id, "lease_until": now + lease_s, "tries": row["tries"] + 1}
+            new = {"state": "claimed", "claimed_by": worker_id, "lease_until": at + lease_s, "tries": row["tries"] + 1}
             connection.execute(update(orders).where(orders.c.run_id == row["run_id"]).values(new))
             return order_from({**row, **new})
 
@@ -206,8 +208,21 @@ class Orders(Part):
         """
         mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
         cleared = {"tries": 1} if moved else {}
-        statement = update(orders).where(mine).values(lease_until=time.time() + lease_s, **cleared)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+        def work(connection: Connection) -> int:
+            renewed = update(orders).where(mine).values(lease_until=now(connection) + lease_s, **cleared)
+            return connection.execute(renewed).rowcount
+
+        return self._database.write(work) > 0
+
+    def renew_all(self, run_ids: Collection[str], worker_id: str, lease_s: float) -> None:
+        """Lengthen the leases of all these runs that are still this worker's, at once."""
+        mine = orders.c.run_id.in_(list(run_ids)) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(orders).where(mine).values(lease_until=now(connection) + lease_s))
+
+        self._database.write(work)
 
     def give_back(self, run_id: str, worker_id: str) -> bool:
         """Put a claimed order back into the queue, for a worker that ends; return whether it was this worker's."""
@@ -277,9 +292,9 @@ class Orders(Part):
 
         self._database.write(work)
 
-    def expired(self, now: float, *, limit: int = 100) -> tuple[Order, ...]:
+    def expired(self, at: float, *, limit: int = 100) -> tuple[Order, ...]:
         """Return orders of guests whose time is over, oldest first, for the cleaning up."""
-        query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= now)
+        query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= at)
         query = query.order_by(orders.c.run_id).limit(limit)
         return self._database.read(
             lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
@@ -294,10 +309,10 @@ _CLAIMING = 0x6D65736F
 _REMEMBERED = "deleted"
 
 
-def _next(connection: Connection, now: float, per_actor: int) -> Mapping[str, Any] | None:
-    lapsed = (orders.c.state == "claimed") & (orders.c.lease_until < now)
+def _next(connection: Connection, at: float, per_actor: int, playing: Collection[str]) -> Mapping[str, Any] | None:
+    lapsed = (orders.c.state == "claimed") & (orders.c.lease_until < at) & orders.c.run_id.not_in(list(playing))
     ready = (orders.c.state == "queued") | lapsed
-    busy = select(orders.c.actor, func.count()).where(orders.c.state == "claimed", orders.c.lease_until >= now)
+    busy = select(orders.c.actor, func.count()).where(orders.c.state == "claimed", orders.c.lease_until >= at)
     held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(orders.c.actor))}
     waiting = select(orders.c.actor, func.min(orders.c.created_at)).where(ready).group_by(orders.c.actor)
     fair = [

@@ -6,6 +6,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, select, update
 
 from mesocosm.core.run import Holder
+from mesocosm.store.clock import now
 from mesocosm.store.holder import alive
 from mesocosm.store.part import Part
 from mesocosm.store.rows import holder_from, json_text
@@ -32,10 +33,10 @@ class Worker(msgspec.Struct, frozen=True):
     heartbeat_at: float
     ended_at: float | None = None
 
-    def dead(self, silence_s: float, now: float) -> bool:
+    def dead(self, silence_s: float, at: float) -> bool:
         """Return whether it cannot come back: its process is gone, or could not be looked at and was silent so long."""
         living = alive(self.holder)
-        return now - self.heartbeat_at > silence_s if living is None else not living
+        return at - self.heartbeat_at > silence_s if living is None else not living
 
 
 class Workers(Part):
@@ -53,7 +54,7 @@ class Workers(Part):
         """Note that a worker lives and how many runs it plays."""
         living = update(workers).where(workers.c.id == worker_id)
         self._database.write(
-            lambda connection: connection.execute(living.values(heartbeat_at=time.time(), running=running))
+            lambda connection: connection.execute(living.values(heartbeat_at=now(connection), running=running))
         )
 
     def get(self, worker_id: str) -> Worker | None:
@@ -79,20 +80,23 @@ class Workers(Part):
 
         Those of this machine are looked at; others count as dead after `silence_s` seconds without a heartbeat.
         """
-        now = time.time()
-        dead = tuple(worker for worker in self.list() if worker.dead(silence_s, now))
+        at = self._database.read(now)
+        dead = tuple(worker for worker in self.list() if worker.dead(silence_s, at))
         for worker in dead:
             self.end(worker.id)
         return dead
 
     def waiting(self) -> bool:
         """Return whether a run or a build could be taken; a look that changes nothing."""
-        now = time.time()
-        free = or_(orders.c.state == "queued", and_(orders.c.state == "claimed", orders.c.lease_until < now))
-        lapsed = or_(environment_versions.c.claimed_by.is_(None), environment_versions.c.lease_until < now)
-        build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
-        wanted = select(or_(exists(select(orders.c.run_id).where(free)), exists(build)))
-        return bool(self._database.read(lambda connection: connection.scalar(wanted)))
+
+        def work(connection: Connection) -> bool:
+            at = now(connection)
+            free = or_(orders.c.state == "queued", and_(orders.c.state == "claimed", orders.c.lease_until < at))
+            lapsed = or_(environment_versions.c.claimed_by.is_(None), environment_versions.c.lease_until < at)
+            build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
+            return bool(connection.scalar(select(or_(exists(select(orders.c.run_id).where(free)), exists(build)))))
+
+        return self._database.read(work)
 
     def forget(self, older_than_s: float = KEPT_S) -> int:
         """Remove workers that ended long ago; return how many."""
@@ -130,15 +134,15 @@ def _queue(connection: Connection) -> Queue:
 
 
 def _end(connection: Connection, worker_id: str) -> int:
-    now = time.time()
-    over = {"lease_until": now - 1.0}
+    at = now(connection)
+    over = {"lease_until": at - 1.0}
     played = update(orders).where(orders.c.claimed_by == worker_id, orders.c.state == "claimed")
     built = update(environment_versions).where(
         environment_versions.c.claimed_by == worker_id, environment_versions.c.ended_at.is_(None)
     )
     left = connection.execute(played.values(over)).rowcount + connection.execute(built.values(over)).rowcount
     gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
-    connection.execute(gone.values(ended_at=now, running=0))
+    connection.execute(gone.values(ended_at=at, running=0))
     return left
 
 

@@ -1,6 +1,5 @@
 """The transactions of a journal: episodes, scores, chunks and blobs together with the counters of their run."""
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, RunHeld
 from mesocosm.core.run import Holder
 from mesocosm.store.blobs import blob_row, insert_blobs
+from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS, primary_of, recount
 from mesocosm.store.lines import refresh_line
@@ -63,7 +63,7 @@ class Writer:
         wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
 
         def work(connection: Connection) -> bool:
-            self._check(connection, connection.execute(self._beat, {"now": time.time()}).rowcount)
+            self._check(connection, connection.execute(self._beat, {"now": now(connection)}).rowcount)
             refresh_line(connection, self._run_id)
             return bool(connection.scalar(wanted))
 
@@ -123,12 +123,12 @@ class Writer:
         add(connection, episodes, [row for key, row in batch.rows.items() if key in self._open], known="replace")
         add(connection, event_chunks, batch.chunks)
         add(connection, scores, [row for rows in batch.scores.values() for row in rows])
-        totals = {"now": time.time(), **_totals(batch.episodes.values())}
+        totals = {"now": now(connection), **_totals(batch.episodes.values())}
         self._check(connection, connection.execute(self._count, totals).rowcount)
 
     def _write_carefully(self, connection: Connection, batch: Batch) -> Iterable[Episode]:
         add = self._database.add
-        self._check(connection, connection.execute(self._beat, {"now": time.time()}).rowcount)
+        self._check(connection, connection.execute(self._beat, {"now": now(connection)}).rowcount)
         kept = self._without_rivals(connection, batch.episodes)
         insert_blobs(self._database, connection, self._run_id, list(batch.blobs.values()))
         add(connection, episodes, [batch.rows[key] for key in kept], known="replace")

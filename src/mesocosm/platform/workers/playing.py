@@ -49,6 +49,7 @@ class Playing:
         self._control = session.Control()
         self._why: Why | None = None
         self._done: int | None = None
+        self._moved = False
         self._stopped = asyncio.Event()
 
     @property
@@ -57,13 +58,16 @@ class Playing:
         return self.order.tries > SUSPECT
 
     def moved(self) -> bool:
-        """Return whether an episode has ended since this was asked first."""
+        """Return once whether an episode has ended since this was asked first, for a run that others left behind."""
+        if self.order.tries == 1 or self._moved:
+            return False
         run = self._service.orders.runs([self.order.run_id]).get(self.order.run_id)
         if run is None:
             return False
         if self._done is None:
             self._done = run.counts.done
-        return run.counts.done > self._done
+        self._moved = run.counts.done > self._done
+        return self._moved
 
     def stop(self, why: Why) -> None:
         """Let it come to an end. Call it on the event loop."""

@@ -20,7 +20,8 @@ _log = logging.getLogger(__name__)
 class Kept:
     """Something that a worker has under a lease.
 
-    `renew` lengthens it and returns whether it is still ours, `ours` only looks; `lost` is told once when it is not.
+    `renew` is called when it is time to lengthen it, and returns whether it is still ours; `ours` only looks; `lost` is
+    told once when it is not. The leases of runs are lengthened by then, all of them at once.
     All three are called from the thread of the pulse.
     """
 
@@ -81,6 +82,8 @@ class Pulse:
     def _look(self, *, renewing: bool) -> None:
         with self._lock:
             listed = list(self._kept.items())
+        if renewing and (runs := [key for key, _ in listed if isinstance(key, str)]):
+            self._service.orders.renew_all(runs, self._worker_id, self._service.settings.lease_s)
         for key, kept in listed:
             if not (kept.renew() if renewing else kept.ours()):
                 self.drop(key)

@@ -107,7 +107,7 @@ class _Worker:
                 took = True
         if len(self._playing) < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
             claim = partial(service.orders.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor)
-            order = await asyncio.to_thread(claim, busy=bool(self._playing))
+            order = await asyncio.to_thread(claim, playing=tuple(self._playing))
             if order is not None:
                 self._play(Playing(service, order, self.id))
                 took = True
@@ -125,7 +125,9 @@ class _Worker:
             # Runs of one budget that are played side by side each got all that was left of it.
             if reason := over_budget(self._service, order):
                 cancel_order(self._service, order, reason)
-            return orders.renew(order.run_id, self.id, self._service.settings.lease_s, moved=playing.moved())
+            if not playing.moved():
+                return ours()
+            return orders.renew(order.run_id, self.id, self._service.settings.lease_s, moved=True)
 
         lost = partial(loop.call_soon_threadsafe, playing.stop, Why.CANCELLED)
         self._playing[order.run_id] = playing
