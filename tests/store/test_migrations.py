@@ -16,7 +16,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, func, select, text
 
 from mesocosm.core.entry import Blob
 from mesocosm.core.episode import EpisodeStatus
@@ -28,9 +28,11 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.database import Database, sqlite_engine
 from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
+from mesocosm.store.orders import Orders
 from mesocosm.store.revision import HEAD, VERSION_TABLE
 from mesocosm.store.schema import metadata
 from mesocosm.store.tenancy import TABLES
+from mesocosm.store.users import Users
 from mesocosm.store.views import drop_views
 
 RELEASED = Path(__file__).parent / "released"
@@ -137,6 +139,21 @@ def check_content(store: SqlStore) -> None:
     assert [event.payload for event in store.events_of_step(first.id, 1)] == [{"text": "line 2"}, {"text": "line 3"}]
     (artifact,) = store.artifacts(RUN)
     assert store.get(artifact.digest) == Blob(artifact.digest, "text/plain", b"a large observation")
+
+
+def test_what_a_platform_had_in_release_0006_is_there(unused: str) -> None:
+    load(unused, "0006")
+
+    store = open_store(unused)
+
+    with store._database.once() as connection:
+        counts = {table.name: connection.scalar(select(func.count()).select_from(table)) for table in TABLES}
+    assert counts == dict.fromkeys(counts, 1)
+    order = Orders(store.database).get(RUN)
+    assert order is not None
+    assert (order.visibility, order.actor, order.config["num_episodes"]) == ("gallery_public", "user:1", 2)
+    assert Users(store.database).add("Grace").id == 2
+    store.close()
 
 
 @pytest.mark.parametrize("version", sorted({dump.name[:4] for dump in RELEASED.glob("*.sql")}))

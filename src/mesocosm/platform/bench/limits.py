@@ -34,7 +34,7 @@ def get_limits(
     terms = terms_of(service, caller)
     left = Allowance() if caller.anonymous else Admission(service.store.database).left(caller.actor, terms)
     guest = not caller.member
-    per_day = terms.per_day or 0
+    per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
     return Limits(
         episodes_per_run=settings.max_episodes_per_run,
         steps_per_episode=settings.max_steps,
