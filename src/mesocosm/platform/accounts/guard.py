@@ -77,6 +77,8 @@ class Guard:
     def refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Return status and reason when a request is not to be answered."""
         host = headers.get("host", "")
+        if len(headers.getlist("host")) > 1:
+            return 400, "the request has several Host headers; a proxy before this may have read another one"
         if self._names and scope["path"] not in PROBES and not self._known(host):
             return 421, f"this platform does not answer to the name {host[:100]!r}; its settings `names` list those"
         if bearer(headers) is not None or _preflight(scope, headers):

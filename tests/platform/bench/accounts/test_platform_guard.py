@@ -4,6 +4,7 @@ from typing import Any
 
 import anyio
 import pytest
+from starlette.datastructures import Headers
 
 from mesocosm.platform.accounts.guard import Guard
 from mesocosm.platform.settings import read_settings
@@ -176,3 +177,13 @@ async def test_a_socket_is_opened_for_our_own_pages_and_for_programs(
     await guard(scope, receive, send)
     assert bool(reached) is not refused
     assert sent == ([{"type": "websocket.close", "code": 1008}] if refused else [])
+
+
+def test_a_request_with_two_hosts_is_refused(hosted: Any) -> None:
+    guard = Guard(hosted.app, read_settings())
+    scope = {"type": "http", "method": "GET", "path": "/v1/me"}
+    named = (b"host", b"127.0.0.1")
+    assert guard.refusal(scope, Headers(raw=[named])) is None
+    refusal = guard.refusal(scope, Headers(raw=[named, (b"host", b"evil.example")]))
+    assert refusal is not None
+    assert refusal[0] == 400
