@@ -27,7 +27,7 @@ class Prefixed:
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self.app = app
-        self.prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
+        self.prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""

@@ -92,8 +92,7 @@ def _login(host: str, port: int) -> socket.socket:
 
 
 def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addresses:
-    prefix = settings.prefix.strip("/")
-    base = url_of(listening[0], settings.host) + (f"/{prefix}" if prefix else "")
+    base = url_of(listening[0], settings.host) + settings.prefix
     return Addresses(base, url_of(listening[1], settings.host) if len(listening) > 1 else "")
 
 

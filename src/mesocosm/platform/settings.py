@@ -226,6 +226,12 @@ class Settings(BaseSettings):
     def _listed(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
+    @field_validator("prefix")
+    @classmethod
+    def _mounted(cls, value: str) -> str:
+        """Return a path with a slash at its beginning and none at its end; empty for the root."""
+        return f"/{bare}" if (bare := value.strip("/")) else ""
+
     @field_validator(
         *("login_port", "user_budget_usd", "team_budget_usd", "guest_budget_usd", "run_budget_usd"), mode="before"
     )

@@ -39,7 +39,7 @@ def root(request: Request, service: Served) -> Any:
     """Return what this is, and where to read on; a browser gets the web app instead."""
     if "text/html" in request.headers.get("accept", ""):
         return pages.page("", request)
-    before = _prefix(service.settings.prefix)
+    before = service.settings.prefix
     return ServiceDocument(
         service="mesocosm",
         version=__version__,
@@ -61,7 +61,7 @@ def health(service: Served) -> HealthDocument:
 @router.get("/redoc", include_in_schema=False)
 def docs(request: Request, service: Served) -> Response:
     """Return a page that lists the routes. It loads nothing from anywhere, and runs no script."""
-    page = routes_page(request.app.openapi(), _prefix(service.settings.prefix))
+    page = routes_page(request.app.openapi(), service.settings.prefix)
     return Response(page, headers={"Content-Security-Policy": _POLICY}, media_type="text/html")
 
 
@@ -111,10 +111,6 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
         f'<p>All of it, with every document: <a href="{html.escape(prefix)}/openapi.json">OpenAPI</a>.</p>\n'
         f"{tables}\n</body>\n</html>\n"
     )
-
-
-def _prefix(prefix: str) -> str:
-    return "/" + prefix.strip("/") if prefix.strip("/") else ""
 
 
 def _beside(request: Request) -> bool:

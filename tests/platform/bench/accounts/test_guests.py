@@ -39,6 +39,7 @@ def test_a_guest_stays_seven_days(browse: Any) -> None:
     [
         ({}, ["path=/"]),
         ({"prefix": "/bench"}, ["path=/bench"]),
+        ({"prefix": "bench/"}, ["path=/bench"]),
         ({"public_url": "https://example.org/bench"}, ["path=/bench", "secure"]),
         ({"public_url": "https://example.org"}, ["path=/", "secure"]),
     ],
