@@ -44,7 +44,7 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
       </td>
       {shown('owner') && (
         <td>
-          <bdi>{run.actor_username ?? (run.actor_type === 'guest' ? 'a guest' : '–')}</bdi>
+          <bdi>{run.actor_username ?? (run.actor_type === 'guest' ? 'a guest' : 'a member')}</bdi>
         </td>
       )}
       {shown('visibility') && (
