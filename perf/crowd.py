@@ -45,9 +45,9 @@ LOOKS = 2
 """How often in that time the page asks whose the run is."""
 SETTLE_S = 8.0
 """Seconds until all viewers are there."""
-WATCHED_S = 45.0
+WATCHED_S = 40.0
 """Seconds of load that are measured; then everything is killed."""
-PATIENCE_S = 600.0
+PATIENCE_S = 240.0
 
 WORDS = '{"guess": "crane"}'
 

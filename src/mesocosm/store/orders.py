@@ -175,9 +175,9 @@ class Orders(Part):
         longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
         claimed can be claimed again once its lease is over.
 
-        `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them. While
-        it plays any, it gets nothing when it is the turn of a run that may have ended its workers: that one is played
-        alone, so that it harms no other, and none of the others is blamed for it.
+        `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them.
+        While it plays any, it gets nothing when it is the turn of a run that may have ended its workers: that one is
+        played alone, so that it harms no other, and none of the others is blamed for it.
         """
         taken: list[str] = []
 
