@@ -166,6 +166,16 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_made(tmp_path: Path) -> Non
     assert not (tmp_path / "data").exists()
 
 
+def test_a_data_directory_that_cannot_be_made_is_named_with_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "data"
+    command = [sys.executable, "-m", "mesocosm", "serve", "--port", "0", "--login-port", "0", "--data-dir", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 4
+    assert f"the data directory {place} cannot be made (Not a directory)" in done.stderr
+    assert "--data-dir" in done.stderr
+
+
 def test_a_server_that_others_can_reach_without_tls_says_so(serve: Callable[..., Served]) -> None:
     assert "warning: listening on 0.0.0.0 without TLS" in serve("--workers", "0", "--host", "0.0.0.0").end()
 

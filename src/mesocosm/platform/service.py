@@ -1,11 +1,14 @@
 """What the routes and workers of a platform work with: one object for a process, its parts made when first used."""
 
 import hmac
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mesocosm.core.failure import InfrastructureError
 from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.principal import Kind as PrincipalKind
 from mesocosm.platform.refusal import Refusal
@@ -83,12 +86,21 @@ class Service:
 @contextmanager
 def opened(settings: Settings) -> Iterator[Service]:
     """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
-    if not settings.database_url and not settings.data_dir.exists():
-        # The keys that tokens are signed with are in there.
-        with suppress(OSError):
-            settings.data_dir.mkdir(parents=True, mode=0o700)
+    if not settings.database_url:
+        _make(settings.data_dir)
     store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
     try:
         yield Service(settings, store)
     finally:
         store.close()
+
+
+def _make(folder: Path) -> None:
+    """Make the data directory. The keys that tokens are signed with are in there."""
+    remedy = "choose one that you may write with --data-dir"
+    try:
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(f"the data directory {folder} cannot be made ({error.strerror}); {remedy}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InfrastructureError(f"the data directory {folder} cannot be written; {remedy}")
