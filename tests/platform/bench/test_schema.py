@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.platform.bench.fillings import described, operations
+from tests.platform.bench.fillings import described, operation, operations
 from tests.platform.bench.landscape import Landscape, open_landscape
 from tests.platform.bench.runs.conftest import World
 
@@ -71,6 +71,16 @@ def ask(land: Landscape, who: str, case: Any) -> None:
     assert isinstance(answer, httpx.Response)
     checks = [check for check in CHECKS if answer.status_code not in WAITED or check is not not_a_server_error]
     case.validate_response(answer, checks=checks)
+
+
+def test_every_route_says_what_it_does_who_may_and_what_it_refuses() -> None:
+    for method, path in operations():
+        told = operation(method, path)
+        assert told["summary"], (method, path)
+        assert told["description"], (method, path)
+        assert "4XX" not in told["responses"], (method, path)
+        if told["x-access"] not in ("public", "reader"):
+            assert "401" in told["responses"], (method, path)
 
 
 @pytest.mark.parametrize(("method", "path"), [one for one in operations() if not one[1].endswith("/live")])
