@@ -7,6 +7,7 @@ from mesocosm.core.run import Run
 from mesocosm.platform.belonging import PUBLIC, public
 from mesocosm.platform.orders.view import run_fields
 from mesocosm.platform.principal import Principal
+from mesocosm.platform.redaction import Discretion
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order
 
@@ -52,6 +53,9 @@ def readable_orders(service: Service, caller: Principal, orders: Sequence[Order]
 def _item(order: Order, run: Run, reward: float | None, titles: dict[str, str], *, inside: bool) -> RunListItem:
     kind, _, name = order.actor.partition(":")
     fields = run_fields(order, run, inside=inside)
+    if fields["error"]:
+        # A failure may quote where the operator's models are asked.
+        fields["error"] = Discretion(run, ())(str(fields["error"]).encode()).decode()
     unplayed = run.counts.owed if fields["status"] in {RunStatus.CANCELLED, RunStatus.FAILED} else 0
     return RunListItem.model_validate(
         {

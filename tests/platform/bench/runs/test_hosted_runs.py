@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.platform.bench.conftest import Person
 from tests.platform.bench.runs.conftest import DOMAIN, PROMPT, Runs
 
 from mesocosm.core.ids import new_id
+from mesocosm.platform.orders.listing import _item
 from mesocosm.platform.redaction import MARK
 from mesocosm.store.orders import OrderFilter
 
@@ -338,3 +340,14 @@ def test_who_shows_and_deletes_a_run_is_noted(runs: Runs) -> None:
         ("run.delete", f"user:{runs.ann.user_id}"),
         ("run.show", f"user:{runs.bob.user_id}"),
     ]
+
+
+def test_a_list_does_not_tell_where_models_are_asked(runs: Runs) -> None:
+    order = runs.hosted.service.orders.get(runs.ask(runs.ann)["id"])
+    assert order is not None
+    run = runs.hosted.service.store.get_run(order.run_id)
+    named = msgspec.structs.replace(run.spec.model, name="openai/m@http://10.0.0.7:8000/v1")
+    run.spec = msgspec.structs.replace(run.spec, model=named)
+    run.error = "http://10.0.0.7:8000/v1/chat/completions answered 307"
+    item = _item(order, run, None, {}, inside=True)
+    assert item.error == "…/chat/completions answered 307"
