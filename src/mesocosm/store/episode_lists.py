@@ -120,6 +120,19 @@ class EpisodeLists(Part):
         wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*_PLAN).limit(_BATCH * 2)
         return self._database.read(lambda connection: _with_scores(connection, wanted))
 
+    def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
+        """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
+        wanted = (
+            select(episodes.c.failure_cause, func.count(), func.min(episodes.c.position))
+            .where(episodes.c.run_id == run_id, UNUSUAL, episodes.c.failure_cause.is_not(None))
+            .group_by(episodes.c.failure_cause)
+            .order_by(func.count().desc(), episodes.c.failure_cause)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return tuple(
+            (cause, count, first) for cause, count, position in rows for first in self.episodes_at(run_id, position, 1)
+        )
+
     def episodes_of_task(self, run_id: str, task_digest: str) -> tuple[Episode, ...]:
         """Return all trials of one task in a run, at most 1,000."""
         mine = (episodes.c.run_id == run_id, episodes.c.task_digest == task_digest)

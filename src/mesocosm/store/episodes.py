@@ -138,19 +138,6 @@ class Episodes(Part):
 
         return self._database.read(work)
 
-    def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
-        """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
-        wanted = (
-            select(episodes.c.failure_cause, func.count(), func.min(episodes.c.position))
-            .where(episodes.c.run_id == run_id, UNUSUAL, episodes.c.failure_cause.is_not(None))
-            .group_by(episodes.c.failure_cause)
-            .order_by(func.count().desc(), episodes.c.failure_cause)
-        )
-        rows = self._database.read(lambda connection: connection.execute(wanted).all())
-        return tuple(
-            (cause, count, first) for cause, count, position in rows for first in self.episodes_at(run_id, position, 1)
-        )
-
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
 
