@@ -109,6 +109,8 @@ def platform_pages(page: Page, folder: Path) -> None:
             page.goto(f"{platform.url}/environments/{watched}")
             expect(page.get_by_role("region", name="Build log")).to_contain_text("starting", timeout=60_000)
             keep(page, "build")
+            # It would go on asking a platform that is about to end.
+            page.close()
 
 
 def call_elsewhere(route: Route, source: Path) -> None:
