@@ -41,7 +41,7 @@ MODEL_S = 3.0
 """Seconds that a model takes to answer."""
 STARTS_S = 10.0
 """Seconds within which people start the runs."""
-LOOKS = 2
+LOOKS = 1
 """How often in that time the page asks whose the run is."""
 SETTLE_S = 8.0
 """Seconds until all viewers are there."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.platform.briefly import Briefly
 from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.principal import Kind as PrincipalKind
 from mesocosm.platform.refusal import Refusal
@@ -49,6 +50,7 @@ class Service:
         self.workers = Workers(database)
         self.attempts = Attempts(database)
         self.audit = Audit(database)
+        self.briefly = Briefly(database)
 
     @cached_property
     def accounts(self) -> "Accounts":
@@ -63,6 +65,10 @@ class Service:
         from mesocosm.platform.catalogue import Catalogue
 
         return Catalogue(self.settings)
+
+    def teams_of(self, user_id: int) -> frozenset[str]:
+        """Return the ids of the teams that a member is in, as of a moment ago."""
+        return self.briefly.get(("teams", user_id), lambda: frozenset(team.id for team in self.teams.teams_of(user_id)))
 
     @property
     def nobody(self) -> Principal:

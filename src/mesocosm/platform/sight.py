@@ -100,8 +100,7 @@ class Sight(SqlStore):
     def _in_teams(self) -> frozenset[str]:
         if self._teams is None:
             user_id = self._who.user_id if self._who.member else None
-            teams = () if user_id is None else self._service.teams.teams_of(user_id)
-            self._teams = frozenset(team.id for team in teams)
+            self._teams = frozenset() if user_id is None else self._service.teams_of(user_id)
         return self._teams
 
     def narrow(self, whose: Whose) -> None:

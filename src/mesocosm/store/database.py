@@ -51,6 +51,7 @@ class Database:
         self.place = place
         self.patience = patience
         self.postgres = engine.dialect.name == "postgresql"
+        self.written = 0
         self.objects: Objects | None = None
         self._turn = None if self.postgres else threading.Lock()
         self._texts: dict[tuple[str, str, int], str] = {}
@@ -103,6 +104,7 @@ class Database:
                 ) from error
             with opened.execution_options(immediate=immediate) as connection, connection.begin():
                 yield connection
+        self.written += immediate
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:

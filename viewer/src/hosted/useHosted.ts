@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Doc, platformQuery } from '../api/platform'
 
-const LOOK_AGAIN = 3_000
+const LOOK_AGAIN = 8_000
 
 /** The run as the platform shows it; read again while it goes on. */
 export function useHosted(runId: string) {

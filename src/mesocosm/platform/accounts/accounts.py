@@ -17,6 +17,7 @@ from mesocosm.platform.accounts.recognition import Recognition
 from mesocosm.platform.accounts.signing import Signer
 from mesocosm.platform.accounts.signins import SignIns
 from mesocosm.platform.accounts.turns import Turns
+from mesocosm.platform.briefly import Briefly
 from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
@@ -66,7 +67,9 @@ class Accounts:
         self.turns = Turns()
         self.signer = Signer(SigningKeys(database))
         self.signins = SignIns(Sessions(database), self.users, settings)
-        self._recognition = Recognition(self.signer, self.signins, self.users, self.guests, self.personal_tokens)
+        self._recognition = Recognition(
+            self.signer, self.signins, self.users, self.guests, self.personal_tokens, Briefly(database)
+        )
 
     @cached_property
     def oidc(self) -> "Oidc":

@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 from mesocosm.platform.accounts.cookies import GUEST_COOKIE, WEB_COOKIE
 from mesocosm.platform.accounts.signing import BadToken, Signer
 from mesocosm.platform.accounts.signins import SignIns, fingerprint
+from mesocosm.platform.briefly import Briefly
 from mesocosm.platform.principal import NOBODY, Kind, Principal, Role
 from mesocosm.store.guests import Guests
 from mesocosm.store.personal_tokens import PersonalTokens
@@ -29,8 +30,15 @@ class Recognition:
     """
 
     def __init__(
-        self, signer: Signer, signins: SignIns, users: Users, guests: Guests, personal_tokens: PersonalTokens
+        self,
+        signer: Signer,
+        signins: SignIns,
+        users: Users,
+        guests: Guests,
+        personal_tokens: PersonalTokens,
+        briefly: Briefly,
     ) -> None:
+        self._briefly = briefly
         self._signer = signer
         self._signins = signins
         self._users = users
@@ -60,7 +68,7 @@ class Recognition:
         user_id = claims.get("user_id")
         if "type" in claims or not isinstance(user_id, int):
             raise BadToken
-        user = self._users.get(user_id)
+        user = self._briefly.get(("user", user_id), lambda: self._users.get(user_id))
         if user is None or user.disabled or claims.get("epoch") != user.epoch:
             raise BadToken
         return _principal(user, "jwt")
@@ -85,7 +93,7 @@ class Recognition:
 
     def _by_cookie(self, request: HTTPConnection) -> Principal:
         if secret := request.cookies.get(WEB_COOKIE):
-            found = self._signins.web(secret)
+            found = self._briefly.get(("web", fingerprint(secret)), lambda: self._signins.web(secret))
             if found is not None:
                 return _principal(found.user, "web")
         if token := request.cookies.get(GUEST_COOKIE):
