@@ -122,6 +122,24 @@ def test_only_a_saved_login_with_what_renews_it_is_renewed(monkeypatch: pytest.M
     assert not identify("http://b").renew()
 
 
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://one.example/bench", True),
+        ("https://one.example:8443", True),
+        ("https://login.example/bench", True),
+        ("https://two.example", False),
+        ("https://one.example.evil.example", False),
+        ("http://127.0.0.1:8010", False),
+    ],
+)
+def test_a_saved_login_is_sent_only_to_the_platform_that_it_is_for(url: str, sent: bool) -> None:
+    saved = Credentials("member", "t", "https://login.example", "https://one.example/bench", active_team_id="team")
+    credentials.write(saved)
+    caller = identify(url)
+    assert (caller.token == "t", caller.team_id == "team", caller.elsewhere == "") == (sent, sent, sent)
+
+
 @pytest.mark.parametrize("text", ["", "a.b", "a.!.c", "a.e30.c", "mct_x", f"a.{base64.b64encode(b'[1]').decode()}.c"])
 def test_a_token_that_says_nothing_ends_nobody_knows_when(text: str) -> None:
     assert ends_at(text) is None

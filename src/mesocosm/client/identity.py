@@ -13,7 +13,7 @@ from typing import Any
 
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
-from mesocosm.client.urls import is_local, platform_url, truthy, variable
+from mesocosm.client.urls import is_local, platform_url, same_host, truthy, variable
 from mesocosm.core.failure import UsageError
 
 MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
@@ -29,7 +29,8 @@ class Identity:
     """One platform and one caller.
 
     `mode` is member, guest, or empty for nobody; `way` says where the token comes from: given, variable, saved, open
-    (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team.
+    (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team. `elsewhere` is the platform of a saved login that is
+    for another one than this.
     """
 
     base_url: str
@@ -38,6 +39,7 @@ class Identity:
     way: str = ""
     team_id: str = ""
     renewable: bool = False
+    elsewhere: str = ""
 
     @property
     def variable(self) -> str:
@@ -94,6 +96,9 @@ def identify(base_url: str | None = None, token: str | None = None) -> Identity:
     saved = _saved(needed=True)
     if not saved.token:
         return Identity(url, team_id=team)
+    if saved.bench_url and not (same_host(url, saved.bench_url) or same_host(url, saved.server_url)):
+        # Whoever runs the other platform could use the token at the one that it is for.
+        return Identity(url, elsewhere=saved.bench_url)
     renewable = saved.mode == "member" and bool(saved.refresh_token and saved.server_url)
     return Identity(url, saved.token, saved.mode or "member", "saved", team, renewable)
 

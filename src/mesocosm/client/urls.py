@@ -35,6 +35,13 @@ def is_local(url: str) -> bool:
     return host in _LOCAL_NAMES or host.endswith(".localhost") or _LOOPBACK.fullmatch(host) is not None
 
 
+def same_host(url: str, other: str) -> bool:
+    """Return whether two URLs lead to one machine, whatever their ports."""
+    if is_local(url) and is_local(other):
+        return True
+    return (_parts(url).hostname or "").rstrip(".") == (_parts(other).hostname or "").rstrip(".")
+
+
 def shown(url: str) -> str:
     """Return a URL without the name and password that it may hold."""
     parts = _parts(url)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.client import Client
+from mesocosm.platform.settings import Settings
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome, Played
@@ -188,9 +189,16 @@ def test_last_where_nothing_was_run_here_tells_of_the_platform(game: "Platform")
     assert "last --remote" in seen.err
 
 
-def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
+def waiting(game: "Platform", world: "World") -> str:
+    """Return a run that no worker takes before `world.release`: as many older ones as one may play are held."""
     world.hold = True
-    made = create(game).document["id"]
+    for _ in range(Settings.model_fields["runs_at_once_per_actor"].default):
+        create(game)
+    return str(create(game).document["id"])
+
+
+def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
+    made = waiting(game, world)
 
     seen = game("run", "stop", made)
 
@@ -201,8 +209,7 @@ def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
 
 
 def test_a_stopped_run_is_queued_again(game: "Platform", world: "World") -> None:
-    world.hold = True
-    made = create(game).document["id"]
+    made = waiting(game, world)
     game("run", "stop", made)
     world.release.set()
 

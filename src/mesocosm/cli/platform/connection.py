@@ -76,7 +76,11 @@ def somebody() -> "Client":
     """Return the client of a member or guest. Raises NotLoggedIn."""
     client = anyone()
     if not client.caller.mode:
-        raise NotLoggedIn(f"Not authenticated. {LOGIN}")
+        from mesocosm.client.urls import shown
+
+        elsewhere = shown(client.caller.elsewhere)
+        known = f"You are logged in at {elsewhere}, which is another platform; nothing of it is sent here. "
+        raise NotLoggedIn(f"Not authenticated. {known if elsewhere else ''}{LOGIN}")
     return client
 
 
