@@ -68,10 +68,12 @@ def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
         yield running
 
 
+_ID = re.compile(r"\b([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-)([0-9a-f]{12})\b")
+
+
 def poisoned(document: dict[str, Any]) -> dict[str, Any]:
     """Return a replay document as another run, with script wherever a run may say what it likes."""
-    text = json.dumps(document).replace("01a1f", "01a1e")
-    run = json.loads(text)
+    run = json.loads(_ID.sub(lambda found: found[1] + found[2][::-1], json.dumps(document)))
     run["domain_name"] = run["domain_id"] = PLANTED
     told = run["run"]
     told.update(model=PLANTED, name=PLANTED, tags=[PLANTED], benchmark=PLANTED, benchmark_title=PLANTED, error=PLANTED)

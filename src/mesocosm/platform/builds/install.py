@@ -48,7 +48,7 @@ _ABSENT = re.compile(
     r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([^\s(;]+)"
 )
 _INVALID = re.compile(r"Invalid requirement: ['\"]?(.+?)['\"]?(?:: |\s*\(from line|\s*$)", re.MULTILINE)
-_UNBUILT = re.compile(r"(?:Failed building wheel for |Failed to build |╰─> )'?([\w.-]+)")
+_UNBUILT = re.compile(r"(?:Failed building wheel for |Failed to build (?!installable )|╰─> (?!See above))'?([\w.-]+)")
 _SHOWN = 20
 
 
