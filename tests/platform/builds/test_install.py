@@ -3,6 +3,7 @@
 import base64
 import shutil
 import subprocess
+import tarfile
 import threading
 import zipfile
 from collections.abc import Mapping
@@ -121,8 +122,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         archive.writestr("own-1.0.dist-info/RECORD", "own.py,,\\n")
     return name
 """
-    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    files = {"requirements.txt": "./own", "own/backend.py": backend, "own/pyproject.toml": project}
+    files = {"requirements.txt": "./own", "own/b.py": backend, "own/pyproject.toml": BACKEND}
     await installed(place, log, files)
     assert said(place, "import own; print(own.VERSION)") == "own"
     assert not (place.source / "own" / "litter").exists()
@@ -178,27 +178,45 @@ async def test_the_failing_line_is_named(
     assert words in await fault(place, log, requirements)
 
 
-async def test_a_package_that_cannot_be_built_is_named(place: Place, log: BuildLog, index: Path) -> None:
-    import tarfile
+BACKEND = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
+METADATA = """
+from pathlib import Path
+def prepare_metadata_for_build_wheel(folder, *words):
+    info = Path(folder, "broken-1.0.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\\nName: broken\\nVersion: 1.0\\n")
+    return info.name
+"""
 
+
+@pytest.mark.parametrize("before", ["", METADATA])
+@pytest.mark.parametrize("last_words", ["no compiler here", ""])
+async def test_a_package_that_cannot_be_built_is_named(
+    before: str, last_words: str, place: Place, log: BuildLog, index: Path
+) -> None:
     source = index.parent / "broken-1.0"
     source.mkdir()
-    (source / "pyproject.toml").write_text('[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n')
-    (source / "b.py").write_text("def build_wheel(*words, **named):\n    raise SystemExit('no compiler here')\n")
+    (source / "pyproject.toml").write_text(BACKEND)
+    (source / "b.py").write_text(f"{before}\ndef build_wheel(*words, **named):\n    raise SystemExit({last_words!r})\n")
     (source / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     with tarfile.open(index / "broken-1.0.tar.gz", "w:gz") as archive:
         archive.add(source, "broken-1.0")
-    words = await fault(place, log, "broken\n")
-    assert "requirements.txt, line 1 (broken) could not be built; require a version that has a wheel" in words
-    assert "no compiler here" in log.text()
+    words = await fault(place, log, "sunfish\nbroken\n")
+    assert "requirements.txt, line 2 (broken) could not be built; require a version that has a wheel" in words
+    assert last_words in log.text()
+
+
+async def test_a_folder_that_cannot_be_built_is_named(place: Place, log: BuildLog, index: Path) -> None:
+    backend = "def build_wheel(*words, **named):\n    raise SystemExit('no compiler here')\n"
+    files = {"requirements.txt": "sunfish\n./own\n", "own/b.py": backend, "own/pyproject.toml": BACKEND}
+    with pytest.raises(BuildFault, match=r"requirements.txt, line 2 \(./own\) could not be built"):
+        await installed(place, log, files)
 
 
 async def test_what_takes_too_long_is_ended(place: Place, log: BuildLog, index: Path) -> None:
     hanging = index.parent / "hanging"
     hanging.mkdir()
-    (hanging / "pyproject.toml").write_text(
-        '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
-    )
+    (hanging / "pyproject.toml").write_text(BACKEND)
     (hanging / "b.py").write_text("import time\ndef build_wheel(*words, **named):\n    time.sleep(60)\n")
     files = {f"own/{path.name}": path.read_text() for path in hanging.iterdir()}
     with pytest.raises(BuildFault, match="were not installed within 2 s"):
@@ -222,9 +240,8 @@ def build_wheel(*words, **named):
     print("key", os.environ.get("OPENAI_API_KEY"), "file", os.path.exists({str(tmp_path / "secret.txt")!r}))
     raise SystemExit("looked around")
 """
-    project = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
     with pytest.raises(BuildFault):
-        await installed(place, log, {"requirements.txt": "./own", "own/b.py": spy, "own/pyproject.toml": project})
+        await installed(place, log, {"requirements.txt": "./own", "own/b.py": spy, "own/pyproject.toml": BACKEND})
     assert "key None file False" in log.text()
 
 
@@ -246,8 +263,7 @@ def build_wheel(folder, settings=None, metadata=None):
         archive.writestr("own-1.0.dist-info/RECORD", "own.py,,\\n")
     return name
 """
-    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    files = {"requirements.txt": "./own\nsunfish", "own/backend.py": backend, "own/pyproject.toml": project}
+    files = {"requirements.txt": "./own\nsunfish", "own/b.py": backend, "own/pyproject.toml": BACKEND}
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Locked, directory=pages)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

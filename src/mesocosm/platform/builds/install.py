@@ -48,7 +48,13 @@ _ABSENT = re.compile(
     r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([^\s(;]+)"
 )
 _INVALID = re.compile(r"Invalid requirement: ['\"]?(.+?)['\"]?(?:: |\s*\(from line|\s*$)", re.MULTILINE)
-_UNBUILT = re.compile(r"(?:Failed building wheel for |Failed to build (?!installable )|╰─> (?!See above))'?([\w.-]+)")
+_UNBUILT = re.compile(
+    r"(?:Failed building wheel for |Failed to build (?!installable )|╰─> (?!See above|No available|from ))"
+    r"'?([\w.-]+)(?=['\s]|$)"
+)
+_BROKE_OFF = "error: subprocess-exited-with-error"
+_STEP = re.compile(r"^(?:Collecting|Processing|Obtaining) (\S+)", re.MULTILINE)
+_ARCHIVE = re.compile(r"(?:.*/)?(.+?)-\d[^/]*\.(?:tar\.\w+|tgz|zip)")
 _SHOWN = 20
 
 
@@ -224,19 +230,32 @@ def _reason(said: str, lines: list[Line], egress: Egress) -> str:
         return f"{_line(found[1], lines)} is no requirement; correct that line"
     if found := _ABSENT.search(said):
         return f"{_line(found[1], lines)}: no package of that name and version was found; correct the name or version"
-    if found := _UNBUILT.search(said):
+    if unbuilt := _unbuilt(said):
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        return f"{_line(found[1], lines)} could not be built; require a version that has a wheel for Python {python}"
+        return f"{_line(unbuilt, lines)} could not be built; require a version that has a wheel for Python {python}"
     if "ResolutionImpossible" in said or "conflicting dependencies" in said:
         return f"the requirements of {lines[0].file} contradict each other; loosen one of them"
     return f"the requirements of {lines[0].file} could not be installed; correct the line that pip names"
+
+
+def _unbuilt(said: str) -> str:
+    """Return the package whose own code failed. Before version 26 pip names it only where it begins with it."""
+    if found := _UNBUILT.search(said):
+        return found[1]
+    before, broke_off, _ = said.partition(_BROKE_OFF)
+    steps = _STEP.findall(before) if broke_off else []
+    if not steps:
+        return ""
+    archive = _ARCHIVE.fullmatch(steps[-1])
+    return archive[1] if archive else steps[-1]
 
 
 def _line(wanted: str, lines: list[Line]) -> str:
     """Return the line that asks for something, or who it is that others ask for."""
     name = _key(wanted)
     for line in lines:
-        if line.text == wanted or (name and _key(line.text) == name):
+        asked = line.text.rpartition("/")[2] if _HERE.match(line.text) else line.text
+        if line.text == wanted or (name and _key(asked) == name):
             return str(line)
     return f"{wanted}, which something in {lines[0].file} requires,"
 
