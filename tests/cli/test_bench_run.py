@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mesocosm.platform.commands import repeat_command
+from mesocosm.platform.record.commands import repeat_command
 from mesocosm.store import open_store
 
 if TYPE_CHECKING:

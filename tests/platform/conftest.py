@@ -28,7 +28,7 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.platform.app import create_app
-from mesocosm.platform.server import Server, listen, new_server, url_of
+from mesocosm.platform.web.server import Server, listen, new_server, url_of
 from mesocosm.store import SqlStore, open_store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

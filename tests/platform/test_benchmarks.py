@@ -15,8 +15,8 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.platform.documents.benchmark import BenchmarkDetail, BenchmarkPage
-from mesocosm.platform.shelf import Bare
-from mesocosm.platform.standings import READINGS, overview_of
+from mesocosm.platform.record.shelf import Bare
+from mesocosm.platform.record.standings import READINGS, overview_of
 from mesocosm.stats import wilson
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.standings import LATEST, Census, Change, Standings
@@ -224,7 +224,7 @@ def test_the_history_has_values_with_intervals_and_runs_without_a_score(api: "Ap
 
 
 def test_a_history_ends_with_the_latest_thousand_runs(api: "ApiClient", add: Add) -> None:
-    with patch("mesocosm.platform.standings.READINGS", 3):
+    with patch("mesocosm.platform.record.standings.READINGS", 3):
         runs = [add("x/a", passed) for passed in range(5)]
         assert [one.run_id for one in detail(api).history] == [run.id for run in runs[2:]]
     assert READINGS == 1_000

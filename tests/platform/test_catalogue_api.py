@@ -11,9 +11,9 @@ import pytest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, RunSpec, Selection
 from mesocosm.core.score import MetricResult
-from mesocosm.platform import shelf as shelves
 from mesocosm.platform.documents.benchmark import BenchmarkDetail, BenchmarkPage, BenchmarkSummary
-from mesocosm.platform.shelf import Shelf
+from mesocosm.platform.record import shelf as shelves
+from mesocosm.platform.record.shelf import Shelf
 from mesocosm.store import SqlStore, open_store
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
-from mesocosm.platform.cache import Cache
 from mesocosm.platform.documents.comparison import Comparison
+from mesocosm.platform.record.cache import Cache
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.standings import Standings
 

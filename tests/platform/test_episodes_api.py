@@ -10,8 +10,8 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
-from mesocosm.platform import outline
 from mesocosm.platform.documents.episode import CallDocument, EpisodeDetail, EpisodePage, EventPage, StepPage
+from mesocosm.platform.record import outline
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
-from mesocosm.platform.site_data import write_data
+from mesocosm.platform.site.data import write_data
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:

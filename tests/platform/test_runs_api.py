@@ -12,8 +12,8 @@ from mesocosm.cli.local import local, local_spec
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Limits, RunSpec, RunStatus, Selection
 from mesocosm.core.score import Score
-from mesocosm.platform.commands import repeat_command
 from mesocosm.platform.documents.run import RunDetail, RunPage, RunSeries
+from mesocosm.platform.record.commands import repeat_command
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:

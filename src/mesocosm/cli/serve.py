@@ -32,11 +32,11 @@ def serve(config: Path | None, **given: Any) -> int:
     in the file of --config, or a variable MESOCOSM_…; docs/operate.md lists them. Ctrl-C ends it: what runs then goes
     on when it is started again.
     """
-    from mesocosm.platform.logs import logging_as
     from mesocosm.platform.service import opened
     from mesocosm.platform.serving import exposed, listening_at, worker_variables
     from mesocosm.platform.serving import serve as serve_platform
     from mesocosm.platform.settings import read_settings
+    from mesocosm.platform.web.logs import logging_as
 
     chosen = options()
     given |= {"database_url": chosen.database_url, "blob_url": chosen.blob_url}

@@ -16,10 +16,10 @@ from mesocosm.cli.main import Options
 from mesocosm.cli.render import GOING, abandoned
 from mesocosm.cli.session import open_results
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
-from mesocosm.platform.live import Live
-from mesocosm.platform.server import Server, new_server
-from mesocosm.platform.shelf import Shelf
-from mesocosm.platform.work import Workplace, workplace
+from mesocosm.platform.record.live import Live
+from mesocosm.platform.record.shelf import Shelf
+from mesocosm.platform.record.work import Workplace, workplace
+from mesocosm.platform.web.server import Server, new_server
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 
 SECOND = 10

@@ -8,7 +8,6 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from mesocosm import __version__
-from mesocosm.platform import pages
 from mesocosm.platform.api import (
     actions,
     benchmarks,
@@ -23,10 +22,11 @@ from mesocosm.platform.api import (
     results,
     runs,
 )
-from mesocosm.platform.compress import Compress
 from mesocosm.platform.errors import RESPONSES, add_handlers
-from mesocosm.platform.guard import Guard
-from mesocosm.platform.shelf import Shelf
+from mesocosm.platform.record.shelf import Shelf
+from mesocosm.platform.web import pages
+from mesocosm.platform.web.compress import Compress
+from mesocosm.platform.web.guard import Guard
 from mesocosm.store import SqlStore
 
 RECORD = (runs, results, actions, live, export, episodes, blobs, compare, comparisons, benchmarks, health)

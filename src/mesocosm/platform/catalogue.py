@@ -15,7 +15,7 @@ from mesocosm.core.model import ModelName
 from mesocosm.models.catalogue import is_local
 from mesocosm.models.endpoint import PROVIDERS
 from mesocosm.models.prices import Price, price
-from mesocosm.platform.principal import Principal
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import ModelEntry, Settings
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from mesocosm.platform.shelf import Shelf
+from mesocosm.platform.record.shelf import Shelf
 from mesocosm.store import SqlStore
 
 

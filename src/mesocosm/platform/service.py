@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.platform.briefly import Briefly
-from mesocosm.platform.principal import NOBODY, Principal, Role
-from mesocosm.platform.principal import Kind as PrincipalKind
+from mesocosm.platform.access.briefly import Briefly
+from mesocosm.platform.access.principal import NOBODY, Principal, Role
+from mesocosm.platform.access.principal import Kind as PrincipalKind
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store

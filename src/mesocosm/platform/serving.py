@@ -16,11 +16,11 @@ from fastapi import FastAPI
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.platform import hosted
 from mesocosm.platform.bench.app import create_platform
-from mesocosm.platform.measures import Measures
-from mesocosm.platform.requests import Observed, Prefixed
-from mesocosm.platform.server import Server, listen, url_of
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import Settings
+from mesocosm.platform.web.measures import Measures
+from mesocosm.platform.web.requests import Observed, Prefixed
+from mesocosm.platform.web.server import Server, listen, url_of
 from mesocosm.platform.workers.children import Children
 
 GRACE_S = 10

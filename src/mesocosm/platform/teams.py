@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.client.documents.team import TeamRole
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.builds import submission
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.teams import Joining, Team, slug_of

@@ -18,9 +18,9 @@ from tests.platform.bench.runs.conftest import DOMAIN, Runs, World, document_of
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.event import Kind
 from mesocosm.platform import hosted as hosting
+from mesocosm.platform.access.principal import Kind as PrincipalKind
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.orders.place import place_order
-from mesocosm.platform.principal import Kind as PrincipalKind
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.platform.workers.worker import work

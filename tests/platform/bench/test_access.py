@@ -27,7 +27,7 @@ from tests.platform.bench.fillings import (
 from tests.platform.bench.landscape import ADDRESS, HUSHED, SOLO, TEAM, Ground, Landscape, open_landscape
 from tests.platform.bench.runs.conftest import PROMPT, World
 
-from mesocosm.platform.access import Access
+from mesocosm.platform.access.access import Access
 from mesocosm.platform.accounts import passwords
 
 MUTATING = {"POST", "PUT", "PATCH", "DELETE"}

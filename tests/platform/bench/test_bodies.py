@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.platform.bodies import MOST
+from mesocosm.platform.web.bodies import MOST
 
 JSON = {"Content-Type": "application/json", "X-Mesocosm": "1"}
 ROUTES = ("/v1/auth/login", "/v1/auth/sign-up", "/v1/auth/guest/logout", "/v1/runs", "/v1/domains")

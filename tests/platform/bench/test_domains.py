@@ -318,7 +318,7 @@ def test_own_runs_of_a_domain_are_listed(hosted: "Hosted", play: Play) -> None:
 
 
 def test_somebody_has_only_so_many_domains(hosted: "Hosted", monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesocosm.platform.domain_changes.MOST_DOMAINS", 1)
+    monkeypatch.setattr("mesocosm.platform.domains.changes.MOST_DOMAINS", 1)
     ada = hosted.member("ada")
     created(ada)
     assert ada.post("/v1/domains", config(id="second")).status_code == 409

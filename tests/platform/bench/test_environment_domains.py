@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.failure import InvalidInput
 from mesocosm.core.ids import new_id
 from mesocosm.platform.accounts import passwords
-from mesocosm.platform.domains import publish_environment, retire_environment
+from mesocosm.platform.domains.domains import publish_environment, retire_environment
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.orders import Order

@@ -12,7 +12,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.platform.builds.log import NOTE
 from mesocosm.platform.builds.place import place_of
-from mesocosm.platform.domains import publish_environment
+from mesocosm.platform.domains.domains import publish_environment
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState
 from mesocosm.store.orders import Order

@@ -9,14 +9,14 @@ from starlette.requests import Request
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 from tests.platform.bench.test_record import World
 
-from mesocosm.platform import following
+from mesocosm.platform.access import following
+from mesocosm.platform.access.following import Audience, Listening, Register
+from mesocosm.platform.access.principal import NOBODY, Principal
+from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.bench import record
 from mesocosm.platform.documents.run import RunChange
-from mesocosm.platform.following import Audience, Listening, Register
-from mesocosm.platform.live import Live, Pace
-from mesocosm.platform.principal import NOBODY, Principal
-from mesocosm.platform.redaction import MARK
-from mesocosm.platform.run_list import summaries
+from mesocosm.platform.record.live import Live, Pace
+from mesocosm.platform.record.run_list import summaries
 
 
 @pytest.fixture

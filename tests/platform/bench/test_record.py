@@ -10,12 +10,12 @@ import pytest
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
+from mesocosm.platform.access.following import Listening, Register
+from mesocosm.platform.access.principal import NOBODY, Kind, Principal
+from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.bench.record import PREFIX
 from mesocosm.platform.documents.run import RunChange
-from mesocosm.platform.following import Listening, Register
-from mesocosm.platform.principal import NOBODY, Kind, Principal
-from mesocosm.platform.redaction import MARK
-from mesocosm.platform.run_list import summaries
+from mesocosm.platform.record.run_list import summaries
 from mesocosm.store.orders import Order
 
 SECRET = "swordfish-in-a-prompt"

@@ -11,14 +11,14 @@ import msgspec
 from fastapi import Request
 
 from mesocosm.core.failure import MesocosmError
+from mesocosm.platform.access.briefly import Briefly
+from mesocosm.platform.access.principal import NOBODY, Principal, Role
 from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.accounts.passwords import Passwords, check_choice
 from mesocosm.platform.accounts.recognition import Recognition
 from mesocosm.platform.accounts.signing import Signer
 from mesocosm.platform.accounts.signins import SignIns
 from mesocosm.platform.accounts.turns import Turns
-from mesocosm.platform.briefly import Briefly
-from mesocosm.platform.principal import NOBODY, Principal, Role
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
 from mesocosm.store.attempts import Attempts

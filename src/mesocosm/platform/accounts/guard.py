@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mesocosm.platform.accounts.cookies import RECOGNISED
 from mesocosm.platform.accounts.recognition import AUTH_STATE, bearer
 from mesocosm.platform.bench.errors import error_document
-from mesocosm.platform.guard import HEADERS, LOOPBACK_NAMES, host_name, page_place
 from mesocosm.platform.settings import Settings
+from mesocosm.platform.web.guard import HEADERS, LOOPBACK_NAMES, host_name, page_place
 
 AUTH_HEADER = "X-Mesocosm-Auth"
 """Says in an answer why the bearer token of the request was not recognised: `expired` or `invalid`."""

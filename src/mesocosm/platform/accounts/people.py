@@ -1,8 +1,8 @@
 """What those who run the platform do with accounts; every change is written down."""
 
+from mesocosm.platform.access.principal import Role
 from mesocosm.platform.accounts.accounts import Accounts
 from mesocosm.platform.accounts.passwords import generated
-from mesocosm.platform.principal import Role
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store.users import User
 

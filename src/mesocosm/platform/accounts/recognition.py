@@ -6,11 +6,11 @@ from typing import Any
 
 from starlette.requests import HTTPConnection
 
+from mesocosm.platform.access.briefly import Briefly
+from mesocosm.platform.access.principal import NOBODY, Kind, Principal, Role
 from mesocosm.platform.accounts.cookies import GUEST_COOKIE, WEB_COOKIE
 from mesocosm.platform.accounts.signing import BadToken, Signer
 from mesocosm.platform.accounts.signins import SignIns, fingerprint
-from mesocosm.platform.briefly import Briefly
-from mesocosm.platform.principal import NOBODY, Kind, Principal, Role
 from mesocosm.store.guests import Guests
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.users import User, Users

@@ -7,11 +7,11 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.platform import work
-from mesocosm.platform.answer import answer
 from mesocosm.platform.api.runs import FACETS, read_run
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
 from mesocosm.platform.place import Results
+from mesocosm.platform.record import work
+from mesocosm.platform.web.answer import answer
 from mesocosm.store import SqlStore, abandoned
 
 LONGEST_TAG = 100

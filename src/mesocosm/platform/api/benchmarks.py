@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Response
 from mesocosm.benchmarks.catalogue import Known
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
-from mesocosm.platform.answer import answer
 from mesocosm.platform.documents.benchmark import (
     BenchmarkDetail,
     BenchmarkPage,
@@ -19,8 +18,9 @@ from mesocosm.platform.documents.benchmark import (
     benchmark_summary,
 )
 from mesocosm.platform.place import Results, Shelved
-from mesocosm.platform.shelf import Shelf
-from mesocosm.platform.standings import Overview, overview_of
+from mesocosm.platform.record.shelf import Shelf
+from mesocosm.platform.record.standings import Overview, overview_of
+from mesocosm.platform.web.answer import answer
 from mesocosm.store.order import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks
 from mesocosm.store.standings import Content

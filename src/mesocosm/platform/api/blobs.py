@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.platform.answer import FOREVER, TAGGED, known
-from mesocosm.platform.content import Content, content_of, window
 from mesocosm.platform.errors import error_response
 from mesocosm.platform.place import Results
+from mesocosm.platform.web.answer import FOREVER, TAGGED, known
+from mesocosm.platform.web.content import Content, content_of, window
 
 POLICY = "sandbox; default-src 'none'"
 

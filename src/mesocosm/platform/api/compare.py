@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query, Response
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison import chosen, compare_runs, going_on
-from mesocosm.platform.answer import raw
-from mesocosm.platform.cache import Cache
 from mesocosm.platform.documents.comparison import Comparison, comparison_document
 from mesocosm.platform.documents.run import HighScore
 from mesocosm.platform.place import Results
+from mesocosm.platform.record.cache import Cache
+from mesocosm.platform.web.answer import raw
 from mesocosm.store import SqlStore
 from mesocosm.store.standings import Standings
 

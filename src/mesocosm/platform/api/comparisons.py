@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from mesocosm.platform.answer import answer
-from mesocosm.platform.contest import read_contest
 from mesocosm.platform.documents.contest import ContestDocument, contest_document
 from mesocosm.platform.place import Results
+from mesocosm.platform.record.contest import read_contest
+from mesocosm.platform.web.answer import answer
 
 router = APIRouter(prefix="/comparisons", tags=["compare"])
 

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.platform.answer import TAGGED, answer, known, raw, settled
 from mesocosm.platform.documents.episode import (
     CallDocument,
     EpisodeDetail,
@@ -16,11 +15,12 @@ from mesocosm.platform.documents.episode import (
     episode_detail,
 )
 from mesocosm.platform.documents.query import EpisodeFilterQuery, EventQuery, StepQuery
-from mesocosm.platform.episode_list import episode_filter, episode_sort
-from mesocosm.platform.outline import step_page
 from mesocosm.platform.place import Results
-from mesocosm.platform.run_list import summaries
-from mesocosm.platform.trace import event_page, read_call
+from mesocosm.platform.record.episode_list import episode_filter, episode_sort
+from mesocosm.platform.record.outline import step_page
+from mesocosm.platform.record.run_list import summaries
+from mesocosm.platform.record.trace import event_page, read_call
+from mesocosm.platform.web.answer import TAGGED, answer, known, raw, settled
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 

@@ -16,7 +16,7 @@ from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import pieces
 from mesocosm.platform.place import Results
-from mesocosm.platform.table import episode_lines
+from mesocosm.platform.record.table import episode_lines
 
 PIECE = 64 * 1024
 """Bytes that are sent at once: every piece costs a change of threads."""

@@ -3,10 +3,10 @@
 from fastapi import APIRouter, Response
 
 from mesocosm import __version__
-from mesocosm.platform.answer import answer
 from mesocosm.platform.documents.document import discreet
 from mesocosm.platform.documents.health import Health
 from mesocosm.platform.place import Results
+from mesocosm.platform.web.answer import answer
 from mesocosm.store.revision import HEAD
 
 router = APIRouter(prefix="/health", tags=["health"])

@@ -14,8 +14,8 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from mesocosm.platform.documents.run import RunChange
-from mesocosm.platform.live import Live, encoded
 from mesocosm.platform.place import Results
+from mesocosm.platform.record.live import Live, encoded
 
 router = APIRouter(tags=["live"])
 

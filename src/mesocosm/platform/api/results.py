@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.results import results
 from mesocosm.engine.slices import slices
-from mesocosm.platform.answer import TAGGED, answer, settled
 from mesocosm.platform.api.runs import ENDED, figures_of
 from mesocosm.platform.documents.document import Document
 from mesocosm.platform.documents.results import RunResults, RunSlices, results_document, slices_document
-from mesocosm.platform.figures import Book
-from mesocosm.platform.glance import moving
 from mesocosm.platform.place import Results
+from mesocosm.platform.record.figures import Book
+from mesocosm.platform.record.glance import moving
+from mesocosm.platform.web.answer import TAGGED, answer, settled
 from mesocosm.store import SqlStore
 
 router = APIRouter(prefix="/runs", tags=["results"])

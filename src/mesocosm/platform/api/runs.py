@@ -5,8 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.platform.answer import TAGGED, answer, settled
-from mesocosm.platform.commands import reproduction
+from mesocosm.platform.access.sight import Sight
 from mesocosm.platform.documents.episode import EpisodePage
 from mesocosm.platform.documents.query import EpisodeQuery, RunQuery
 from mesocosm.platform.documents.run import (
@@ -18,14 +17,15 @@ from mesocosm.platform.documents.run import (
     run_detail,
     series_document,
 )
-from mesocosm.platform.episode_list import episode_page
-from mesocosm.platform.figures import FigureBook, Figures
-from mesocosm.platform.glance import moving
-from mesocosm.platform.lately import Lately
 from mesocosm.platform.place import Results
-from mesocosm.platform.run_list import facets, high_score, run_page
-from mesocosm.platform.sight import Sight
-from mesocosm.platform.work import workplace
+from mesocosm.platform.record.commands import reproduction
+from mesocosm.platform.record.episode_list import episode_page
+from mesocosm.platform.record.figures import FigureBook, Figures
+from mesocosm.platform.record.glance import moving
+from mesocosm.platform.record.lately import Lately
+from mesocosm.platform.record.run_list import facets, high_score, run_page
+from mesocosm.platform.record.work import workplace
+from mesocosm.platform.web.answer import TAGGED, answer, settled
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 

@@ -13,7 +13,7 @@ from mesocosm.client.documents.system import (
     StatusDocument,
     WorkerDocument,
 )
-from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.access.access import Access, Served, access
 from mesocosm.platform.documents.document import instant, moment
 from mesocosm.store.census import Census, Failed
 from mesocosm.store.workers import Worker

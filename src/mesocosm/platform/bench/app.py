@@ -9,7 +9,6 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from mesocosm import __version__
-from mesocosm.platform import pages
 from mesocosm.platform.accounts.guard import Guard
 from mesocosm.platform.bench import (
     admin,
@@ -36,9 +35,10 @@ from mesocosm.platform.bench import (
 )
 from mesocosm.platform.bench.description import Described
 from mesocosm.platform.bench.errors import RESPONSES, add_handlers
-from mesocosm.platform.bodies import Bodies
-from mesocosm.platform.compress import Compress
 from mesocosm.platform.service import Service
+from mesocosm.platform.web import pages
+from mesocosm.platform.web.bodies import Bodies
+from mesocosm.platform.web.compress import Compress
 
 THREADS = 4
 """Routes that run at once: threads that wait for each other's turn cost more than they bring. With twelve of them 200

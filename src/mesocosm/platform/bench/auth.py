@@ -13,7 +13,8 @@ from mesocosm.client.documents.account import (
     SignUpInput,
     Ways,
 )
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.accounts.cookies import GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.errors import refused
@@ -21,7 +22,6 @@ from mesocosm.platform.bench.login import signed_in
 from mesocosm.platform.bench.me import described, member_of
 from mesocosm.platform.bench.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, start_browser
 from mesocosm.platform.documents.document import instant
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User

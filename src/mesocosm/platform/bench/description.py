@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from mesocosm.platform.access import Access
+from mesocosm.platform.access.access import Access
 from mesocosm.platform.bench.errors import WHY
 
 _OBJECTS = frozenset({Access.READER, Access.HOLDER, Access.INSIDER, Access.OWNER})

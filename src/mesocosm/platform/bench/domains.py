@@ -7,11 +7,12 @@ from fastapi import APIRouter, Path, Query
 from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.run import RunListItem
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.builds.view import environment_documents
-from mesocosm.platform.domain_changes import change_domain, register_domain
-from mesocosm.platform.domains import (
+from mesocosm.platform.domains.changes import change_domain, register_domain
+from mesocosm.platform.domains.domains import (
     ARCHIVED,
     DRAFT,
     PUBLISHED,
@@ -22,7 +23,6 @@ from mesocosm.platform.domains import (
     unpublish_domain,
 )
 from mesocosm.platform.orders.listing import run_items
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import OrderFilter

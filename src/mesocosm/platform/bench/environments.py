@@ -19,8 +19,9 @@ from mesocosm.client.documents.environment import (
     Usage,
 )
 from mesocosm.client.documents.run import RunListItem
-from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.belonging import inside, may_use_team
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.belonging import inside, may_use_team
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.builds import submission
 from mesocosm.platform.builds.usage import domain_usage, environment_usage
 from mesocosm.platform.builds.view import (
@@ -32,9 +33,8 @@ from mesocosm.platform.builds.view import (
     version_document,
 )
 from mesocosm.platform.documents.document import Document
-from mesocosm.platform.domains import shown_to_all
+from mesocosm.platform.domains.domains import shown_to_all
 from mesocosm.platform.orders.listing import readable_orders, run_items
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.environments import EnvironmentRow, Verdict, VersionRow

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 
 from mesocosm.client.documents.gallery import Activity, GalleryRun
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.boards.gallery import activity_of, gallery_runs
-from mesocosm.platform.domains import readable_domain
+from mesocosm.platform.domains.domains import readable_domain
 from mesocosm.platform.refusal import Refusal
 
 router = APIRouter(prefix="/v1/gallery", tags=["gallery"])

@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput, JobResult, JobStatus
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.test import ended_episode
 from mesocosm.platform.builds.submission import own_environment

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm.client.documents.leaderboard import LeaderboardEntry, Leaderboards
 from mesocosm.core.ids import digest_bytes
-from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.answer import TAGGED, known, raw
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.boards.boards import domain_board
-from mesocosm.platform.domains import PUBLISHED, readable_domain
+from mesocosm.platform.domains.domains import PUBLISHED, readable_domain
 from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.web.answer import TAGGED, known, raw
 
 router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
 

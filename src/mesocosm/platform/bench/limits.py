@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from mesocosm.client.documents.limits import Budget, Limits, QueuePlace
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.signing_in import kept_by_nobody
 from mesocosm.platform.orders.budget import budget_of, spent_of

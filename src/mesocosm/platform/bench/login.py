@@ -19,7 +19,7 @@ from mesocosm.client.documents.account import (
     SignOutInput,
     Tokens,
 )
-from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.access.access import Access, Served, access
 from mesocosm.platform.accounts.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 from mesocosm.platform.accounts.signins import TokenReused
 from mesocosm.platform.bench.errors import refused

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 
 from mesocosm.client.documents import account as documents
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.principal import Kind, Principal, Role
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.signing_in import kept_by_nobody
-from mesocosm.platform.principal import Kind, Principal, Role
 from mesocosm.platform.service import Service
 from mesocosm.store.holdings import Held, Holdings, TeamHeld
 from mesocosm.store.users import User

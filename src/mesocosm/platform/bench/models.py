@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from mesocosm.client.documents.model import ModelList, OfferedModel
-from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.access.access import Access, Served, access
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 

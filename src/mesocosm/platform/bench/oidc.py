@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
-from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.access.access import Access, Served, access
 from mesocosm.platform.accounts.address import secure
 from mesocosm.platform.accounts.cookies import OIDC_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.platform.accounts.oidc import MINUTES

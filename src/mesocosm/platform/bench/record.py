@@ -1,6 +1,6 @@
 """`/v1/record`: everything recorded of runs, as the web app reads it, through the eyes of whoever asks.
 
-The routes are those of a local viewer (`platform.api`); what they read is `platform.sight.Sight`.
+The routes are those of a local viewer (`platform.api`); what they read is `platform.access.sight.Sight`.
 """
 
 from collections.abc import AsyncGenerator
@@ -12,21 +12,21 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
-from mesocosm.platform.access import Access, Caller, Served, access, principal_of, service_of
+from mesocosm.platform.access.access import Access, Caller, Served, access, principal_of, service_of
+from mesocosm.platform.access.following import Audience, Listening, Register
+from mesocosm.platform.access.sight import Sight
 from mesocosm.platform.accounts.address import client_address, counted
-from mesocosm.platform.answer import answer
 from mesocosm.platform.api import blobs, compare, episodes, export, results, runs
 from mesocosm.platform.api.actions import checked_tags
 from mesocosm.platform.api.live import STREAM, Changes, EventStream
 from mesocosm.platform.api.runs import FACETS, read_run
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.documents.run import RunDetail, Started, TagsInput
-from mesocosm.platform.following import Audience, Listening, Register
-from mesocosm.platform.live import Live, encoded
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order
+from mesocosm.platform.record.live import Live, encoded
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
-from mesocosm.platform.sight import Sight
+from mesocosm.platform.web.answer import answer
 
 PREFIX = "/v1/record"
 RECORD = (runs, results, export, episodes, blobs, compare)

@@ -12,10 +12,10 @@ from pydantic import BaseModel, TypeAdapter
 from mesocosm.client.documents import run as documents
 from mesocosm.client.documents.episode import Episode, TraceEvent
 from mesocosm.core.ids import digest_bytes
-from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.answer import TAGGED, known, raw
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.belonging import inside, may_use_team
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.api.export import attachment, gathered
-from mesocosm.platform.belonging import inside, may_use_team
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.orders.change import cancel_order, delete_order, resume_order, show_order
 from mesocosm.platform.orders.export import PARTS, export_pieces, packed, trace_pieces
@@ -24,9 +24,9 @@ from mesocosm.platform.orders.listing import readable_orders, run_items
 from mesocosm.platform.orders.log import run_log
 from mesocosm.platform.orders.place import place_order
 from mesocosm.platform.orders.view import public_status, run_document, scores_of
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
+from mesocosm.platform.web.answer import TAGGED, known, raw
 from mesocosm.store.orders import OPEN, Order, OrderFilter
 
 router = APIRouter(tags=["runs"])

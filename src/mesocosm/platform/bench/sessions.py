@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Request
 
 from mesocosm.client.documents.account import SessionDocument
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.cookies import WEB_COOKIE
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.signing_in import kept_by_nobody, own_user

@@ -3,8 +3,8 @@
 from fastapi import Request, Response
 
 from mesocosm.client.documents.account import SignInInput, SignOutInput
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.accounts.cookies import WEB_COOKIE, clear_cookie, set_cookie
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User

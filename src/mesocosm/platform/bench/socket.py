@@ -19,10 +19,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.core.failure import MesocosmError, UnknownName
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.orders.change import cancel_order
 from mesocosm.platform.orders.follow import Following
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 

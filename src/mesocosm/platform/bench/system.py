@@ -10,10 +10,10 @@ from sqlalchemy import text
 
 from mesocosm import __version__
 from mesocosm.client.documents.system import HealthDocument, ServiceDocument
-from mesocosm.platform import pages
-from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.measures import CONTENT_TYPE, Measures
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.refusal import Refusal
+from mesocosm.platform.web import pages
+from mesocosm.platform.web.measures import CONTENT_TYPE, Measures
 
 router = APIRouter(tags=["system"])
 

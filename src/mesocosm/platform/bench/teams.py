@@ -20,7 +20,7 @@ from mesocosm.client.documents.team import (
     TeamMember,
     TransferInput,
 )
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.boards.boards import team_board

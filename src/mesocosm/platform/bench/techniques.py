@@ -10,7 +10,7 @@ from mesocosm.agents.technique import technique_class
 from mesocosm.client.documents.technique import Technique
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
-from mesocosm.platform.access import Access, Served, access
+from mesocosm.platform.access.access import Access, Served, access
 from mesocosm.platform.refusal import Refusal
 
 router = APIRouter(prefix="/v1/techniques", tags=["techniques"])

@@ -13,9 +13,10 @@ from mesocosm.client.documents.episode import EpisodeStatus as Status
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.episode import Episode as Record
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.platform.access import Access, Caller, Served, access
-from mesocosm.platform.answer import raw
-from mesocosm.platform.belonging import inside
+from mesocosm.platform.access.access import Access, Caller, Served, access
+from mesocosm.platform.access.belonging import inside
+from mesocosm.platform.access.principal import Principal
+from mesocosm.platform.access.redaction import redact_episode
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.orders.checks import check_url
 from mesocosm.platform.orders.episodes import episode_document, named_episode
@@ -23,10 +24,9 @@ from mesocosm.platform.orders.export import episode_trace
 from mesocosm.platform.orders.found import Found, find_run
 from mesocosm.platform.orders.place import place_order
 from mesocosm.platform.orders.view import TERMINAL, public_status
-from mesocosm.platform.principal import Principal
-from mesocosm.platform.redaction import redact_episode
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
+from mesocosm.platform.web.answer import raw
 from mesocosm.store.orders import Order
 
 router = APIRouter(prefix="/v1/test", tags=["test"])

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 
 from mesocosm.client.documents.account import PersonalToken, PersonalTokenCreated, TokenInput
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.recognition import TOKEN_PREFIX
 from mesocosm.platform.accounts.signins import fingerprint
 from mesocosm.platform.bench.errors import refused

@@ -16,7 +16,7 @@ from mesocosm.client.documents.account import (
     UserPage,
     UserRow,
 )
-from mesocosm.platform.access import Access, Caller, Served, access
+from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.accounts.people import People
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.signing_in import kept_by_nobody

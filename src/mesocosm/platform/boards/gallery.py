@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from mesocosm.client.documents.gallery import Activity, ActivityItem, GalleryRun
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.boards.boards import leaderboards_of
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.orders.view import metric_document
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 from mesocosm.store.boards import Shown
 from mesocosm.store.orders import Order, OrderFilter

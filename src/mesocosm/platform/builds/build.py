@@ -193,7 +193,7 @@ class _Building:
             await lines.close()
 
     def _published(self) -> str:
-        from mesocosm.platform.domains import publish_environment
+        from mesocosm.platform.domains.domains import publish_environment
 
         environment = self._service.environments.get(self.version.environment_id)
         if environment is None:

@@ -4,11 +4,11 @@ import time
 
 from mesocosm.client.documents.environment import EnvironmentInput
 from mesocosm.core.ids import new_id
-from mesocosm.platform.belonging import inside, may_use_team
+from mesocosm.platform.access.belonging import inside, may_use_team
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.builds.source import read_source
-from mesocosm.platform.domains import retire_environment
+from mesocosm.platform.domains.domains import retire_environment
 from mesocosm.platform.orders.change import cancel_order
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.environments import EnvironmentRow, Submitted, Verdict

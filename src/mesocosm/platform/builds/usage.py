@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mesocosm.client.documents.environment import Usage
 from mesocosm.client.documents.run import RunStatus
-from mesocosm.platform.belonging import PUBLIC
+from mesocosm.platform.access.belonging import PUBLIC
 from mesocosm.platform.boards.boards import leaderboards_of
 from mesocosm.platform.orders.view import public_status
 from mesocosm.platform.service import Service

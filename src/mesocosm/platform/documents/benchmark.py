@@ -13,8 +13,8 @@ from mesocosm.engine.comparison import metrics_of
 from mesocosm.engine.leaderboard import Standing
 from mesocosm.platform.documents.document import Document, Json, instant, shown
 from mesocosm.platform.documents.metric import MetricDocument, metric_document
-from mesocosm.platform.shelf import Found
-from mesocosm.platform.standings import Benchmark, Extent
+from mesocosm.platform.record.shelf import Found
+from mesocosm.platform.record.standings import Benchmark, Extent
 from mesocosm.store.standings import Measured
 
 

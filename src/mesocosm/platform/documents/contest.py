@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from mesocosm.core.group import OutcomeStatus
-from mesocosm.platform.contest import Contest, Row, Side
 from mesocosm.platform.documents.document import Document, discreet, instant
 from mesocosm.platform.documents.metric import MetricDocument, metric_document
+from mesocosm.platform.record.contest import Contest, Row, Side
 
 
 class SideDocument(Document):

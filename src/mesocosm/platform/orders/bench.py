@@ -8,11 +8,11 @@ from mesocosm.client.documents.job import BenchJob, JobStatus, ModelResult
 from mesocosm.client.documents.run import AgentInput, RunInput, RunStatus
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.documents.document import instant, moment
 from mesocosm.platform.orders.change import cancel_order
 from mesocosm.platform.orders.place import place_order
 from mesocosm.platform.orders.view import TERMINAL, public_status, scores_of
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.environments import EnvironmentRow

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.run import RunStatus
-from mesocosm.platform.belonging import PRIVATE
+from mesocosm.platform.access.belonging import PRIVATE
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order

@@ -7,9 +7,9 @@ from uuid import UUID
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
-from mesocosm.platform.belonging import inside, may_use_team
+from mesocosm.platform.access.belonging import inside, may_use_team
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.orders.spec import Place
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.domains import DomainRow

@@ -8,12 +8,12 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.interop.replay import trace
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.documents.document import shown
 from mesocosm.platform.orders.episodes import named_episode
 from mesocosm.platform.orders.export import RunContent, as_asked
 from mesocosm.platform.orders.found import Found, find_run
 from mesocosm.platform.orders.view import TERMINAL, public_status
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.service import Service
 
 _OVER = FINISHED | {EpisodeStatus.CANCELLED}

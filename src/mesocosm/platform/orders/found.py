@@ -6,14 +6,14 @@ from functools import cached_property
 from mesocosm.client.documents.episode import Episode as EpisodeDocument
 from mesocosm.client.documents.run import Run as RunDocument
 from mesocosm.core.run import Run
-from mesocosm.platform.belonging import inside, readable
+from mesocosm.platform.access.belonging import inside, readable
+from mesocosm.platform.access.principal import Principal
+from mesocosm.platform.access.redaction import Discretion
+from mesocosm.platform.access.sight import Sight
 from mesocosm.platform.orders.episodes import episode_documents
 from mesocosm.platform.orders.view import run_document
-from mesocosm.platform.principal import Principal
-from mesocosm.platform.redaction import Discretion
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
-from mesocosm.platform.sight import Sight
 from mesocosm.store.orders import Order
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from mesocosm.client.documents.run import RunListItem, RunStatus
 from mesocosm.core.run import Run
-from mesocosm.platform.belonging import PUBLIC, public
+from mesocosm.platform.access.belonging import PUBLIC, public
+from mesocosm.platform.access.principal import Principal
+from mesocosm.platform.access.redaction import Discretion
 from mesocosm.platform.orders.view import run_fields
-from mesocosm.platform.principal import Principal
-from mesocosm.platform.redaction import Discretion
 from mesocosm.platform.service import Service
 from mesocosm.store.orders import Order
 

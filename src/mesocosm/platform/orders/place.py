@@ -8,13 +8,13 @@ import msgspec
 from mesocosm.client.documents.run import RunConfig, RunInput
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.run import Run, RunSpec
+from mesocosm.platform.access.belonging import PRIVATE, PUBLIC
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.api.actions import checked_tags
-from mesocosm.platform.belonging import PRIVATE, PUBLIC
 from mesocosm.platform.catalogue import ServedModel
 from mesocosm.platform.orders import checks
 from mesocosm.platform.orders.budget import left_for, run_limit
 from mesocosm.platform.orders.spec import Place, planned_run, run_spec
-from mesocosm.platform.principal import Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight

@@ -7,8 +7,8 @@ import msgspec
 from mesocosm.client.documents import run as documents
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
+from mesocosm.platform.access.redaction import redact_config
 from mesocosm.platform.documents.document import moment
-from mesocosm.platform.redaction import redact_config
 from mesocosm.store.orders import Order
 
 _OVER = {RunStatus.FINISHED: documents.RunStatus.COMPLETED, RunStatus.FAILED: documents.RunStatus.FAILED}

@@ -12,8 +12,8 @@ from tests.platform.bench.conftest import Person
 from tests.platform.bench.runs.conftest import DOMAIN, PROMPT, Runs
 
 from mesocosm.core.ids import new_id
+from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.orders.listing import _item
-from mesocosm.platform.redaction import MARK
 from mesocosm.store.orders import OrderFilter
 
 SECRETS = ("swordfish", "acct-4711", "/srv/secret")

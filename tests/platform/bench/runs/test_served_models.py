@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from mesocosm.platform.access.principal import Kind, Principal
 from mesocosm.platform.catalogue import Catalogue
-from mesocosm.platform.principal import Kind, Principal
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings, read_settings
 

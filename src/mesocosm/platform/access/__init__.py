@@ -1,0 +1,1 @@
+"""Who asks, what each route lets them do, and what of the store they see."""

@@ -1,0 +1,1 @@
+"""Domains: what people run on, with its rules and its changes."""

@@ -1,0 +1,1 @@
+"""What stands around every request: the socket, checks before and headers after, the pages of the web app."""

@@ -1,0 +1,70 @@
+"""Answers about runs that go on are shared by those who see them from the same side, for a moment."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mesocosm.core.run import Counts
+from mesocosm.platform.access.principal import Kind, Principal, Role
+from mesocosm.platform.access.sight import Sight
+from mesocosm.platform.documents.document import Document
+from mesocosm.platform.record import glance
+from mesocosm.platform.record.glance import moving
+from mesocosm.platform.service import Service
+from mesocosm.platform.settings import read_settings
+from mesocosm.store import open_store
+
+
+class Said(Document):
+    """Something."""
+
+    number: int
+
+
+class Teller:
+    """Says one more each time that it is asked."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> Said:
+        self.number += 1
+        return Said(number=self.number)
+
+
+@pytest.fixture
+def eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what gives the store through the eyes of somebody; the moment of this test does not pass."""
+    monkeypatch.setattr(glance, "MOMENT_S", 1e12)
+    store = open_store(tmp_path / "store.sqlite")
+    service = Service(read_settings(data_dir=tmp_path), store)
+    yield lambda user_id, role="member": Sight(service, Principal(Kind.MEMBER, user_id, role=Role(role)))
+    store.close()
+
+
+@pytest.fixture
+def run(records: Any) -> Any:
+    """A run that nobody asked about."""
+    return records.run()
+
+
+def test_people_on_the_same_side_share_an_answer(eyes: Any, run: Any) -> None:
+    tell = Teller()
+    answers = [moving(eyes(user_id), run, "charts", tell).body for user_id in (1, 2)]
+    assert answers == [b'{"number":1}', b'{"number":1}']
+    assert moving(eyes(3, "admin"), run, "charts", tell).body == b'{"number":2}'
+
+
+def test_what_is_for_one_person_is_not_shared(eyes: Any, run: Any) -> None:
+    tell = Teller()
+    answers = [moving(eyes(user_id), run, "detail", tell, alone=True).body for user_id in (1, 2, 1)]
+    assert answers == [b'{"number":1}', b'{"number":2}', b'{"number":1}']
+
+
+def test_an_answer_holds_only_while_the_row_of_its_run_does(eyes: Any, run: Any) -> None:
+    tell = Teller()
+    moving(eyes(1), run, "charts", tell)
+    later = msgspec.structs.replace(run, counts=Counts(planned=9, completed=5))
+    assert moving(eyes(1), later, "charts", tell).body == b'{"number":2}'
