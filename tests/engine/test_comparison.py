@@ -465,8 +465,8 @@ def test_few_common_tasks_are_told(shelf: Shelf) -> None:
 
 def test_a_run_that_goes_on_is_compared_over_what_is_stored_and_says_so(shelf: Shelf) -> None:
     shelf.add("a", singles([1.0] * 10))
-    slow = shelf.add("b", singles([0.0] * 4), status=RunStatus.RUNNING, counts=Counts(planned=10), name="slow")
-    slow.metrics = ()
+    slow = shelf.add("b", singles([0.0] * 4), status=RunStatus.RUNNING, counts=Counts(planned=11), name="slow")
+    slow.metrics, slow.info = (), {**slow.info, "unscored": 1}
     group = group_of(compare(shelf, ["a", "b"]))
     score = group.scores[1]
     assert isinstance(score, MetricResult)

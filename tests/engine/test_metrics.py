@@ -36,6 +36,20 @@ def test_a_pass_rate_has_the_wilson_interval() -> None:
     assert (result.n_scored, result.n_planned, result.n_tasks, result.missing) == (10, 10, 10, {})
 
 
+@pytest.mark.parametrize(("low", "high"), [(10.0, 100.0), (-100.0, 0.5)])
+def test_the_interval_of_a_pass_rate_is_not_cut_to_the_bounds_of_the_values(low: float, high: float) -> None:
+    metric = Metric("rate", "m", "pass_rate", threshold=(low + high) / 2, low=low, high=high)
+    result, rate = one(metric, rows(*[low, high] * 10), 20), wilson(10, 20)
+    assert (result.value, result.low, result.high) == (rate.value, rate.low, rate.high)
+
+
+def test_the_interval_of_a_sum_is_cut_to_what_so_many_values_can_come_to() -> None:
+    half, rate = one(Metric("sum", "m", "sum", low=0.0, high=1.0), rows(*[0.0, 1.0] * 10), 20), wilson(10, 20)
+    assert [half.low, half.value, half.high] == pytest.approx([20 * rate.low, 10.0, 20 * rate.high])
+    wide = one(Metric("sum", "m", "sum", low=0.0, high=9.0), rows(0.0, 9.0), 2)
+    assert (wide.value, wide.low, wide.high) == (9.0, 0.0, 18.0)
+
+
 def test_passing_means_strictly_above_the_threshold() -> None:
     metric = Metric("rate", "m", "pass_rate", threshold=0.5)
     assert one(metric, rows(0.5, 0.50001, 1.0, 0.0), 4).value == 0.5

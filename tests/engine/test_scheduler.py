@@ -62,6 +62,15 @@ async def test_the_first_error_ends_everything() -> None:
     assert cancelled.is_set()
 
 
+async def test_an_error_of_the_first_of_many_workers_is_not_lost_while_the_others_are_started() -> None:
+    async def work(item: int) -> None:
+        if item == 0:
+            raise ValueError("zero")
+
+    with pytest.raises(ValueError, match="zero"):
+        await Scheduler(400, work).run(iter(range(1000)))
+
+
 async def test_after_a_stop_running_work_may_end_and_nothing_new_starts() -> None:
     seen: list[int] = []
 

@@ -76,8 +76,12 @@ def measure(
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
     metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
-    planned = max(run.counts.planned - run.info.get("unscored", 0), 0)
-    return measure(metrics, store.score_rows(run.id), planned, discover=bool(run.info.get("discovers")))
+    return measure(metrics, store.score_rows(run.id), expected(run), discover=bool(run.info.get("discovers")))
+
+
+def expected(run: Run) -> int:
+    """Return how many episodes of a run should have a score: all that are planned but those without one by design."""
+    return max(run.counts.planned - int(run.info.get("unscored", 0)), 0)
 
 
 def _measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
@@ -171,10 +175,14 @@ def _interval(
     binary = (metric.low, metric.high) == (0.0, 1.0)
     found = aggregate(metric.aggregation, values, clusters, threshold=metric.bar, proportions=binary)
     low, high = _finite(found.low), _finite(found.high)
+    if metric.aggregation == "pass_rate":
+        # The bounds are those of the values, and a rate is a share of them.
+        return found.value, low, high, found.method
+    times = len(values) if metric.aggregation == "sum" else 1
     if metric.low is not None and low is not None and min(values) >= metric.low:
-        low = max(low, metric.low)
+        low = max(low, metric.low * times)
     if metric.high is not None and high is not None and max(values) <= metric.high:
-        high = min(high, metric.high)
+        high = min(high, metric.high * times)
     return found.value, low, high, found.method
 
 

@@ -20,19 +20,20 @@ class Scheduler(Generic[T]):
         self.stopping = False
         self._work = work
         self._workers: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
 
     async def run(self, items: Iterator[T]) -> None:
         """Return when all items are done, or the stop is complete. Raises what a piece of work raised."""
         try:
             for _ in range(self.parallel):
-                if self.stopping:
+                if self.stopping or self._error is not None:
                     break
                 item = next(items, None)
                 if item is None:
                     break
                 worker = asyncio.create_task(self._worker(item, items))
                 self._workers.add(worker)
-                worker.add_done_callback(self._workers.discard)
+                worker.add_done_callback(self._ended)
                 if len(self._workers) % 64 == 0:
                     await asyncio.sleep(0)
             await self._settle()
@@ -42,11 +43,16 @@ class Scheduler(Generic[T]):
             await asyncio.gather(*self._workers, return_exceptions=True)
 
     async def _settle(self) -> None:
-        while self._workers:
-            done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
-            for worker in done:
-                if not worker.cancelled() and (error := worker.exception()) is not None:
-                    raise error
+        while self._workers and self._error is None:
+            await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+        if self._error is not None:
+            raise self._error
+
+    def _ended(self, worker: asyncio.Task[None]) -> None:
+        """Note how a worker ended: one may fail while others are still being started, and nobody waits yet."""
+        self._workers.discard(worker)
+        if not worker.cancelled():
+            self._error = self._error or worker.exception()
 
     async def _worker(self, item: T | None, items: Iterator[T]) -> None:
         while item is not None:

@@ -10,7 +10,7 @@ from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import leaderboard
-from mesocosm.engine.metrics import measure
+from mesocosm.engine.metrics import expected, measure
 from mesocosm.store.boards import Boards, Entrant
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
@@ -75,7 +75,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
     if not present:
         return None
     newest = runs[present[0].run_id]
-    planned = sum(max(run.counts.planned - int(run.info.get("unscored", 0)), 0) for run in runs.values())
+    planned = sum(map(expected, runs.values()))
     done = sum(run.counts.done for run in runs.values())
     costs = [run.usage.cost_usd for run in runs.values()]
     known = [cost for cost in costs if cost is not None]
