@@ -15,7 +15,7 @@ from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, orders
 
 SUSPECT = 2
-"""After so many workers that died while they played a run without any progress, it is played alone."""
+"""After so many workers that died while they played a run without any progress, nothing else is begun beside it."""
 
 OPEN = ("queued", "claimed")
 """States of orders that still have to be played."""
@@ -168,7 +168,9 @@ class Orders(Part):
         """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
         return self._change(run_id, visibility=visibility)
 
-    def claim(self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = ()) -> Order | None:
+    def claim(
+        self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = (), moving: bool = False
+    ) -> Order | None:
         """Return an order that this worker plays from now on, None where there is nothing to do.
 
         Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
@@ -176,8 +178,8 @@ class Orders(Part):
         claimed can be claimed again once its lease is over.
 
         `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them.
-        While it plays any, it gets nothing when it is the turn of a run that may have ended its workers: that one is
-        played alone, so that it harms no other, and none of the others is blamed for it.
+        Unless all of them are `moving`, an episode of each having ended there, it gets nothing when it is the turn of
+        a run that may have ended its workers: none that did nothing yet is to be blamed for what that one does.
         """
         taken: list[str] = []
 
@@ -192,7 +194,7 @@ class Orders(Part):
                     return order_from(known)
                 taken.clear()
             row = _next(connection, at, per_actor, playing)
-            if row is None or (playing and row["tries"] >= SUSPECT):
+            if row is None or (playing and not moving and row["tries"] >= SUSPECT):
                 return None
             taken.append(row["run_id"])
             new = {"state": "claimed", "claimed_by": worker_id, "lease_until": at + lease_s, "tries": row["tries"] + 1}

@@ -112,6 +112,14 @@ def world() -> Iterator[World]:
     made.close()
 
 
+@pytest.fixture
+def elsewhere() -> Iterator[World]:
+    """Another environment, which waits by itself."""
+    made = World()
+    yield made
+    made.close()
+
+
 class Platform:
     """A platform without its server: a store with orders, and workers that play them."""
 

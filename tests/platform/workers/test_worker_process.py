@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.run import RunStatus
+from mesocosm.store.orders import SUSPECT
 
 
 def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> None:
@@ -93,6 +94,30 @@ def test_a_run_that_ended_four_workers_is_given_to_no_other(
     assert platform.run(run_id).status is RunStatus.FAILED
     assert "4 workers ended" in platform.run(run_id).error
     assert len(world.resets) == 4
+
+
+def test_a_run_that_may_have_ended_workers_is_played_beside_one_that_moves_on(
+    platform: Any, world: Any, elsewhere: Any, eventually: Callable[..., None]
+) -> None:
+    world.held.add(2)
+    long = platform.order(world.url, (1, 2))
+    platform.worker()
+    eventually(lambda: platform.run(long).counts.done == 1 and 2 in world.resets)
+    blamed = platform.order(elsewhere.url, (1,), actor="user:2", tries=SUSPECT)
+    eventually(lambda: platform.order_state(blamed) == "ended")
+    assert platform.order_state(long) == "claimed"
+
+
+def test_a_run_that_moves_on_is_no_longer_played_alone(
+    platform: Any, world: Any, elsewhere: Any, eventually: Callable[..., None]
+) -> None:
+    world.held.add(2)
+    blamed = platform.order(world.url, (1, 2), tries=SUSPECT)
+    platform.worker()
+    eventually(lambda: platform.run(blamed).counts.done == 1 and 2 in world.resets)
+    other = platform.order(elsewhere.url, (1,), actor="user:2")
+    eventually(lambda: platform.order_state(other) == "ended")
+    assert platform.order_state(blamed) == "claimed"
 
 
 def test_a_worker_ends_when_its_server_does(platform: Any, eventually: Callable[..., None]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.platform.service import Service
 
 MOST_TRIES = 4
-"""A run that ended so many workers, the last ones while it was played alone, is not given to another one."""
+"""A run that ended so many workers, the last ones while nothing was begun beside it, is not given to another one."""
 GRACE_S = 5.0
 """Seconds that running episodes have to end when the worker does."""
 CANCEL_S = 1.0
@@ -49,25 +49,21 @@ class Playing:
         self._control = session.Control()
         self._why: Why | None = None
         self._done: int | None = None
-        self._moved = False
         self._stopped = asyncio.Event()
+        self.moves = False
 
     @property
     def alone(self) -> bool:
-        """Whether it may have ended workers, so that nothing else is played beside it."""
-        return self.order.tries > SUSPECT
+        """Whether it may have ended workers and has not moved on in this one, so that nothing is begun beside it."""
+        return self.order.tries > SUSPECT and not self.moves
 
     def moved(self) -> bool:
-        """Return once whether an episode has ended since this was asked first, for a run that others left behind."""
-        if self.order.tries == 1 or self._moved:
+        """Return once that an episode has ended in this worker; from then on `moves` says so."""
+        if self.moves or self._done is None:
             return False
         run = self._service.orders.runs([self.order.run_id]).get(self.order.run_id)
-        if run is None:
-            return False
-        if self._done is None:
-            self._done = run.counts.done
-        self._moved = run.counts.done > self._done
-        return self._moved
+        self.moves = run is not None and run.counts.done > self._done
+        return self.moves
 
     def stop(self, why: Why) -> None:
         """Let it come to an end. Call it on the event loop."""
@@ -108,6 +104,8 @@ class Playing:
         while not self._stopped.is_set():
             try:
                 run = await asyncio.to_thread(self._service.store.get_run, self.order.run_id)
+                if self._done is None:
+                    self._done = run.counts.done
                 if run.status in _OVER and not run.counts.owed:
                     return run
                 return await session.resume(self.order.run_id, self._service.store, control=self._control)

@@ -107,7 +107,8 @@ class _Worker:
                 took = True
         if len(self._playing) < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
             claim = partial(service.orders.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor)
-            order = await asyncio.to_thread(claim, playing=tuple(self._playing))
+            moving = all(one.moves for one in self._playing.values())
+            order = await asyncio.to_thread(claim, playing=tuple(self._playing), moving=moving)
             if order is not None:
                 self._play(Playing(service, order, self.id))
                 took = True
