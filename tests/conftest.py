@@ -1,5 +1,6 @@
 """What every test starts from: no variables of the person who runs them."""
 
+import asyncio
 import itertools
 import os
 import shutil
@@ -28,6 +29,30 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     # Rollouts leave their artifacts in the home of the person otherwise.
     artifacts = tmp_path_factory.getbasetemp() / "artifacts" / str(next(number))
     monkeypatch.setenv("_OSMOSIS_ROLLOUT_ARTIFACT_ROOT", str(artifacts))
+
+
+class LoopClock:
+    """The time of a test's event loop: a deadline comes when the test says so, however slow the machine is."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        return self._now() + self._ahead
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time pass at once."""
+        self._ahead += seconds
+
+
+@pytest.fixture
+async def loop_clock(monkeypatch: pytest.MonkeyPatch) -> LoopClock:
+    """The time of the event loop that this test runs on."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop.time)
+    monkeypatch.setattr(loop, "time", clock)
+    return clock
 
 
 @pytest.fixture(scope="session")

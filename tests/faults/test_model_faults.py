@@ -58,6 +58,7 @@ async def run_against(
     *,
     retries: int = 50,
     parallel: int = 4,
+    patience: float = 60.0,
     backoff: Backoff = Backoff(base=0.001),  # noqa: B008  (frozen)
 ) -> tuple[Run, ModelServer]:
     """Run against a server with faults; listings, which begin a run, do not fail."""
@@ -65,7 +66,7 @@ async def run_against(
         url = server.openai_url if dialect == "openai" else server.url
         spec = RunSpec(
             BenchmarkRef("python", WORLD),
-            ModelSettings(f"{dialect}/fake@{url}", timeout_s=0.25),
+            ModelSettings(f"{dialect}/fake@{url}", timeout_s=patience),
             selection=Selection(count=EPISODES),
             limits=Limits(retries=retries),
             parallel=parallel,
@@ -95,17 +96,20 @@ def retries(store: SqlStore, episode: Episode) -> list[Event]:
 async def test_a_run_outlives_a_server_that_fails_every_other_time(
     store: SqlStore, dialect: str, fault: Fault, cause: Cause
 ) -> None:
-    run, server = await run_against(store, dialect, cycle([fault, None]), parallel=20)
+    # Only who waits for a server that hangs needs little patience: a slow machine must be taken for no other fault.
+    patience = 0.25 if fault is HANG else 60.0
+    run, server = await run_against(store, dialect, cycle([fault, None]), parallel=20, patience=patience)
     episodes = list(all_episodes(store, run.id))
     assert run.status is RunStatus.FINISHED
     assert {(episode.status, episode.total_reward) for episode in episodes} == {(EpisodeStatus.COMPLETED, 2.0)}
     told = [event.payload for episode in episodes for event in retries(store, episode)]
     answered = run.usage.calls
     assert answered == EPISODES * 2
-    # Every failed try is told. A lost connection may be mended below, where it is certain that nothing was answered.
-    assert len(told) <= server.served - answered
-    if fault.kind is not FaultKind.CLOSE:
-        assert len(told) == server.served - answered
+    failed = server.served - answered
+    # Every failed try is told. A lost connection may be mended below, where it is certain that nothing was answered;
+    # and on a slow machine a request may be given up before the server has seen it.
+    assert len(told) <= failed or fault is HANG
+    assert len(told) >= failed or fault.kind is FaultKind.CLOSE
     assert told
     assert {payload["cause"] for payload in told} == {cause}
     assert all(payload["wait_s"] >= 0 and payload["message"] and payload["try"] >= 1 for payload in told)
@@ -114,7 +118,7 @@ async def test_a_run_outlives_a_server_that_fails_every_other_time(
 
 async def test_a_run_outlives_a_server_that_fails_in_every_way(store: SqlStore, dialect: str) -> None:
     faults = sometimes(0.5, seed=7, faults=[*PASSING, HANG, SLOW_DOWN, OVERLOADED])
-    run, _ = await run_against(store, dialect, faults, parallel=20)
+    run, _ = await run_against(store, dialect, faults, parallel=20, patience=0.25)
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, EPISODES)
     causes = Counter(
         event.payload["cause"] for episode in all_episodes(store, run.id) for event in retries(store, episode)

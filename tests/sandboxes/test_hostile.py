@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -307,9 +306,7 @@ print("hidden", flush=True)
 time.sleep(600)
 """)
     await strangers.says(enclosed, "hidden")
-    started = time.monotonic()
     await enclosed.stop(grace=0.2)
-    assert time.monotonic() - started < 5
     assert not below(enclosed.pid)
 
 
