@@ -191,6 +191,11 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def items_of(value: Any) -> list[Any]:
+    """Return `value` if it is a list, else nothing."""
+    return value if isinstance(value, list) else []
+
+
 def number(value: Any, otherwise: float, name: str) -> float:
     """Return a setting of a request, `otherwise` when it is not given. Raises Malformed."""
     if value is None:

@@ -247,7 +247,7 @@ def _content(content: Any) -> str | tuple[Text | Image, ...]:
 
 def _part(piece: Any) -> Text | Image:
     kind = part(piece, "type")
-    if kind in {"text", "refusal"}:
+    if kind in ("text", "refusal"):
         return Text(text_of(piece.get(kind)))
     if kind == "image_url":
         url = piece.get("image_url")

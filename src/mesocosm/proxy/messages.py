@@ -142,7 +142,7 @@ class MessageAssembler:
         self._begun = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: dict[Any, Calling] = {}
+        self._calls: dict[str, Calling] = {}
         self._reason: Any = None
         self._model = ""
         self._usage: Fields = {}
@@ -160,7 +160,7 @@ class MessageAssembler:
                 self._count(part(event, "message", "usage"))
             case "content_block_start" if part(event, "content_block", "type") == "tool_use":
                 block = event["content_block"]
-                self._calls[event.get("index")] = Calling(text_of(block.get("id")), text_of(block.get("name")))
+                self._calls[str(event.get("index"))] = Calling(text_of(block.get("id")), text_of(block.get("name")))
             case "content_block_delta":
                 self._delta(event)
             case "message_delta":
@@ -175,7 +175,7 @@ class MessageAssembler:
         delta = event.get("delta")
         self._text.append(text_of(part(delta, "text")))
         self._reasoning.append(text_of(part(delta, "thinking")))
-        calling = self._calls.get(event.get("index"))
+        calling = self._calls.get(str(event.get("index")))
         if calling is not None:
             calling.arguments.append(text_of(part(delta, "partial_json")))
 
@@ -209,7 +209,7 @@ def _system(data: Any) -> tuple[Message, ...]:
 
 def _messages(data: Any) -> tuple[Message, ...]:
     role, content = part(data, "role"), part(data, "content")
-    if role not in {"user", "assistant", "system"}:
+    if role not in ("user", "assistant", "system"):
         raise Malformed(f"a message has the role {role!r}; known are user and assistant")
     if isinstance(content, str):
         return (Message(role, content),)

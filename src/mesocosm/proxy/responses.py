@@ -12,7 +12,7 @@ from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Fields, Known, Malformed, Omitted, part, text_of
+from mesocosm.proxy.api import Asked, Fields, Known, Malformed, Omitted, items_of, part, text_of
 from mesocosm.proxy.completions import image, openai_error
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -70,8 +70,10 @@ class Responses:
         if not isinstance(output, list) or data.get("status") == "failed":
             return None
         items = [item for item in output if isinstance(item, dict)]
-        said = [piece for item in items if item.get("type") == "message" for piece in item.get("content") or ()]
-        thought = [piece for item in items if item.get("type") == "reasoning" for piece in item.get("summary") or ()]
+        said = [piece for item in items if item.get("type") == "message" for piece in items_of(item.get("content"))]
+        thought = [
+            piece for item in items if item.get("type") == "reasoning" for piece in items_of(item.get("summary"))
+        ]
         calls = tuple(_call(item) for item in items if item.get("type") == "function_call")
         reason = part(data, "incomplete_details", "reason")
         finish = "length" if reason == "max_output_tokens" else text_of(reason) or ("tool_calls" if calls else "stop")
@@ -145,7 +147,7 @@ class ResponseAssembler:
         kind = part(event, "type")
         if kind == "response.output_text.delta":
             self._text.append(text_of(event.get("delta")))
-        elif kind in _ENDS:
+        elif text_of(kind) in _ENDS:
             response = event.get("response")
             self.complete = True
             self._whole = self._responses.read_answer(response) if isinstance(response, dict) else None
@@ -186,7 +188,7 @@ def _item(item: Any) -> tuple[Message, ...]:
         case "function_call_output":
             return (Message("tool", _content(item.get("output")), tool_call_id=text_of(item.get("call_id"))),)
         case "reasoning":
-            summary = "\n".join(text_of(part(piece, "text")) for piece in item.get("summary") or ())
+            summary = "\n".join(text_of(part(piece, "text")) for piece in items_of(item.get("summary")))
             return (Message("assistant", reasoning=summary),) if summary else ()
         case kind:
             return (Message("user", (Omitted(str(kind)),)),)
@@ -202,7 +204,7 @@ def _content(content: Any) -> str | tuple[Text | Image, ...]:
 
 def _part(piece: Any) -> Text | Image:
     kind = part(piece, "type")
-    if kind in {"input_text", "output_text", "text", "refusal"}:
+    if kind in ("input_text", "output_text", "text", "refusal"):
         return Text(text_of(piece.get("text")) or text_of(piece.get("refusal")))
     if kind == "input_image" and piece.get("image_url"):
         return image(piece["image_url"])
