@@ -2,15 +2,14 @@
 
 import asyncio
 import contextlib
-import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.scratch import Scratch
 
 _GATE = Path(__file__).with_name("gate.py")
 _CHUNK = 64 * 1024
@@ -32,8 +31,8 @@ class Relay:
     def __init__(self, ports: Sequence[int], *, takers: Mapping[int, Taker] | None = None) -> None:
         self._takers = dict(takers or {})
         self._ports = tuple(dict.fromkeys(ports))
-        self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-"))
-        self.socket = self._folder / "gate"
+        self._folder = Scratch()
+        self.socket = self._folder.path / "gate"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.socket))
         # The program's account must be able to connect; nobody else can pass the folder.
@@ -69,7 +68,7 @@ class Relay:
         for task in self._carrying:
             task.cancel()
         self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     async def _open(self) -> None:
         loop = asyncio.get_running_loop()

@@ -294,6 +294,14 @@ class Orders(Part):
 
         self._database.write(work)
 
+    def left(self) -> tuple[str, ...]:
+        """Return the runs that are still going on although their orders are done."""
+        going = runs.c.status.in_((RunStatus.PENDING.value, RunStatus.RUNNING.value))
+        query = (
+            select(orders.c.run_id).join(runs, runs.c.id == orders.c.run_id).where(going, orders.c.state.not_in(OPEN))
+        )
+        return self._database.read(lambda connection: tuple(connection.scalars(query)))
+
     def expired(self, at: float, *, limit: int = 100) -> tuple[Order, ...]:
         """Return orders of guests whose time is over, oldest first, for the cleaning up."""
         query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= at)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.run import RunStatus
+from mesocosm.platform.orders.change import cancel_order
 from mesocosm.store.orders import SUSPECT
 
 
@@ -93,7 +94,39 @@ def test_a_run_that_ended_four_workers_is_given_to_no_other(
     eventually(lambda: platform.order_state(run_id) == "ended")
     assert platform.run(run_id).status is RunStatus.FAILED
     assert "4 workers ended" in platform.run(run_id).error
+    assert platform.run(run_id).holder is None
+    assert platform.service.store.list_episodes(run_id).items == ()
     assert len(world.resets) == 4
+
+
+def test_a_cancelled_run_whose_worker_dies_is_stopped_by_the_next_one(
+    platform: Any, world: Any, eventually: Callable[..., None], kill: Callable[..., None]
+) -> None:
+    world.held.add(2)
+    run_id = platform.order(world.url, (1, 2))
+    worker = platform.worker()
+    eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
+    kill(worker)
+    assert platform.service.orders.cancel(run_id) is not None
+    assert platform.run(run_id).status is RunStatus.RUNNING
+    platform.worker()
+    eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED and platform.run(run_id).holder is None)
+    assert platform.seeds_of(run_id) == [1]
+    assert len(platform.service.store.list_episodes(run_id).items) == 1
+
+
+def test_a_run_that_is_cancelled_after_its_worker_died_leaves_nothing_unfinished(
+    platform: Any, world: Any, eventually: Callable[..., None], kill: Callable[..., None]
+) -> None:
+    world.held.add(1)
+    run_id = platform.order(world.url, (1,))
+    worker = platform.worker()
+    eventually(lambda: world.resets == [1] and len(platform.service.store.list_episodes(run_id).items) == 1)
+    kill(worker)
+    platform.service.workers.bury(3.0)
+    cancel_order(platform.service, platform.service.orders.get(run_id))
+    assert (platform.run(run_id).status, platform.run(run_id).holder) == (RunStatus.STOPPED, None)
+    assert platform.service.store.list_episodes(run_id).items == ()
 
 
 def test_a_run_that_may_have_ended_workers_is_played_beside_one_that_moves_on(

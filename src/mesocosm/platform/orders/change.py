@@ -3,7 +3,7 @@
 import time
 from contextlib import suppress
 
-from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName
 from mesocosm.core.run import RunStatus
 from mesocosm.platform.access.belonging import PRIVATE
 from mesocosm.platform.refusal import Refusal
@@ -23,6 +23,7 @@ def cancel_order(service: Service, order: Order, reason: str = "cancelled") -> O
             if played:
                 service.store.request_stop(order.run_id)
             else:
+                let_go(service, order.run_id)
                 _stopped(service, order.run_id)
     return service.orders.get(order.run_id) or order
 
@@ -72,6 +73,30 @@ def delete_order(service: Service, order: Order, by: str) -> None:
     except InfrastructureError as error:
         raise Refusal(409, f"run {order.run_id} is being ended; try again in a few seconds") from error
     service.audit.note(by, "run.delete", f"run:{order.run_id}", {"owner": order.actor, "domain": order.domain_id})
+
+
+def settle_left(service: Service) -> int:
+    """Stop the runs that were cancelled, but whose worker died before it could stop them; return how many."""
+    store, holder, count = service.store, service.store.holder(), 0
+    for run_id in service.orders.left():
+        with suppress(RunHeld, UnknownName):
+            store.hold(run_id, holder)
+            try:
+                order = service.orders.get(run_id)
+                if order is not None and not order.open:
+                    _stopped(service, run_id)
+                    count += 1
+            finally:
+                store.release(run_id, holder)
+    return count
+
+
+def let_go(service: Service, run_id: str) -> None:
+    """Remove what a worker that is gone left unfinished of a run; nothing happens while somebody works on it."""
+    store, holder = service.store, service.store.holder()
+    with suppress(RunHeld, UnknownName):
+        store.hold(run_id, holder)
+        store.release(run_id, holder)
 
 
 def _stopped(service: Service, run_id: str) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.platform.orders.change import settle_left
 from mesocosm.sandboxes.enclosure.disk import remove
+from mesocosm.sandboxes.scratch import sweep
 from mesocosm.store.guests import Guests
 from mesocosm.store.orders import OPEN, OrderFilter
 from mesocosm.store.sessions import Sessions
@@ -30,6 +32,8 @@ class Cleaned(msgspec.Struct, frozen=True):
     environment_folders: int = 0
     objects: int = 0
     workers: int = 0
+    scratch_folders: int = 0
+    stopped_runs: int = 0
 
     def __bool__(self) -> bool:
         return any(msgspec.structs.astuple(self))
@@ -50,6 +54,8 @@ def clean(service: "Service") -> Cleaned:
         environment_folders=_folders(service),
         objects=service.store.drop_outside(),
         workers=service.workers.forget(),
+        scratch_folders=sweep(),
+        stopped_runs=settle_left(service),
     )
 
 

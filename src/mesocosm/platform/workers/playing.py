@@ -10,6 +10,7 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError, RunHeld, U
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine import session
+from mesocosm.platform.orders.change import let_go
 from mesocosm.store.hold import SILENCE
 from mesocosm.store.orders import SUSPECT, Order
 
@@ -147,6 +148,7 @@ class Playing:
                 run = store.get_run(self.order.run_id)
             except UnknownName:
                 return  # deleted meanwhile
+            let_go(self._service, run.id)
             if run.status not in _OVER:
                 run.status, run.error, run.ended_at = RunStatus.FAILED, reason, time.time()
                 store.save_run(run)

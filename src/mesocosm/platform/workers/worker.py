@@ -17,7 +17,7 @@ from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.platform import hosted
 from mesocosm.platform.orders.budget import over_budget
-from mesocosm.platform.orders.change import cancel_order
+from mesocosm.platform.orders.change import cancel_order, settle_left
 from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.playing import Playing, Why
 from mesocosm.platform.workers.pulse import Kept, Pulse
@@ -184,6 +184,7 @@ class _Worker:
             self._looked = now
             for dead in await asyncio.to_thread(self._service.workers.bury, settings.lease_s):
                 _log.warning("worker %s (%s) is gone; others take what it had", dead.id, dead.holder)
+                await asyncio.to_thread(settle_left, self._service)
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
             self._begin(self._clean(), "cleaning up")

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import shutil
 import socket
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from mesocosm.sandboxes.scratch import Scratch
 
 _PORTER = Path(__file__).with_name("porter.py")
 _WAITING = 1024
@@ -21,9 +21,9 @@ class Door:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-"))
-        self.socket = self._folder / "http"
-        self.meeting = self._folder / "meeting"
+        self._folder = Scratch()
+        self.socket = self._folder.path / "http"
+        self.meeting = self._folder.path / "meeting"
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._door.bind(str(self.socket))
         self._door.listen(_WAITING)
@@ -59,4 +59,4 @@ class Door:
                 # `attend` may be looking at it; the number soon is another file's.
                 self._loop.remove_reader(end.fileno())
                 end.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from mesocosm.sandboxes.enclosure.watch import memory_and_processes
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+from mesocosm.sandboxes.scratch import Scratch
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **PYTHON}  # noqa: S108
@@ -43,8 +43,8 @@ class Wall:
         data = allowance.data_bytes or 2 * most_memory + _SPARE
         self._allowance = dataclasses.replace(allowance, data_bytes=data)
         self._most_memory = most_memory
-        self._own = Path(tempfile.mkdtemp(prefix="mesocosm-"))
-        self._container = container(image, allowance, most_memory, self._own) if kind == "docker" else None
+        self._own = Scratch()
+        self._container = container(image, allowance, most_memory, self._own.path) if kind == "docker" else None
 
     @property
     def python(self) -> str:
@@ -57,7 +57,7 @@ class Wall:
         """Start `command` behind the wall. Raises EpisodeError with cause sandbox_failed."""
         cwd = view.cwd
         assert cwd is not None
-        view = dataclasses.replace(view, readable=(*_interpreter(), *view.readable), placed=_identity(self._own))
+        view = dataclasses.replace(view, readable=(*_interpreter(), *view.readable), placed=_identity(self._own.path))
         variables = {**ENVIRONMENT, **env}
         for folder in view.writable if self._kind != "plain" else ():
             # There may be thousands of files in it.
@@ -93,7 +93,7 @@ class Wall:
         """Remove what is left of the wall."""
         if self._container is not None:
             await self._container.remove()
-        shutil.rmtree(self._own, ignore_errors=True)
+        self._own.remove()
 
     def _confined(self, command: Sequence[str], view: View) -> list[str]:
         works = available()
@@ -112,7 +112,7 @@ class Wall:
         lines = syscall_filter()
         if lines is None:
             return None
-        place = self._own / "syscalls"
+        place = self._own.path / "syscalls"
         place.write_bytes(lines)
         return place
 
