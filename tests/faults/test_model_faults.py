@@ -107,11 +107,11 @@ async def test_a_run_outlives_a_server_that_fails_every_other_time(
     assert answered == EPISODES * 2
     failed = server.served - answered
     # Every failed try is told. A lost connection may be mended below, where it is certain that nothing was answered;
-    # and on a slow machine a request may be given up before the server has seen it.
+    # and with little patience a slow machine has requests given up before the server has seen them.
     assert len(told) <= failed or fault is HANG
     assert len(told) >= failed or fault.kind is FaultKind.CLOSE
-    assert told
-    assert {payload["cause"] for payload in told} == {cause}
+    causes = {payload["cause"] for payload in told}
+    assert causes - ({Cause.MODEL_UNAVAILABLE} if fault is HANG else set()) == {cause}
     assert all(payload["wait_s"] >= 0 and payload["message"] and payload["try"] >= 1 for payload in told)
     assert [episode.retries for episode in episodes] == [len(retries(store, episode)) for episode in episodes]
 

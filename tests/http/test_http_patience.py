@@ -19,6 +19,7 @@ from mesocosm.http.errors import (
 )
 
 if TYPE_CHECKING:
+    from tests.conftest import LoopClock
     from tests.http.conftest import RawServers, Talk
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -35,11 +36,23 @@ async def silent(talk: Talk) -> None:
     await talk.gone()
 
 
-async def test_a_server_that_never_answers_is_left_after_the_timeout(client: Client, servers: RawServers) -> None:
-    server = await servers.start(silent)
-    with pytest.raises(Timeout, match=r"no complete response within 0.05 s") as late:
-        await client.request("POST", server.url, timeout=0.05)
-    assert (late.value.phase, late.value.seconds) == ("response", 0.05)
+async def test_a_server_that_never_answers_is_left_after_the_timeout(
+    client: Client, servers: RawServers, loop_clock: LoopClock
+) -> None:
+    asked = asyncio.Event()
+
+    async def handle(talk: Talk) -> None:
+        await talk.read()
+        asked.set()
+        await talk.gone()
+
+    server = await servers.start(handle)
+    waiting = asyncio.create_task(client.request("POST", server.url, timeout=60))
+    await asked.wait()
+    loop_clock.advance(60)
+    with pytest.raises(Timeout, match=r"no complete response within 60 s") as late:
+        await waiting
+    assert (late.value.phase, late.value.seconds) == ("response", 60)
     await asyncio.wait_for(server.dropped.wait(), 5)
 
 
@@ -75,22 +88,27 @@ async def test_a_short_timeout_holds_after_a_long_one_on_the_same_connection(
 
 
 async def test_a_long_timeout_holds_after_a_short_one_on_the_same_connection(
-    client: Client, servers: RawServers
+    client: Client, servers: RawServers, loop_clock: LoopClock
 ) -> None:
-    loop = asyncio.get_running_loop()
-    later = asyncio.Event()
+    asked, later = asyncio.Event(), asyncio.Event()
 
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(OK)
         await talk.read()
+        asked.set()
         await later.wait()
         await talk.send(OK)
 
     server = await servers.start(handle)
-    await client.request("GET", server.url, timeout=0.2)
-    loop.call_later(0.4, later.set)
-    assert (await client.request("GET", server.url, timeout=20)).body == b"ok"
+    await client.request("GET", server.url, timeout=60)
+    second = asyncio.create_task(client.request("GET", server.url, timeout=600))
+    await asked.wait()
+    loop_clock.advance(90)
+    # A turn of the loop in which what is due by now would end it.
+    await asyncio.sleep(0)
+    later.set()
+    assert (await second).body == b"ok"
     assert server.connections == 1
 
 

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 
 import pytest
+from tests.conftest import LoopClock
 
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, InvalidRequest, ResponseTooLarge, Timeout
@@ -119,14 +120,22 @@ async def test_silence_before_the_head_and_between_pieces_ends_it() -> None:
                 await answer.read()
 
 
-async def test_every_piece_gives_the_server_its_time_again() -> None:
-    async with Server(lambda to, _: to.send(chunks(b"0", end=False))) as server, Client() as client:
-        loop = asyncio.get_running_loop()
-        for n in range(1, 6):
-            loop.call_later(0.2 * n, server.send, b"1\r\n%d\r\n" % n)
-        loop.call_later(1.1, server.send, b"0\r\n\r\n")
-        async with client.stream("GET", server.url, timeout=0.9) as answer:
-            assert (await answer.read()).body == b"012345"
+async def test_every_piece_gives_the_server_its_time_again(loop_clock: LoopClock) -> None:
+    async with (
+        Server(lambda to, _: to.send(chunks(b"0", end=False))) as server,
+        Client() as client,
+        client.stream("GET", server.url, timeout=90) as answer,
+    ):
+        pieces = answer.pieces()
+        assert await anext(pieces) == b"0"
+        for piece in (b"1", b"2", b"3"):
+            loop_clock.advance(45)
+            # A turn of the loop in which what is due by now would end it.
+            await asyncio.sleep(0)
+            server.send(b"1\r\n%b\r\n" % piece)
+            assert await anext(pieces) == piece
+        server.send(b"0\r\n\r\n")
+        assert [piece async for piece in pieces] == []
 
 
 async def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
