@@ -1,9 +1,12 @@
 """A rollout server written from the published protocol alone: the entry file of rollouts in tests.
 
 What a try does is the last word of its prompt. It runs everything on one event loop, and ends no try by itself.
+With the variable POLLED it sends no callbacks, and tells results to who asks: only the `end`, or also when `grading`
+begins.
 """
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
@@ -17,17 +20,21 @@ CANCELLED: list[str] = []
 SEEN: set[str] = set()
 TASKS: set[asyncio.Task[None]] = set()
 CAPACITY = os.environ.get("CAPACITY")
+POLLED = os.environ.get("POLLED")
+POLLS: dict[str, dict[str, Any]] = {}
+CHANGED: dict[str, asyncio.Event] = {}
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while line := await reader.readline():
         method, path, _ = line.decode().split(" ")
-        size = 0
+        size, lease = 0, ""
         while (header := await reader.readline()) not in {b"\r\n", b""}:
             name, _, value = header.decode().partition(":")
             size = int(value) if name.lower() == "content-length" else size
+            lease = value.strip() if name.lower() == "x-osmosis-rollout-lease" else lease
         body = json.loads(await reader.readexactly(size) or b"{}")
-        raw = route(method, path, body)
+        raw = await result(path.split("/")[2], lease) if path.endswith("/result") else route(method, path, body)
         writer.write(raw)
         await writer.drain()
         if not raw.startswith(b"HTTP"):
@@ -50,8 +57,6 @@ def route(method: str, path: str, body: dict[str, Any]) -> bytes:
         return http(422, {"detail": "no such prompt"})
     if word == "busy" and first:
         return http(429, {}, "Retry-After: 0.05\r\n")
-    if word == "polled":
-        return http(202, {"status": "pending", "polling_lease_token": "ours"})
     if word == "garbage":
         return b"MARMALADE\r\n\r\n"
     if word == "cancelled once" and not os.path.exists("cancelled"):  # noqa: PTH110
@@ -61,7 +66,32 @@ def route(method: str, path: str, body: dict[str, Any]) -> bytes:
         task = asyncio.create_task(play(word, body))
     TASKS.add(task)
     task.add_done_callback(TASKS.discard)
-    return http(202, {})
+    return http(202, admitted(body["rollout_id"]) if POLLED else {})
+
+
+def admitted(name: str) -> dict[str, Any]:
+    POLLS[name], CHANGED[name] = {"status": "running"}, asyncio.Event()
+    return {"rollout_id": name, "status": "queued", "polling_lease_token": "ours", "result_wait_timeout_sec": 0.05}
+
+
+async def result(name: str, lease: str) -> bytes:
+    if lease != "ours" or name not in POLLS:
+        return http(403, {"detail": "invalid polling lease"})
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(CHANGED[name].wait(), 0.05)
+    CHANGED[name].clear()
+    if POLLS[name].get("err_message") == "forget":
+        del POLLS[name]
+        return http(404, {"detail": "unknown rollout_id"})
+    return http(200, {"rollout_id": name, **POLLS[name]})
+
+
+def keep(name: str, kind: str, told: dict[str, Any]) -> None:
+    """Note for polls what a callback would have told; the first end counts."""
+    if POLLS[name]["status"] not in {"running", "grading"} or (POLLED == "end" and told == {"status": "success"}):
+        return
+    POLLS[name] = {"status": "grading"} if kind == "completion" and told["status"] == "success" else told
+    CHANGED[name].set()
 
 
 def http(status: int, body: Any, headers: str = "") -> bytes:
@@ -76,6 +106,8 @@ async def play(word: str, request: dict[str, Any]) -> None:
         "wrong": ("validation_error", "run() must return messages; got dict"),
         "value": ("validation_error", "invalid literal for int()"),
         "late": ("timeout", "workflow exceeded its 1.0s deadline"),
+        "forgotten": ("agent_error", "forget"),
+        "crashed": ("internal_error", "rollout task crashed"),
     }.get(word)
     if word == "artifact":
         folder = Path(os.environ["_OSMOSIS_ROLLOUT_ARTIFACT_ROOT"]) / request["rollout_id"] / "artifacts"
@@ -136,6 +168,9 @@ def completed(category: str, message: str) -> dict[str, Any]:
 
 
 async def tell(request: dict[str, Any], kind: str, body: dict[str, Any]) -> None:
+    if POLLED:
+        keep(request["rollout_id"], kind, body)
+        return
     url = urlsplit(request[f"{kind}_callback_url"])
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     data = json.dumps({**body, "rollout_id": request["rollout_id"]}).encode()

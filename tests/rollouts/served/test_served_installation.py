@@ -74,15 +74,15 @@ async def test_the_stand_in_serves_where_the_package_cannot_be_installed(
     assert len([notice for notice in notices if "making" in notice]) == 2
 
 
-async def test_of_the_package_a_release_is_installed_that_reports_by_callbacks(
+async def test_of_the_package_the_newest_release_is_installed_whose_protocol_is_known(
     index: Path, rollout: Path, tmp_path: Path
 ) -> None:
-    for version in ("0.3.1", "0.3.7"):
+    for version in ("0.3.1", "0.3.7", "0.4.0"):
         wheel(index, "osmosis_ai", version)
     declare(rollout, "osmosis-ai>=0.3", "cheese")
     await Installation(rollout, tmp_path / "installs", {}).python(lambda line: None)
     found = [path.name for path in (tmp_path / "installs").rglob("osmosis_ai-*.dist-info")]
-    assert found == ["osmosis_ai-0.3.1.dist-info"]
+    assert found == ["osmosis_ai-0.3.7.dist-info"]
 
 
 @pytest.mark.usefixtures("index")

@@ -84,14 +84,6 @@ async def test_several_samples_of_an_older_server_are_joined(opened: Opened, wor
     assert ended.sample.metrics == {"a.length": 3.0, "a.reward": 1.0, "b.length": 3.0, "b.reward": 0.0}
 
 
-async def test_a_server_that_wants_to_be_polled_fails_its_rows_at_once(
-    opened: Opened, working: Working, log: Log
-) -> None:
-    place = await opened()
-    with pytest.raises(EpisodeError, match=r"install osmosis-ai<0\.3\.2"):
-        await place.run(working("polled", workflow_seconds=None), log)
-
-
 async def test_what_a_grader_could_not_grade_is_kept(opened: Opened, working: Working, log: Log) -> None:
     assert words(await (await opened()).run(working("grader raises"), log)) == "said grader raises"
 

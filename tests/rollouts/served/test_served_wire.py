@@ -106,3 +106,16 @@ def test_metrics_that_are_no_numbers_are_extras() -> None:
 def test_code_that_was_given_up_is_known(cause: str, answer: bool) -> None:
     completion = Completion("failure", extra_fields=ours(cause=cause, blocked={"seconds": 1.0, "where": "main.py:3"}))
     assert stuck(completion, None) is answer
+
+
+@pytest.mark.parametrize(
+    ("category", "message"),
+    [
+        ("validation_error", "No sample to grade. The workflow must register a sample source."),
+        ("agent_error", "'NoneType' object has no attribute 'messages'"),
+    ],
+)
+def test_a_grader_that_found_no_sample_is_not_at_fault(category: str, message: str) -> None:
+    failure = ended(Completion("success"), Grading("failure", message, category), 0.0, 0.0).failure
+    assert failure is not None
+    assert failure.cause is Cause.WORKFLOW_INVALID

@@ -11,6 +11,7 @@ from mesocosm.http.response import Response
 from mesocosm.rollouts.place import Blocked, Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
+from mesocosm.rollouts.served.polling import lease_of, poll
 from mesocosm.rollouts.served.process import Held, Loss, Passenger, quoted
 from mesocosm.rollouts.served.wire import CANCELLED, Completion, ended, request, stuck, workflow_failure
 
@@ -74,9 +75,18 @@ class Attempt:
         self._before = self._server.held() if self._shared else {}
         self._began = time.monotonic()
         self._refused_s = 0.0
+        self._poll: asyncio.Task[None] | None = None
 
     async def play(self) -> Ended:
         """Return what came of it. Raises Displaced, EpisodeError."""
+        try:
+            return await self._play()
+        finally:
+            if self._poll is not None:
+                self._poll.cancel()
+                await asyncio.gather(self._poll, return_exceptions=True)
+
+    async def _play(self) -> Ended:
         try:
             await self._post()
             completion = await self._within(self._expected.completion, self._work.workflow_seconds)
@@ -123,12 +133,10 @@ class Attempt:
         if not 200 <= response.status < 300:
             words = response.body[:500].decode("utf-8", "replace")
             raise self._broken(f"the server refused this row with status {response.status}: {words}")
-        if b'"polling_lease_token"' in response.body:
-            raise self._broken(
-                "the osmosis-ai of this rollout wants to be polled for its results, and no callback would ever come: "
-                "install osmosis-ai<0.3.2 in its environment, or remove it from there, and mesocosm's stand-in serves"
-            )
         self._passenger.accepted = True
+        lease = lease_of(response)
+        if lease is not None:
+            self._poll = asyncio.create_task(poll(self._server, self._name, lease, self._expected))
 
     async def _posted(self, body: bytes) -> Response:
         """Send it once. Raises Lost, Displaced, EpisodeError."""

@@ -143,6 +143,11 @@ class RolloutProcess:
             "POST", self.url + path, headers=headers, body=data, timeout=seconds, resend=False
         )
 
+    async def get(self, path: str, headers: Mapping[str, str], seconds: float) -> Response:
+        """Ask for something. Raises HttpError."""
+        headers = {"Authorization": f"Bearer {self._key}", **headers}
+        return await self._client.request("GET", self.url + path, headers=headers, timeout=seconds)
+
     async def healthy(self, seconds: float) -> bool:
         """Return whether it answers within so many seconds, whatever it says."""
         try:

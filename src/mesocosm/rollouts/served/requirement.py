@@ -14,8 +14,8 @@ SHIMMED = "osmosis-ai"
 SERVER = ("pydantic>=2.10", "fastapi>=0.115", "uvicorn>=0.34")
 """What our own SDK needs to serve a rollout."""
 
-SPOKEN = "osmosis-ai<0.3.2"
-"""Later releases of it report by being polled, and send no callbacks."""
+SPOKEN = "osmosis-ai<0.4"
+"""Releases whose protocol is known: those before 0.3.3 send callbacks, those from it on are polled."""
 
 _EXTRAS = {
     "openai-agents": ("openai-agents[litellm]>=0.18.1,<0.19",),

@@ -21,6 +21,9 @@ _OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 _RETURNED = ("must return", "returned", "return value", "return type", "agentworkflowoutput")
 """A message about what a workflow returned has one of these; the category alone also covers every ValueError."""
 
+_NOTHING = "'NoneType' object has no attribute"
+"""What a grader says that looks into a sample that is not there."""
+
 _UNGRADED = (
     "nothing was graded: the rollout has no grader, or the row has neither label nor metadata; "
     "give the LocalBackend a grader=…, or the row a ground_truth"
@@ -135,7 +138,7 @@ def ended(completion: Completion, grading: Grading | None, workflow_s: float, gr
         failure = Failed(Cause.GRADER_ERROR, "the server never told what its grader said")
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
-        if sample is None and grading.err_category == INVALID:
+        if sample is None and (grading.err_category == INVALID or _NOTHING in (grading.err_message or "")):
             # A grader that raises sends the sample along; so there was none.
             failure = Failed(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     elif sample is not None and sample.reward is None and not sample.left_out:
