@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+import pytest
+
 from mesocosm.core.episode import EpisodeKey
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import Selection
@@ -53,6 +55,11 @@ def test_the_order_of_rows_does_not_change_their_keys() -> None:
 def test_a_seed_given_twice_is_two_episodes() -> None:
     seeds = [Task("seed-1", seed=1), Task("seed-1", seed=1)]
     assert len({item.digest for item in planned(benchmark(*seeds), Selection(seeds=(1, 1)))}) == 2
+
+
+@pytest.mark.parametrize("task", [Task("a"), Task("a", target=1), Task("a", target=1, seed=2)])
+def test_identical_tasks_without_input_are_separate_episodes(task: Task) -> None:
+    assert len({item.digest for item in planned(benchmark(task, task), Selection())}) == 2
 
 
 def test_what_is_finished_is_not_owed() -> None:

@@ -152,7 +152,8 @@ async def test_artifacts_are_copied_without_following_links(
     (kept / "e-3-0" / "link").symlink_to(tmp_path / "secret")
     made = evaluation(artifacts=str(kept))
     made.sample(0, 0, 1.0, terminal_info={"row": 3, "artifacts": "artifacts/e-3-0"})
-    made.sample(1, 0, 1.0, terminal_info={"row": 7, "artifacts": "../../secret"})
+    for trial, place in enumerate(["../../secret", "..", "artifacts/..", ".", ""]):
+        made.sample(1, trial, 1.0, terminal_info={"row": 7, "artifacts": place})
 
     written = write_download(await made.write(), store, tmp_path / "out", {"artifacts"})
 

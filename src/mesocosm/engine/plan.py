@@ -15,14 +15,14 @@ def planned(benchmark: Benchmark, selection: Selection) -> Iterator[Planned]:
     Identical tasks are told apart by counting their occurrences, so that none is lost and order does not matter.
     """
     # Seeds out of a range cannot be equal, so a plan of a million of them need not remember any.
-    distinct = selection.seeds is None
+    ranged = selection.seeds is None
     index = 0
     for trial in range(selection.trials):
         seen: dict[str, int] = {}
         tasks = benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
         for task in tasks:
             name = task.digest()
-            if distinct and task.input is None:
+            if ranged and task.seed is not None and task.input is None and task.target is None:
                 yield Planned(task, name, trial, index)
                 index += 1
                 continue

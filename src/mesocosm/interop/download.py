@@ -163,9 +163,10 @@ def _artifacts(download: _Download) -> None:
         return
     for episode in all_episodes(download.store, download.run.id):
         kept = episode.terminal_info.get("artifacts")
-        if isinstance(kept, str) and download.wanted(episode):
-            # Only the last part of the name counts: a trace may say anything.
-            _copy(download, Path(named) / Path(kept).name, f"artifacts/{download.record(episode).name}")
+        # Only the last part of the name counts, and only one that leads further down: a trace may say anything.
+        place = Path(kept).name if isinstance(kept, str) else ""
+        if place not in ("", "..") and download.wanted(episode):
+            _copy(download, Path(named) / place, f"artifacts/{download.record(episode).name}")
 
 
 def _copy(download: _Download, source: Path, name: str) -> None:
