@@ -134,6 +134,9 @@ async def play(word: str, request: dict[str, Any]) -> None:
     if failure or word == "ungraded":
         await tell(request, "grader", {"status": "failure", "sample": None})
         return
+    if word == "no sample":
+        await tell(request, "grader", completed("agent_error", "'NoneType' object has no attribute 'messages'"))
+        return
     sample: dict[str, Any] = {"messages": messages, "reward": 0.5, "metrics": {"length": 3}, "extra_fields": {"a": 1}}
     if word == "removed":
         sample |= {"reward": None, "remove_sample": True}

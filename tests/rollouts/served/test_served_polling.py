@@ -39,6 +39,7 @@ async def test_a_polled_try_brings_its_sample_and_its_reward(
         ("wrong", Cause.WORKFLOW_INVALID, "must return"),
         ("value", Cause.WORKFLOW_FAILED, "invalid literal"),
         ("late", Cause.WORKFLOW_TIMEOUT, "deadline"),
+        ("no sample", Cause.WORKFLOW_INVALID, "the workflow left no sample"),
         ("grader raises", Cause.GRADER_ERROR, "bad grade"),
         ("ungraded", Cause.GRADER_ERROR, "no grader, or the row has neither label nor metadata"),
     ],

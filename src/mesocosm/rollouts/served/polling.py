@@ -26,8 +26,11 @@ _LOST = 50
 _BROKEN = frozenset({"lease_expired", "internal_error"})
 """Categories of failures that are neither the workflow's nor the grader's."""
 
-_GRADERS = ("grader exceeded", "no sample to grade", "gradercontext has no sample")
-"""A message of a grader that brings no sample begins with one of these."""
+_GRADERS = (
+    *("grader exceeded", "no sample to grade", "gradercontext has no sample"),
+    "'nonetype' object has no attribute 'messages'",
+)
+"""A message of a grader that brings no sample begins with one of these; the last is ctx.sample.messages without one."""
 
 
 class Lease(msgspec.Struct, frozen=True):
