@@ -3,11 +3,14 @@
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from tests.conftest import LoopClock
 
+from mesocosm.benchmarks import program
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UsageError
@@ -212,7 +215,10 @@ async def test_further_metrics_are_read_by_their_paths(shop: Any) -> None:
     assert values == {"score": (0.25, {}), "cost": (3.0, {}), "gone": (None, {"value_missing": 1})}
 
 
-async def test_a_program_that_hangs_is_ended_with_all_its_children(shop: Any) -> None:
+async def test_a_program_that_hangs_is_ended_with_all_its_children(
+    shop: Any, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "time", SimpleNamespace(monotonic=loop_clock))
     shop.describe(
         """
         import subprocess
@@ -223,11 +229,14 @@ async def test_a_program_that_hangs_is_ended_with_all_its_children(shop: Any) ->
         """,
         '[command]\nargv = ["{python}", "program.py"]\ntimeout_s = 600\n',
     )
-    run = await shop.run(limits=Limits(episode_seconds=1.0))
-    (episode,) = shop.episodes(run)
+    running, written = asyncio.create_task(shop.run()), shop.output / "attempt-1/output/pids"
+    while not running.done() and not there(str(written)):  # noqa: ASYNC110 -- another process's file
+        await asyncio.sleep(0.01)
+    loop_clock.advance(600)
+    (episode,) = shop.episodes(await running)
     assert episode.failure.cause is Cause.PROGRAM_TIMEOUT
-    assert "did not end within 1 s" in episode.failure.message
-    for pid in (shop.output / "attempt-1/output/pids").read_text().split():
+    assert "did not end within 600 s" in episode.failure.message
+    for pid in written.read_text().split():
         assert not alive(pid)
 
 

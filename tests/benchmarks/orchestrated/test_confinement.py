@@ -1,12 +1,14 @@
 """Commands of a worker: what they give, and what they cannot reach."""
 
+import asyncio
 import sys
 from pathlib import Path
 
 import pytest
+from tests.conftest import LoopClock
 
 from mesocosm.benchmarks.catalogue import BUILTIN
-from mesocosm.benchmarks.orchestrated.confinement import MOST_CODE, run_confined, run_python
+from mesocosm.benchmarks.orchestrated.confinement import MOST_CODE, passable, run_confined, run_python
 from mesocosm.benchmarks.orchestrated.tool import ToolError
 from mesocosm.sandboxes.bubblewrap import available
 
@@ -38,10 +40,16 @@ except OSError as error:
     assert said == "None\n[]\nno network\n(exit code 0)"
 
 
-async def test_a_command_whose_time_is_over_is_ended(tmp_path: Path) -> None:
-    ran = await run_confined(
-        [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(60)"], cwd=tmp_path, seconds=1.0
+async def test_a_command_whose_time_is_over_is_ended(tmp_path: Path, loop_clock: LoopClock) -> None:
+    words = "import time; print('begun', flush=True); open('begun', 'w').close(); time.sleep(600)"
+    place = passable(tmp_path / "work")
+    running = asyncio.create_task(
+        run_confined([sys.executable, "-c", words], cwd=place, seconds=300.0, writable=[place])
     )
+    while not (place / "begun").exists() and not running.done():  # noqa: ASYNC110 -- another process's file
+        await asyncio.sleep(0.005)
+    loop_clock.advance(300.0)
+    ran = await running
     assert ran.code is None
     assert ran.text == "begun\n(its time was over, so it was ended)"
 
