@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.viewer.conftest import ROOT
 from tests.viewer.hosting import Member, Platform, commit, hosting
+from tests.viewer.test_axe import violations
 
 PASSWORD = "correct horse battery staple"
-AXE = ROOT / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 READY_MS = 60_000
 
 
@@ -67,9 +66,7 @@ def submit(page: Page, platform: Platform, name: str, source: Path) -> None:
 
 def check_axe(page: Page) -> None:
     """Find nothing that axe would call a barrier."""
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run().then((result) => result.violations.map((one) => one.id + ' ' + one.help))")
-    assert found == []
+    assert violations(page) == []
 
 
 def test_from_signing_in_to_a_public_leaderboard(
