@@ -134,15 +134,13 @@ async def play(word: str, request: dict[str, Any]) -> None:
     if failure or word == "ungraded":
         await tell(request, "grader", {"status": "failure", "sample": None})
         return
-    if word == "no sample":
-        await tell(request, "grader", completed("agent_error", "'NoneType' object has no attribute 'messages'"))
-        return
     sample: dict[str, Any] = {"messages": messages, "reward": 0.5, "metrics": {"length": 3}, "extra_fields": {"a": 1}}
     if word == "removed":
         sample |= {"reward": None, "remove_sample": True}
-    if word == "grader raises":
-        told = {"status": "failure", "err_message": "bad grade", "err_category": "agent_error"}
-        await tell(request, "grader", {**told, "sample": sample | {"reward": None}})
+    if word in {"grader raises", "no sample"}:
+        there = word == "grader raises"
+        told = completed("agent_error", "bad grade" if there else "'NoneType' object has no attribute 'messages'")
+        await tell(request, "grader", {**told, "sample": sample | {"reward": None} if there else None})
         return
     halves = {name: {**sample, "reward": reward} for name, reward in (("a", 1.0), ("b", 0.0))}
     sent = {"samples": halves} if word == "several" else {"sample": sample}
