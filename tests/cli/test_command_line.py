@@ -30,6 +30,25 @@ loaded = [name for name in {HEAVY} if name in sys.modules]
 print(code, loaded, file=sys.stderr)
 """
 
+PLAYS_OR_SERVES = ("mesocosm.engine.session", "mesocosm.rollouts", "fastapi", "pydantic", "litellm", "alembic")
+READERS = (
+    "run list",
+    "run show last",
+    "run episodes last",
+    "eval list",
+    "eval info RUN",
+    "bench show-runs",
+    "export last -o run.zip",
+)
+READ = f"""
+import sys
+from mesocosm.cli.main import call
+for words in {READERS}:
+    code = call([*words.replace("RUN", sys.argv[1]).split(), *sys.argv[2:]])
+    loaded = [name for name in {PLAYS_OR_SERVES} if name in sys.modules]
+    print(words, code, loaded, file=sys.stderr)
+"""
+
 WITH_JSON = {
     "doctor": "doctor --local",
     "export": "export last -o {there}/run.zip",
@@ -104,6 +123,13 @@ def test_help_loads_nothing_heavy(words: str) -> None:
     asked = subprocess.run([sys.executable, "-c", LIGHT, *words.split()], capture_output=True, text=True, check=True)
 
     assert asked.stderr == "0 []\n"
+
+
+def test_what_only_reads_loads_nothing_that_plays_or_serves(played: "Played", tmp_path: Path) -> None:
+    command = [sys.executable, "-c", READ, played.run_id, *map(str, played.there)]
+    asked = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert asked.stderr.splitlines() == [f"{words} 0 []" for words in READERS]
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("rnu", "run"), ("run locl", "local"), ("validat", "validate")])

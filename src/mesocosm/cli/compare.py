@@ -35,8 +35,8 @@ def compare(
     \b
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
     """
+    from mesocosm.cli.found import find_run
     from mesocosm.cli.run import results
-    from mesocosm.cli.session import find_run
     from mesocosm.engine.comparison import compare as compared
     from mesocosm.engine.gate import judge, read_condition
 

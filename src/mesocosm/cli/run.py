@@ -40,14 +40,14 @@ def run(context: click.Context) -> None:
 
 def find_run(store: "SqlStore", name: str) -> "Run":
     """Return a run by id, unique beginning of an id, or `last`."""
-    from mesocosm.cli import session
+    from mesocosm.cli import found
 
-    return session.find_run(store, name)
+    return found.find_run(store, name)
 
 
 def results(*, create: bool = False) -> "SqlStore":
     """Return the store of the running command; it is closed with the command."""
-    from mesocosm.cli.session import open_results
+    from mesocosm.cli.found import open_results
 
     store = open_results(options(), create=create)
     click.get_current_context().call_on_close(store.close)

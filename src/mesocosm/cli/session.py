@@ -1,4 +1,4 @@
-"""A run on the command line: where it is kept, whether there is an unfinished one, its result and exit code."""
+"""Playing a run on the command line: whether there is an unfinished one, its result and exit code."""
 
 import asyncio
 import os
@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm.cli.attendance import Start, attend
+from mesocosm.cli.found import find_run, open_results
 from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
-from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Observer
 from mesocosm.core.redact import Redactor, secret_values
@@ -29,31 +30,6 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
-
-
-def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
-    """Return the store that the options name. Raises UnknownName when it must exist and does not."""
-    from mesocosm.store import DATABASE_NAME, open_store
-
-    return open_store(
-        chosen.database() or chosen.results() / DATABASE_NAME, create=create, blob_url=chosen.blob_url or ""
-    )
-
-
-def find_run(store: "SqlStore", name: str) -> Run:
-    """Return a run by id, a unique beginning of one, its name, or `last`. Raises UnknownName."""
-    if name == "last":
-        newest = store.list_runs(limit=1).items
-        if not newest:
-            raise UnknownName(f"there is no run in {store.place} yet; run something first")
-        name = newest[0].id
-    try:
-        return store.get_run(name)
-    except UnknownName:
-        called = store.run_named(name) if name else None
-        if called is None:
-            raise
-        return called
 
 
 def attend_new(spec: RunSpec, *, resume: bool = False) -> int:

@@ -37,8 +37,8 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     mesocosm export 01a1f2 01a1f3 --site public
     mesocosm export last -o samples.parquet
     """
+    from mesocosm.cli.found import find_run
     from mesocosm.cli.run import results
-    from mesocosm.cli.session import find_run
 
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")

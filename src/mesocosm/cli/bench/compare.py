@@ -108,7 +108,7 @@ def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue
 
 
 def _contest(comparison_id: str, chosen: Options) -> "tuple[SqlStore, Contest]":
-    from mesocosm.cli.session import open_results
+    from mesocosm.cli.found import open_results
     from mesocosm.platform.record.contest import read_contest
 
     store = open_results(chosen, create=False)

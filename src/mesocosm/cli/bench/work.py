@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 from mesocosm.benchmarks.catalogue import Catalogue
 from mesocosm.cli.attendance import attend
 from mesocosm.cli.bench.request import Request, members, repository, unheeded
+from mesocosm.cli.found import open_results
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import watcher
-from mesocosm.cli.session import hidden_values, open_results
+from mesocosm.cli.session import hidden_values
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.ports import Observer, Progress

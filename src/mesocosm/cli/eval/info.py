@@ -20,7 +20,7 @@ def info(name: str, label: str, output: Path | None) -> None:
     from mesocosm.cli.eval.configuration import configuration
     from mesocosm.cli.eval.document import detail
     from mesocosm.cli.eval.slicing import document, show
-    from mesocosm.cli.eval.work import find_evaluation
+    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import GOING, emit
     from mesocosm.cli.run import results as store_of
     from mesocosm.engine.metrics import so_far

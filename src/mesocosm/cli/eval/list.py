@@ -27,9 +27,9 @@ def list_(
 ) -> None:
     """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
+    from mesocosm.cli.progress import ROLLOUT
     from mesocosm.cli.render import emit, interval, number, state, table, when
     from mesocosm.cli.run import results
-    from mesocosm.rollouts.benchmark import KIND
     from mesocosm.store import RunFilter
 
     store, chosen = results(), options()
@@ -38,7 +38,7 @@ def list_(
         benchmarks=_one(dataset),
         models=_one(model),
         agents=_one(rollout),
-        kinds=(KIND,),
+        kinds=(ROLLOUT,),
     )
     found: list[Run] = []
     while True:

@@ -32,7 +32,7 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
 
     Below it stands the end of what the rollout's process printed.
     """
-    from mesocosm.cli.eval.work import find_evaluation
+    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import results
 

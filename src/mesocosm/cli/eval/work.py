@@ -14,19 +14,13 @@ import msgspec
 
 from mesocosm.cli.attendance import attend
 from mesocosm.cli.eval.run_name import check_name
+from mesocosm.cli.found import find_evaluation, open_results
 from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import watcher
-from mesocosm.cli.session import (
-    SHORTEST_SECRET,
-    exit_code,
-    find_run,
-    hidden_values,
-    open_results,
-    without_credentials,
-)
+from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
 from mesocosm.cli.stdout import kept_stdout
-from mesocosm.core.failure import RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
@@ -240,28 +234,6 @@ class Work(AbstractContextManager["Work"]):
     ) -> None:
         if self._store is not None:
             self._store.close()
-
-
-def find_evaluation(store: "SqlStore", name: str) -> Run:
-    """Return the evaluation run called `name`, or with that id, the beginning of one, or `last`. Raises UnknownName."""
-    from mesocosm.store import RunFilter
-
-    named = store.run_named(name, KIND)
-    if named is not None:
-        return store.get_run(named.id)
-    if name == "last":
-        newest = store.list_runs(RunFilter(kinds=(KIND,)), limit=1).items
-        if not newest:
-            raise UnknownName("there is no evaluation run yet; `mesocosm eval run-local CONFIG` makes one")
-        return store.get_run(newest[0].id)
-    try:
-        return find_run(store, name)
-    except UnknownName as error:
-        newest = store.list_runs(RunFilter(kinds=(KIND,)), limit=1).items
-        if not newest or "newest" not in str(error):
-            raise
-        called = newest[0].name or newest[0].id
-        raise UnknownName(f"there is no run {name!r}; the newest evaluation is {called}") from None
 
 
 def changed(earlier: Run, record: Run) -> list[str]:
