@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,8 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore
 from mesocosm.store.admission import Admission, Bound, Terms
-from mesocosm.store.jobs import Job, Jobs
+from mesocosm.store.census import Census
+from mesocosm.store.jobs import TAKEN, Job, Jobs
 from mesocosm.store.orders import SUSPECT, Order, OrderFilter, Orders
 from mesocosm.store.teams import Teams
 from mesocosm.store.users import Users
@@ -258,3 +260,27 @@ def test_a_job_is_claimed_once_and_completed_once(store: SqlStore) -> None:
     (listed,) = jobs.list(user_id=user)
     assert (listed.status, listed.claimed_by, listed.results) == ("completed", "a", [])
     assert jobs.list(user_id=user, cursor=job.id) == ()
+
+
+def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
+    store: SqlStore, orders: Orders, queue: Any
+) -> None:
+    jobs, job_id, census = Jobs(store.database), new_id(), Census(store.database)
+    before = Counter(census.take(LEASE_S).jobs)
+    taken, other = queue(job_id=job_id), queue(job_id=job_id)
+    orders.cancel(other, "its owner wanted that")
+    jobs.add(Job(id=job_id, environment_id="e", results=[{"model": "m"}], created_at=time.time()))
+    assert jobs.claim(job_id, "outside")
+    orders.cancel(taken, TAKEN)
+    assert jobs.take_back(1000.0) == 0
+    assert Counter(census.take(LEASE_S).jobs) - before == {"running": 1}
+    assert jobs.take_back(-1000.0) == 1
+    assert jobs.take_back(-1000.0) == 0
+    assert {name: order.state for name, order in orders.of([taken, other]).items()} == {
+        taken: "queued",
+        other: "cancelled",
+    }
+    assert Counter(census.take(LEASE_S).jobs) - before == {"running": 1}
+    assert orders.claim("worker", LEASE_S, 9) is not None
+    orders.end(taken)
+    assert Counter(census.take(LEASE_S).jobs) - before == {"failed": 1}

@@ -108,7 +108,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
         environments=_counted(connection, environments.c.status, environments.c.deleted_at.is_(None)),
         builds=_counted(connection, environment_versions.c.state),
         orders=_counted(connection, orders.c.state),
-        jobs=_counted(connection, jobs.c.status),
+        jobs=_jobs(connection),
         queued=queued,
         queue_age_s=max(time.time() - since, 0.0) if since is not None else 0.0,
         workers=alive,
@@ -117,6 +117,25 @@ def _take(connection: Connection, heard_since: float) -> Taken:
         output_tokens=int(written),
         cost_usd=float(cost),
     )
+
+
+def _jobs(connection: Connection) -> dict[str, int]:
+    """Count full benches: those that programs outside have by what they said, others by how far their runs are."""
+    known = jobs.outerjoin(orders, orders.c.job_id == jobs.c.id).outerjoin(runs, runs.c.id == orders.c.run_id)
+    done, begun = _STATUS == "completed", (_STATUS != "pending") | (orders.c.state != "queued")
+    sums = [
+        func.sum(case((runs.c.id.is_not(None) & condition, 1), else_=0)).label(name)
+        for name, condition in (("owed", _STATUS.in_(("pending", "running"))), ("done", done), ("begun", begun))
+    ]
+    each = select(jobs.c.id, jobs.c.status, *sums).select_from(known).group_by(jobs.c.id, jobs.c.status).subquery()
+    status = case(
+        (each.c.status != "queued", each.c.status),
+        ((each.c.owed == 0) & (each.c.done > 0), "completed"),
+        (each.c.owed == 0, "failed"),
+        (each.c.begun == 0, "queued"),
+        else_="running",
+    )
+    return _counted(connection, status)
 
 
 def _counted(connection: Connection, column: ColumnElement[Any], *conditions: Any) -> dict[str, int]:

@@ -2,14 +2,19 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
+from mesocosm.store.clock import now
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
-from mesocosm.store.tenancy import jobs
+from mesocosm.store.tenancy import jobs, orders
+
+TAKEN = "a program outside carries this bench out"
+"""Why runs of a job were cancelled that a program outside has claimed; their end says since when it has it."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +91,44 @@ class Jobs(Part):
         }
         statement = update(jobs).where(going).values(new)
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+    def take_back(self, allowed_s: float) -> int:
+        """Take jobs back from programs outside that did not report within `allowed_s` seconds for each model.
+
+        The runs that were cancelled for them wait for a worker again, and the job can be claimed again until one comes.
+        A job whose runs were all deleted fails. Return how many jobs that were.
+        """
+        query = select(jobs).where(jobs.c.status == "running")
+
+        def look(connection: Connection) -> list[Job]:
+            at, claimed = now(connection), [_job(row) for row in connection.execute(query).mappings()]
+            return [job for job in claimed if at - _since(connection, job) > allowed_s * max(len(job.results), 1)]
+
+        late = self._database.read(look)
+        return sum(self._database.write(partial(_take_back, job)) for job in late)
+
+
+def _since(connection: Connection, job: Job) -> float:
+    """Return when a job was claimed."""
+    cancelled = select(func.max(orders.c.ended_at)).where(orders.c.job_id == job.id, orders.c.reason == TAKEN)
+    return float(connection.scalar(cancelled) or job.created_at)
+
+
+def _take_back(job: Job, connection: Connection) -> bool:
+    """Write that nobody outside has a job any more; return False where that has changed meanwhile."""
+    claimed = (jobs.c.id == job.id) & (jobs.c.status == "running") & (jobs.c.claimed_by == job.claimed_by)
+    left = connection.scalar(select(func.count()).select_from(orders).where(orders.c.job_id == job.id))
+    new: dict[str, Any] = {"status": "queued", "claimed_by": None}
+    if not left:
+        error = "the program outside that carried this bench out did not report, and its runs here were deleted"
+        results = [{"model": result.get("model", ""), "error": error} for result in job.results]
+        new = {"status": "failed", "results": json_text(results), "completed_at": time.time()}
+    if not connection.execute(update(jobs).where(claimed).values(new)).rowcount:
+        return False
+    ours = (orders.c.job_id == job.id) & (orders.c.state == "cancelled") & (orders.c.reason == TAKEN)
+    again: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
+    connection.execute(update(orders).where(ours).values(again))
+    return True
 
 
 def _job(row: Mapping[Any, Any]) -> Job:

@@ -16,7 +16,7 @@ from mesocosm.platform.orders.view import TERMINAL, public_status, scores_of
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.environments import EnvironmentRow
-from mesocosm.store.jobs import Job
+from mesocosm.store.jobs import TAKEN, Job
 from mesocosm.store.orders import OPEN, Order, OrderFilter
 
 MAX_TOKENS = 4096
@@ -94,11 +94,13 @@ def job_documents(service: Service, jobs: Sequence[Job]) -> list[BenchJob]:
 
 def claim_job(service: Service, job: Job) -> Job:
     """Give a job to a program outside: its runs, none of which has begun, are cancelled. Raises Refusal 409."""
+    if service.jobs.take_back(service.settings.run_s):
+        job = service.jobs.get(job.id) or job
     waiting = job_document(service, job).status == "queued"
     if not waiting or not service.jobs.claim(job.id, OUTSIDE):
         raise Refusal(409, f"job {job.id} is not queued any more; the workers of this platform play its runs")
     for order in service.orders.list(OrderFilter(job_id=job.id, states=OPEN)):
-        cancel_order(service, order, "a program outside carries this bench out")
+        cancel_order(service, order, TAKEN)
     return service.jobs.get(job.id) or job
 
 

@@ -34,6 +34,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     workers: int = 0
     scratch_folders: int = 0
     stopped_runs: int = 0
+    benches_taken_back: int = 0
 
     def __bool__(self) -> bool:
         return any(msgspec.structs.astuple(self))
@@ -56,6 +57,7 @@ def clean(service: "Service") -> Cleaned:
         workers=service.workers.forget(),
         scratch_folders=sweep(),
         stopped_runs=settle_left(service),
+        benches_taken_back=service.jobs.take_back(service.settings.run_s),
     )
 
 

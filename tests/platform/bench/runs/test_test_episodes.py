@@ -2,16 +2,21 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from tests.platform.bench.runs.conftest import DOMAIN, Runs
 from tests.platform.bench.runs.test_asking import environment
 
 from mesocosm.platform import hosted as hosting
+from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.worker import work
+from mesocosm.store.census import Census
 from mesocosm.store.orders import OrderFilter
+from mesocosm.store.tenancy import jobs, orders
 
 OpenRuns = Callable[..., Runs]
 SECRET = "the secret of the workers"
@@ -177,6 +182,60 @@ def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> N
     assert (done["status"], done["model_results"][0]["model"]) == ("completed", "a")
     assert change("complete", worker).status_code == 409
     assert nobody.request("PATCH", "/v1/bench/jobs/no-job/claim", headers=worker).status_code == 404
+
+
+def counted(runs: Runs) -> dict[str, int]:
+    """Return how many full benches there are by where they stand, as administrators are told."""
+    return Census(runs.service.store.database).take(60.0).jobs
+
+
+def claimed_long_ago(runs: Runs) -> str:
+    """Return the path of a full bench that a program outside claimed yesterday."""
+    job = runs.ann.post("/v1/bench/full/env-1").json()
+    path = f"/v1/bench/jobs/{job['id']}"
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    assert runs.hosted.anonymous.request("PATCH", f"{path}/claim", headers=headers).status_code == 200
+    assert runs.service.jobs.take_back(3600.0) == 0
+    database, before = runs.service.store.database, time.time() - 86_400
+    database.write(lambda connection: connection.execute(update(orders).values(ended_at=before)))
+    database.write(lambda connection: connection.execute(update(jobs).values(created_at=before)))
+    return path
+
+
+def test_a_bench_whose_program_outside_never_reports_goes_back_to_the_workers(open_runs: OpenRuns) -> None:
+    runs = bench(open_runs)
+    path = claimed_long_ago(runs)
+    assert counted(runs) == {"running": 1}
+    assert clean(runs.service).benches_taken_back == 1
+    job = runs.ann.get(path).json()
+    assert (job["status"], [result["status"] for result in job["model_results"]]) == ("queued", ["pending"] * 2)
+    assert counted(runs) == {"queued": 1}
+    assert runs.service.orders.claim("worker", 30.0, 9) is not None
+    assert runs.ann.get(path).json()["status"] == "running"
+    assert counted(runs) == {"running": 1}
+
+
+def test_a_bench_that_was_taken_back_can_be_claimed_again(open_runs: OpenRuns) -> None:
+    runs = bench(open_runs)
+    path, headers = claimed_long_ago(runs), {"Authorization": f"Bearer {SECRET}"}
+    assert runs.hosted.anonymous.request("PATCH", f"{path}/claim", headers=headers).json()["status"] == "running"
+    assert runs.service.orders.count(OrderFilter(states=("queued", "claimed"))) == 0
+    body = {"model_results": [{"model": "a"}]}
+    done = runs.hosted.anonymous.request("PATCH", f"{path}/complete", json=body, headers=headers).json()
+    assert done["status"] == "completed"
+    assert counted(runs) == {"completed": 1}
+
+
+def test_a_bench_that_nobody_can_carry_out_any_more_fails_with_the_reason(open_runs: OpenRuns) -> None:
+    runs = bench(open_runs)
+    path = claimed_long_ago(runs)
+    for result in runs.ann.get(path).json()["model_results"]:
+        assert runs.ann.request("DELETE", f"/v1/runs/{result['run_id']}").status_code in {200, 204}
+    assert runs.service.jobs.take_back(1.0) == 1
+    job = runs.ann.get(path).json()
+    assert job["status"] == "failed"
+    assert all("did not report" in result["error"] for result in job["model_results"])
+    assert counted(runs) == {"failed": 1}
 
 
 def test_without_a_secret_no_program_carries_benches_out(runs: Runs) -> None:
