@@ -1,12 +1,17 @@
 """A first look at environments in a real enclosure: what stops a build, and what is only noted."""
 
+import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import LoopClock
 from tests.platform.builds.conftest import adapter, manifest, vow
 
 from mesocosm.environments.manifest import load_manifest
+from mesocosm.http.response import Response
 from mesocosm.platform.builds.build import Built
 from mesocosm.platform.builds.fault import BuildFault
 from mesocosm.platform.builds.install import make
@@ -16,6 +21,7 @@ from mesocosm.platform.builds.smoke import smoke
 from mesocosm.platform.hosted.lines import Lines
 from mesocosm.platform.hosted.place import Enclosing
 from mesocosm.platform.settings import read_settings
+from mesocosm.sandboxes.process import ForeignProcess
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +33,62 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return found
 
 
-async def look(prepared: Place, tmp_path: Path, text: str, declared: dict[str, Any] | None = None, **given: Any) -> str:
+START_S = 60.0
+
+
+class Answered(Lines):
+    """Lines on which the time of a start is over once there was an answer."""
+
+    def __init__(self, clock: LoopClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def request(self, *given: Any, **named: Any) -> Response:
+        answer = await super().request(*given, **named)
+        # What waits for the answer sees it first.
+        asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, self._clock.advance, START_S)
+        return answer
+
+
+class Talking(Enclosing):
+    """A place where the time of a start is over once the adapter has said something."""
+
+    def __init__(self, clock: LoopClock, *given: Any) -> None:
+        super().__init__(*given)
+        self._clock = clock
+        self._listening: asyncio.Task[None] | None = None
+
+    async def start(self, *given: Any, **named: Any) -> ForeignProcess:
+        process = await super().start(*given, **named)
+        self._listening = asyncio.create_task(self._listen(process))
+        return process
+
+    async def _listen(self, process: ForeignProcess) -> None:
+        while not process.stdout_tail():  # noqa: ASYNC110 -- the words of another process have no event
+            await asyncio.sleep(0.005)
+        self._clock.advance(START_S)
+
+
+async def look(
+    prepared: Place,
+    tmp_path: Path,
+    text: str,
+    declared: dict[str, Any] | None = None,
+    *,
+    lines: Lines | None = None,
+    place: Callable[..., Enclosing] = Enclosing,
+    **given: Any,
+) -> str:
     """Look at an adapter for the first time; return the log."""
     source = tmp_path / "source"
     source.mkdir()
     (source / "adapter.py").write_text(text)
     (source / "benchanything.json").write_text(manifest(binding_vow=declared) if declared else manifest())
     built = Built(source, source / "benchanything.json", prepared.python, prepared.packages, "")
-    settings, log, lines = read_settings(**{"start_s": 20.0, "step_s": 5.0, **given}), BuildLog(tmp_path), Lines()
+    settings, log = read_settings(**{"start_s": START_S, "step_s": 60.0, **given}), BuildLog(tmp_path)
+    lines = lines or Lines()
     try:
-        await smoke(
-            settings, load_manifest(built.manifest), built.python, Enclosing(settings, built, lines), lines, log
-        )
+        await smoke(settings, load_manifest(built.manifest), built.python, place(settings, built, lines), lines, log)
     finally:
         await lines.close()
     return log.text()
@@ -82,9 +132,10 @@ async def test_an_adapter_that_ends_is_told_with_its_last_words(
         assert word in said
 
 
-async def test_an_adapter_that_never_listens_is_told(prepared: Place, tmp_path: Path) -> None:
-    said = await stopped(prepared, tmp_path, "import time\nprint('waiting', flush=True)\ntime.sleep(60)", start_s=1.0)
-    assert "was not healthy within 1 s" in said
+async def test_an_adapter_that_never_listens_is_told(prepared: Place, tmp_path: Path, loop_clock: LoopClock) -> None:
+    text = "import time\nprint('waiting', flush=True)\ntime.sleep(600)"
+    said = await stopped(prepared, tmp_path, text, place=partial(Talking, loop_clock))
+    assert "was not healthy within 60 s" in said
     assert "waiting" in said
 
 
@@ -93,9 +144,9 @@ async def test_another_port_is_told(prepared: Place, tmp_path: Path) -> None:
     assert "adapter.py listens at port 8765, not at" in said
 
 
-async def test_a_sick_health_is_told(prepared: Place, tmp_path: Path) -> None:
+async def test_a_sick_health_is_told(prepared: Place, tmp_path: Path, loop_clock: LoopClock) -> None:
     sick = adapter("def health(body):\n    return 503, {'detail': 'still loading'}")
-    said = await stopped(prepared, tmp_path, sick, start_s=1.0)
+    said = await stopped(prepared, tmp_path, sick, lines=Answered(loop_clock))
     assert "status 503" in said
     assert "still loading" in said
 
@@ -120,7 +171,7 @@ async def test_a_failing_call_is_told(changed: str, words: list[str], prepared: 
 
 
 async def test_a_hanging_call_is_told(prepared: Place, tmp_path: Path) -> None:
-    hanging = adapter("def reset(body):\n    import time\n    time.sleep(60)")
+    hanging = adapter("def reset(body):\n    import time\n    time.sleep(600)")
     assert "no complete answer" in await stopped(prepared, tmp_path, hanging, step_s=0.5)
 
 
@@ -179,6 +230,6 @@ async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Pa
 async def test_an_adapter_that_takes_too_much_is_ended_and_told(
     text: str, words: str, prepared: Place, tmp_path: Path
 ) -> None:
-    limits = {"environment_memory_mb": 256, "environment_processes": 32, "start_s": 15.0}
+    limits = {"environment_memory_mb": 256, "environment_processes": 32}
     said = await stopped(prepared, tmp_path, text, **limits)
     assert words in said
