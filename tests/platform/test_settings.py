@@ -74,3 +74,27 @@ def test_what_may_be_absent_is_switched_off_by_none(tmp_path: Path, monkeypatch:
     settings = read_settings(_file(tmp_path, f'login_port = "{word}"\n'))
     assert settings.login_port is None
     assert settings.guest_budget_usd is None
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "bench.example.org", "https://", "ftp://x", "https://a b", "http://[x"]
+)
+def test_a_public_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--public-url: is no address such as https://"):
+        read_settings(public_url=address)
+
+
+def test_a_public_address_may_have_a_path() -> None:
+    assert read_settings(public_url="https://bench.example.org/bench/").public_url == "https://bench.example.org/bench/"
+
+
+@pytest.mark.parametrize("path", ["a b", "https://x", "/a?b"])
+def test_a_prefix_that_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(InvalidInput, match="--prefix: is no path such as /bench"):
+        read_settings(prefix=path)
+
+
+def test_a_key_in_the_place_of_its_variable_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"models\.0\.key: must be the name of the variable") as raised:
+        read_settings(_file(tmp_path, '[[models]]\nname = "openai/x"\nkey = "sk-abc-123"\n'))
+    assert "sk-abc" not in str(raised.value)

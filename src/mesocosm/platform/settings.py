@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -22,6 +24,9 @@ from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 PREFIX = "MESOCOSM_"
 GUIDE = "docs/operate.md lists all settings"
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PREFIX_PATH = re.compile(r"[A-Za-z0-9._~/-]*")
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +56,13 @@ class ModelEntry(BaseModel):
     title: str = ""
     guests: bool = False
     full_bench: bool = False
+
+    @field_validator("key")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if value and not _VARIABLE.fullmatch(value):
+            raise PydanticCustomError("variable", "must be the name of the variable that holds the key, not the key")
+        return value
 
 
 class Settings(BaseSettings):
@@ -226,10 +238,19 @@ class Settings(BaseSettings):
     def _listed(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
+    @field_validator("public_url")
+    @classmethod
+    def _reachable(cls, value: str) -> str:
+        if value and not _is_address(value):
+            raise PydanticCustomError("address", "is no address such as https://bench.example.org")
+        return value
+
     @field_validator("prefix")
     @classmethod
     def _mounted(cls, value: str) -> str:
         """Return a path with a slash at its beginning and none at its end; empty for the root."""
+        if not _PREFIX_PATH.fullmatch(value):
+            raise PydanticCustomError("prefix", "is no path such as /bench")
         return f"/{bare}" if (bare := value.strip("/")) else ""
 
     @field_validator(
@@ -251,6 +272,14 @@ class Settings(BaseSettings):
         """Return flags, variables, the file: in this order."""
         file = () if cls.file is None else (TomlConfigSettingsSource(settings_cls, cls.file),)
         return (init_settings, env_settings, *file)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"\s", text)
+    except ValueError:
+        return False
 
 
 def read_settings(place: Path | None = None, **given: Any) -> Settings:

@@ -132,7 +132,7 @@ def find_environment(service: Service, caller: Principal, wanted: RunInput) -> E
             403, f"environment {env_id!r} is not yours; leave env_id out to run the domain as it is published"
         )
     if row.ready_version is None:
-        raise Refusal(400, f"environment {env_id!r} is not ready ({row.status}); look at it with `mesocosm env status`")
+        raise Refusal(400, f"environment {env_id!r} is not ready ({row.status}); see `mesocosm env logs {env_id}`")
     if row.domain_id != wanted.domain_id:
         raise Refusal(422, f"environment {env_id!r} belongs to domain {row.domain_id!r}, not to {wanted.domain_id!r}")
     return row
