@@ -15,7 +15,7 @@ from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.run import BenchmarkRef, Holder, Run, Selection
+from mesocosm.core.run import Holder, Run, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
@@ -474,9 +474,7 @@ class Observer:
         """The run ended, for whatever reason."""
 
 
-# How they are found
-
-BenchmarkFactory = Callable[[BenchmarkRef], Benchmark]
+# What a run is put together from
 
 
 @dataclass(frozen=True, slots=True)

@@ -4355,7 +4355,7 @@ export interface components {
         };
         /**
          * EpisodeStatus
-         * @description Life of an episode on a platform.
+         * @description Life of an episode. `truncated` met its step budget, `timeout` its time budget; both are scored.
          * @enum {string}
          */
         EpisodeStatus: "pending" | "running" | "completed" | "truncated" | "timeout" | "failed" | "cancelled";

@@ -7,18 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.client.documents.run import AgentInput, Seed
-
-
-class EpisodeStatus(StrEnum):
-    """Life of an episode on a platform."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    TRUNCATED = "truncated"
-    TIMEOUT = "timeout"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+from mesocosm.core.episode import EpisodeStatus
 
 
 class Episode(BaseModel):

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.client.documents.episode import Episode, TestEpisodeInput, TraceEvent
-from mesocosm.client.documents.episode import EpisodeStatus as Status
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.episode import Episode as Record
 from mesocosm.core.episode import EpisodeStatus
@@ -54,7 +53,7 @@ def get_episode(episode_id: EpisodeId, caller: Caller, service: Served) -> Respo
     found, episode = _found(service, caller, episode_id)
     waits = episode.status is EpisodeStatus.PENDING
     over = public_status(found.order, found.run) in TERMINAL
-    return _answer(found, episode_document(episode, Status.CANCELLED if waits and over else None))
+    return _answer(found, episode_document(episode, EpisodeStatus.CANCELLED if waits and over else None))
 
 
 @router.get("/episode/{episode_id}/trace", response_model=list[TraceEvent], **access(Access.READER))
