@@ -59,6 +59,18 @@ def test_a_worker_that_is_told_to_end_gives_its_runs_back(
     assert platform.seeds_of(run_id) == [1, 2, 3]
 
 
+def test_a_finished_run_that_its_worker_still_held_when_it_died_is_free(platform: Any, world: Any) -> None:
+    run_id = platform.order(world.url, (1,))
+    assert platform.worker("--once").wait(120) == 0
+    (gone,) = platform.service.workers.list(ended=True)
+    platform.service.store.hold(run_id, gone.holder)
+    platform.service.orders.reopen(run_id)
+    assert platform.worker("--once").wait(120) == 0
+    assert platform.order_state(run_id) == "ended"
+    assert platform.run(run_id).holder is None
+    assert world.resets == [1]
+
+
 def test_a_cancelled_run_stops_soon(platform: Any, world: Any, eventually: Callable[..., None]) -> None:
     world.held.add(2)
     run_id = platform.order(world.url, (1, 2, 3))

@@ -108,6 +108,8 @@ class Playing:
                 if self._done is None:
                     self._done = run.counts.done
                 if run.status in _OVER and not run.counts.owed:
+                    # Whoever finished it may have died before it let it go.
+                    await asyncio.to_thread(let_go, self._service, run.id)
                     return run
                 return await session.resume(self.order.run_id, self._service.store, control=self._control)
             except RunHeld:
