@@ -161,6 +161,45 @@ def test_an_administrator_adds_somebody_who_signs_out_again(
     other.close()
 
 
+def test_what_an_administrator_does_to_people_fits_the_window(visitor: Page, platform: Platform) -> None:
+    name = "somebody-with-a-name-as-long-as-names-can-be"
+    admin = Member(platform, platform.admin, platform.password)
+    admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+    sign_in(visitor, platform)
+    visitor.set_viewport_size({"width": 1440, "height": 900})
+    visitor.goto(f"{platform.url}/admin?tab=users")
+    more = visitor.get_by_role("button", name=f"Change {name}")
+    expect(more).to_be_visible()
+    assert hidden_pixels(visitor, "Table of people") == 0
+    more.press("Enter")
+    expect(visitor.get_by_role("menuitem", name="New password")).to_be_focused()
+    visitor.keyboard.press("End")
+    last = visitor.get_by_role("menuitem", name="Keep out")
+    expect(last).to_be_focused()
+    # Nothing lies above it, and the table that it belongs to does not cut it off.
+    last.click(trial=True)
+    check_axe(visitor)
+    visitor.keyboard.press("Enter")
+    expect(visitor.get_by_role("dialog")).to_contain_text("sign-ins and tokens end")
+    visitor.keyboard.press("Escape")
+    expect(more).to_be_focused()
+
+
+def hidden_pixels(page: Page, table: str) -> int:
+    """Return how far a table scrolls sideways."""
+    scrolled = page.get_by_role("region", name=table)
+    return int(scrolled.evaluate("(box) => Math.max(0, box.scrollWidth - box.clientWidth)"))
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, platform: Platform, width: int) -> None:
+    sign_in(visitor, platform)
+    visitor.set_viewport_size({"width": width, "height": 800})
+    visitor.goto(f"{platform.url}/")
+    expect(visitor.get_by_role("status").filter(has_text="Live")).to_be_attached()
+    assert visitor.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_guest_goes_on_with_the_page_they_came_for(visitor: Page, platform: Platform) -> None:
     visitor.goto(f"{platform.url}/sign-in?next=%2Fnew-run")
     visitor.get_by_role("button", name="Go on as a guest").click()

@@ -27,7 +27,9 @@ export function SignInTable() {
             <thead>
               <tr>
                 <th scope="col">Where</th>
-                <th scope="col">Since</th>
+                <th scope="col" data-minor>
+                  Since
+                </th>
                 <th scope="col">Ends</th>
                 <th scope="col">
                   <span className="hidden-text">Actions</span>
@@ -60,10 +62,10 @@ export function SignInTable() {
 function SignInRow({ one, onEnd }: { one: SignIn; onEnd: () => void }) {
   return (
     <tr>
-      <th scope="row" title={one.label || undefined}>
+      <th scope="row" title={one.label || undefined} data-breaks>
         <bdi>{deviceWords(one)}</bdi> {one.here && <Badge tone="good">this browser</Badge>}
       </th>
-      <td>
+      <td data-minor>
         <When at={one.created_at} />
       </td>
       <td>

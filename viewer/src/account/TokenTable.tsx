@@ -30,7 +30,9 @@ export function TokenTable() {
                 <tr>
                   <th scope="col">Name</th>
                   <th scope="col">May</th>
-                  <th scope="col">Last used</th>
+                  <th scope="col" data-minor>
+                    Last used
+                  </th>
                   <th scope="col">Ends</th>
                   <th scope="col">
                     <span className="hidden-text">Actions</span>
@@ -68,7 +70,7 @@ function TokenRow({ token, onEnd }: { token: Doc<'PersonalToken'>; onEnd: () => 
         <bdi>{token.name}</bdi>
       </th>
       <td>{token.scope === 'read' ? 'read' : 'read and change'}</td>
-      <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
+      <td data-minor>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
       <td>{token.expires_at ? <When at={token.expires_at} /> : 'when you end it'}</td>
       <td data-numeric>
         <Button look="quiet" onClick={onEnd} aria-label={`End the token ${token.name}`}>

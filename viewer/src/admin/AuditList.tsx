@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { ask } from '../api/platform'
+import { ask, type Doc } from '../api/platform'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
 import { Panel } from '../parts/Panel'
@@ -7,6 +7,8 @@ import { PlainTable } from '../parts/PlainTable'
 import { Skeleton } from '../parts/Skeleton'
 import { When } from '../parts/When'
 import styles from '../platform/platform.module.css'
+import own from './AuditList.module.css'
+import { detailWords, shortObject } from './audit'
 
 /** What was done on the platform, newest first. */
 export function AuditList() {
@@ -29,28 +31,19 @@ export function AuditList() {
               <th scope="col">Who</th>
               <th scope="col">What</th>
               <th scope="col">To</th>
-              <th scope="col">More</th>
-              <th scope="col">From</th>
+              <th scope="col" data-minor>
+                More
+              </th>
+              <th scope="col" data-minor>
+                From
+              </th>
             </tr>
           </thead>
           <tbody>
             {log.data.pages
               .flatMap((page) => page.entries)
               .map((entry) => (
-                <tr key={entry.id}>
-                  <td>
-                    <When at={entry.at} />
-                  </td>
-                  <td>{entry.actor}</td>
-                  <th scope="row">{entry.action}</th>
-                  <td>
-                    <bdi>{entry.object}</bdi>
-                  </td>
-                  <td>
-                    <code>{Object.keys(entry.detail).length > 0 ? JSON.stringify(entry.detail) : ''}</code>
-                  </td>
-                  <td>{entry.address}</td>
-                </tr>
+                <AuditRow key={entry.id} entry={entry} />
               ))}
           </tbody>
         </PlainTable>
@@ -63,5 +56,26 @@ export function AuditList() {
         </div>
       )}
     </div>
+  )
+}
+
+function AuditRow({ entry }: { entry: Doc<'AuditRow'> }) {
+  return (
+    <tr>
+      <td data-breaks>
+        <When at={entry.at} />
+      </td>
+      <td>{entry.actor}</td>
+      <th scope="row" data-breaks>
+        {entry.action}
+      </th>
+      <td data-breaks>
+        <bdi title={entry.object}>{shortObject(entry.object)}</bdi>
+      </td>
+      <td className={own.more} data-minor>
+        {detailWords(entry.detail)}
+      </td>
+      <td data-minor>{entry.address}</td>
+    </tr>
   )
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import type { Doc } from '../api/platform'
-import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Menu, type MenuItem } from '../parts/Menu'
 import { useMe } from '../session/useMe'
 import type { Made } from './UsersView'
 import { useUserChanges } from './useUserChanges'
@@ -12,33 +12,23 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
   const me = useMe()
   const close = () => setAsked(undefined)
   const { disable, enable, role, reset } = useUserChanges(user, close, onPassword)
-  const own = me?.user_id === user.id
-  const change = user.role === 'admin' ? 'Make a member' : 'Make an administrator'
+  const others: MenuItem[] = [
+    {
+      label: user.role === 'admin' ? 'Make a member' : 'Make an administrator',
+      disabled: role.isPending,
+      onChoose: () => role.mutate(undefined),
+    },
+    user.disabled
+      ? { label: 'Let in again', disabled: enable.isPending, onChoose: () => enable.mutate(undefined) }
+      : { label: 'Keep out…', danger: true, onChoose: () => setAsked('disable') },
+  ]
+  const items: MenuItem[] = [
+    { label: 'New password…', onChoose: () => setAsked('reset') },
+    ...(me?.user_id === user.id ? [] : others),
+  ]
   return (
     <>
-      <Button look="quiet" aria-label={`New password for ${user.username}`} onClick={() => setAsked('reset')}>
-        New password
-      </Button>
-      {!own && (
-        <>
-          <Button
-            look="quiet"
-            aria-label={`${change}: ${user.username}`}
-            busy={role.isPending}
-            onClick={() => role.mutate(undefined)}
-          >
-            {change}
-          </Button>
-          <Button
-            look="quiet"
-            aria-label={`${user.disabled ? 'Let in again' : 'Keep out'}: ${user.username}`}
-            busy={enable.isPending}
-            onClick={() => (user.disabled ? enable.mutate(undefined) : setAsked('disable'))}
-          >
-            {user.disabled ? 'Let in again' : 'Keep out'}
-          </Button>
-        </>
-      )}
+      <Menu label={`Change ${user.username}`} icon="menu" small items={items} />
       <ConfirmDialog
         open={asked !== undefined}
         title={asked === 'reset' ? `A new password for ${user.username}?` : `Keep ${user.username} out?`}

@@ -18,12 +18,14 @@ export function UserTable({
       <thead>
         <tr>
           <th scope="col">Name</th>
-          <th scope="col" data-numeric>
+          <th scope="col" data-numeric data-minor>
             No.
           </th>
           <th scope="col">Role</th>
           <th scope="col">Signed in</th>
-          <th scope="col">There since</th>
+          <th scope="col" data-minor>
+            There since
+          </th>
           <th scope="col">
             <span className="hidden-text">Actions</span>
           </th>
@@ -36,10 +38,12 @@ export function UserTable({
               <bdi>{user.username}</bdi> {user.disabled && <Badge tone="warn">kept out</Badge>}{' '}
               {user.oidc && <Badge title="Signs in with another provider">SSO</Badge>}
             </th>
-            <td data-numeric>{user.id}</td>
+            <td data-numeric data-minor>
+              {user.id}
+            </td>
             <td>{user.role === 'admin' ? 'administrator' : 'member'}</td>
-            <td>{user.last_login_at ? <When at={user.last_login_at} /> : 'never'}</td>
-            <td>
+            <td data-breaks>{user.last_login_at ? <When at={user.last_login_at} /> : 'never'}</td>
+            <td data-minor>
               <When at={user.created_at} />
             </td>
             <td data-numeric>

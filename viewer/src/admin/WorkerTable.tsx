@@ -24,8 +24,12 @@ export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument
             Runs
           </th>
           <th scope="col">Heard of</th>
-          <th scope="col">Since</th>
-          <th scope="col">Version</th>
+          <th scope="col" data-minor>
+            Since
+          </th>
+          <th scope="col" data-minor>
+            Version
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -51,10 +55,10 @@ export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument
             <td>
               <When at={one.heartbeat_at} />
             </td>
-            <td>
+            <td data-minor>
               <When at={one.started_at} />
             </td>
-            <td>{one.version}</td>
+            <td data-minor>{one.version}</td>
           </tr>
         ))}
       </tbody>

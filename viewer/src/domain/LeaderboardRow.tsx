@@ -38,11 +38,11 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           </Link>
         </td>
       )}
-      <td data-numeric>
+      <td data-numeric data-breaks>
         <strong className="number">{measure(entry.primary_score)}</strong>{' '}
         <span className="muted number">{interval(entry.primary?.low, entry.primary?.high)}</span>
       </td>
-      <td className={styles.bar}>
+      <td className={styles.bar} data-minor>
         <IntervalBar
           value={entry.primary_score ?? null}
           low={entry.primary?.low}
@@ -51,13 +51,17 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           label={entry.model}
         />
       </td>
-      <td data-numeric title={`${plural(entry.n_tasks, 'task')}, ${count(entry.n_planned)} episodes planned`}>
+      <td
+        data-numeric
+        data-minor
+        title={`${plural(entry.n_tasks, 'task')}, ${count(entry.n_planned)} episodes planned`}
+      >
         {count(entry.n_scored)}
       </td>
-      <td data-numeric title={`of ${plural(entry.actors, 'person', 'people')}`}>
+      <td data-numeric data-minor title={`of ${plural(entry.actors, 'person', 'people')}`}>
         {count(entry.runs)}
       </td>
-      <td data-numeric title="Mean cost of an episode">
+      <td data-numeric data-minor title="Mean cost of an episode">
         <Money usd={entry.cost_usd} />
       </td>
     </tr>

@@ -23,19 +23,19 @@ export function LeaderboardTable({ label, entries, version }: LeaderboardTablePr
             <th scope="col">Place</th>
             <th scope="col">Model</th>
             {domains && <th scope="col">Domain</th>}
-            <th scope="col" data-numeric>
+            <th scope="col" data-numeric data-breaks>
               Score
             </th>
-            <th scope="col">
+            <th scope="col" data-minor>
               <span className="hidden-text">Score with its interval</span>
             </th>
-            <th scope="col" data-numeric>
+            <th scope="col" data-numeric data-minor>
               Episodes
             </th>
-            <th scope="col" data-numeric>
+            <th scope="col" data-numeric data-minor>
               Runs
             </th>
-            <th scope="col" data-numeric>
+            <th scope="col" data-numeric data-minor>
               Cost
             </th>
           </tr>

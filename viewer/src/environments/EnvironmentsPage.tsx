@@ -39,7 +39,8 @@ export function EnvironmentsPage() {
         <>
           {whose.length > 1 && (
             <Select
-              label="Of"
+              label="Whose environments"
+              hideLabel
               options={whose}
               value={team ?? OWN}
               onChange={(value) => void navigate({ search: value === OWN ? {} : { team: value } })}

@@ -14,7 +14,7 @@ export function UsagePanel({ usage }: { usage: Doc<'Usage'> }) {
         <dd className="number">{count(usage.total_runs)}</dd>
         {states.length > 0 && (
           <>
-            <dt>by state</dt>
+            <dt>By state</dt>
             <dd>{states.map(([state, n]) => `${count(n)} ${state}`).join(', ')}</dd>
           </>
         )}

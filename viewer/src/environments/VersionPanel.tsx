@@ -27,7 +27,9 @@ export function VersionPanel({ environment }: { environment: Doc<'Environment'> 
               <tr>
                 <th scope="col">No.</th>
                 <th scope="col">State</th>
-                <th scope="col">Vow</th>
+                <th scope="col" data-minor>
+                  Vow
+                </th>
                 <th scope="col">Commit</th>
                 <th scope="col">Submitted</th>
               </tr>
@@ -42,7 +44,7 @@ export function VersionPanel({ environment }: { environment: Doc<'Environment'> 
                     <EnvironmentStatus status={one.state} />{' '}
                     {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}
                   </td>
-                  <td>{one.vow_version ?? '–'}</td>
+                  <td data-minor>{one.vow_version ?? '–'}</td>
                   <td>{one.commit ? <code title={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>
                   <td>
                     <When at={one.created_at} />

@@ -1,4 +1,4 @@
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useCallback } from 'react'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
@@ -20,7 +20,7 @@ export function EpisodePage() {
   const { data: episode, error, refetch, isPlaceholderData } = useEpisode(episodeId)
   if (!episode) {
     return (
-      <Page title="Episode">
+      <Page title="Episode" trail={<Link to="/">Runs</Link>}>
         {error && <Failure error={error} title="The episode could not be read" onRetry={() => void refetch()} />}
       </Page>
     )

@@ -12,14 +12,18 @@ export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
         <tr>
           <th scope="col">Model</th>
           <th scope="col">Domain</th>
-          <th scope="col" data-numeric>
+          <th scope="col" data-numeric data-breaks>
             Score
           </th>
-          <th scope="col" data-numeric>
+          <th scope="col" data-numeric data-minor>
             Episodes
           </th>
-          <th scope="col">By</th>
-          <th scope="col">Started</th>
+          <th scope="col" data-minor>
+            By
+          </th>
+          <th scope="col" data-minor>
+            Started
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -35,13 +39,15 @@ export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
                 <bdi>{run.domain_name}</bdi>
               </Link>
             </td>
-            <td data-numeric title={run.primary?.name}>
+            <td data-numeric data-breaks title={run.primary?.name}>
               <strong className="number">{measure(run.primary_score)}</strong>{' '}
               <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>
             </td>
-            <td data-numeric>{count(run.num_episodes)}</td>
-            <td>{run.actor_label === 'Guest' ? 'a guest' : 'a member'}</td>
-            <td>
+            <td data-numeric data-minor>
+              {count(run.num_episodes)}
+            </td>
+            <td data-minor>{run.actor_label === 'Guest' ? 'a guest' : 'a member'}</td>
+            <td data-minor>
               <When at={run.created_at} />
             </td>
           </tr>

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { address, plainAddress } from '../api/address'
 import type { Doc } from '../api/platform'
 import { Button } from '../parts/Button'
@@ -16,9 +16,8 @@ export function HostedActions({ runId, onStarted }: { runId: string; onStarted: 
   const { data: run } = useHosted(runId)
   const me = useMe()
   if (run === undefined) return null
-  return (
+  const everybody = (
     <>
-      {mayChange(run, me) && <OwnActions run={run} member={isMember(me)} onStarted={onStarted} />}
       {me !== undefined && me.type !== 'anonymous' && (
         <LinkButton
           to="/new-run"
@@ -31,9 +30,23 @@ export function HostedActions({ runId, onStarted }: { runId: string; onStarted: 
       <Menu label="Download" icon="download" items={downloads(runId)} />
     </>
   )
+  if (!mayChange(run, me)) return everybody
+  return (
+    <OwnActions run={run} member={isMember(me)} onStarted={onStarted}>
+      {everybody}
+    </OwnActions>
+  )
 }
 
-function OwnActions({ run, member, onStarted }: { run: Doc<'Run'>; member: boolean; onStarted: () => void }) {
+interface OwnActionsProps {
+  run: Doc<'Run'>
+  member: boolean
+  onStarted: () => void
+  /** What everybody can do stands between what is urgent and what is rare. */
+  children: ReactNode
+}
+
+function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   const [asked, setAsked] = useState<'public' | 'delete'>()
   const close = () => setAsked(undefined)
   const { cancel, resume, show, remove } = useRunChanges(run.id, { close, onStarted })
@@ -57,6 +70,7 @@ function OwnActions({ run, member, onStarted }: { run: Doc<'Run'>; member: boole
           Resume
         </Button>
       )}
+      {children}
       <Menu label="More" icon="menu" small items={member ? items : items.slice(1)} />
       <ConfirmDialog
         open={asked !== undefined}

@@ -2,7 +2,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Doc, platformQuery } from '../api/platform'
 
-const LOOK_AGAIN = 8_000
+/** How often (ms) it is read again in case the stream, which tells when the run begins and ends, is lost. */
+const LOOK_AGAIN = 30_000
 
 /** The run as the platform shows it; read again while it goes on. */
 export function useHosted(runId: string) {

@@ -1,9 +1,15 @@
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 import { Button, type ButtonProps } from './Button'
 import { Icon, type IconName } from './Icon'
 import { IconButton } from './IconButton'
 import styles from './Menu.module.css'
 import { useLeave } from './useLeave'
+
+/** Pixels between a button and its list, and between that and the edge of the window. */
+const GAP = 4
+
+/** Whether the browser has a layer above the page. */
+const LAYERED = 'showPopover' in HTMLElement.prototype
 
 /** One thing to do, or to download from an address. */
 export interface MenuItem {
@@ -28,28 +34,26 @@ export interface MenuProps {
   items: readonly MenuItem[]
 }
 
-/** A menu of things to do. Arrows move, escape closes and goes back to the button. */
+/** A menu of things to do. Arrows, Home and End move, escape closes and goes back to the button. */
 export function Menu({ label, icon, small = false, look, items }: MenuProps) {
   const [open, setOpen] = useState(false)
-  const [end, setEnd] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  usePlace(root, list, open, setOpen)
   useEffect(() => {
-    if (open) focusItem(root.current, 0)
+    if (open) entries(root.current).at(0)?.focus({ preventScroll: true })
   }, [open])
   useLeave(root, open, setOpen)
-  const toggle = () => {
-    const box = root.current?.getBoundingClientRect()
-    setEnd(box !== undefined && box.left > window.innerWidth / 2)
-    setOpen(!open)
-  }
   const close = () => {
     setOpen(false)
     root.current?.querySelector('button')?.focus()
   }
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    const end = { Home: 0, End: -1 }[event.key]
     if (step !== undefined) moveFocus(root.current, step)
+    else if (end !== undefined) entries(root.current).at(end)?.focus()
     else if (event.key === 'Escape') close()
     else if (event.key === 'Tab') setOpen(false)
     else return
@@ -63,21 +67,22 @@ export function Menu({ label, icon, small = false, look, items }: MenuProps) {
   return (
     <div ref={root} className={styles.root}>
       {small ? (
-        <IconButton icon={icon ?? 'menu'} label={label} onClick={toggle} {...opener} />
+        <IconButton icon={icon ?? 'menu'} label={label} onClick={() => setOpen(!open)} {...opener} />
       ) : (
-        <Button icon={icon} look={look} onClick={toggle} {...opener}>
-          {label}
+        <Button icon={icon} look={look} onClick={() => setOpen(!open)} {...opener}>
+          <span className={styles.label}>{label}</span>
           <Icon name="chevronDown" size={14} />
         </Button>
       )}
       {open && (
         <div
+          ref={list}
           id={id}
+          popover={LAYERED ? 'manual' : undefined}
           role="menu"
           aria-label={label}
           tabIndex={-1}
           className={styles.list}
-          data-end={end || undefined}
           onKeyDown={press}
         >
           {items.map((item) => (
@@ -122,12 +127,40 @@ function Entry({ item, onChoose }: { item: MenuItem; onChoose: () => void }) {
   )
 }
 
-function entries(root: HTMLElement | null): HTMLElement[] {
-  return [...(root?.querySelectorAll<HTMLElement>('[role=menuitem]:not(:disabled)') ?? [])]
+/**
+ * Show an open list above everything, beside its button: a table that scrolls would cut it off. Whoever scrolls away
+ * closes it.
+ */
+function usePlace(
+  root: RefObject<HTMLElement | null>,
+  list: RefObject<HTMLElement | null>,
+  open: boolean,
+  leave: (open: false) => void,
+): void {
+  useLayoutEffect(() => {
+    const shown = list.current
+    const box = root.current?.getBoundingClientRect()
+    if (!open || shown === null || box === undefined) return
+    if (LAYERED) shown.showPopover()
+    const left = box.left > window.innerWidth / 2 ? box.right - shown.offsetWidth : box.left
+    const below = box.bottom + GAP
+    const fits = below + shown.offsetHeight <= window.innerHeight || box.top < shown.offsetHeight + GAP
+    shown.style.left = `${Math.max(GAP, left)}px`
+    shown.style.top = `${fits ? below : box.top - GAP - shown.offsetHeight}px`
+    const close = (event: Event) => {
+      if (event.target !== shown) leave(false)
+    }
+    document.addEventListener('scroll', close, true)
+    window.addEventListener('resize', close)
+    return () => {
+      document.removeEventListener('scroll', close, true)
+      window.removeEventListener('resize', close)
+    }
+  }, [root, list, open, leave])
 }
 
-function focusItem(root: HTMLElement | null, at: number): void {
-  entries(root)[at]?.focus()
+function entries(root: HTMLElement | null): HTMLElement[] {
+  return [...(root?.querySelectorAll<HTMLElement>('[role=menuitem]:not(:disabled)') ?? [])]
 }
 
 function moveFocus(root: HTMLElement | null, by: number): void {

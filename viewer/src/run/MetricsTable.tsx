@@ -21,7 +21,9 @@ export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'Metr
       <thead>
         <tr>
           <th scope="col">Metric</th>
-          <th scope="col">What it is</th>
+          <th scope="col" data-minor>
+            What it is
+          </th>
           <th scope="col" data-numeric>
             Value
           </th>
@@ -29,7 +31,7 @@ export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'Metr
           <th scope="col" data-numeric>
             n
           </th>
-          <th scope="col" data-numeric title="With everything missing counted as the worst value">
+          <th scope="col" data-numeric data-minor title="With everything missing counted as the worst value">
             Missing as worst
           </th>
           <th scope="col">Missing</th>
@@ -48,10 +50,10 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
   const missing = Object.entries(metric.missing).filter(([, some]) => some > 0)
   return (
     <tr data-primary={metric.primary || undefined}>
-      <th scope="row">
+      <th scope="row" title={aggregationWords(metric, unit) + directionWords(metric)} data-breaks>
         {metric.name} {metric.primary && <Icon name="star" size={13} label="primary metric" />}
       </th>
-      <td className={styles.words}>
+      <td className={styles.words} data-minor>
         {aggregationWords(metric, unit)}
         {directionWords(metric)}
       </td>
@@ -64,7 +66,7 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
       <td data-numeric title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst`}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>
-      <td data-numeric>
+      <td data-numeric data-minor>
         {hasTwoReadings(metric) ? (
           <>
             {measure(metric.pessimistic)}{' '}
@@ -74,7 +76,7 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
           <span className="muted">{metric.n_scored < metric.n_planned ? '–' : 'nothing missing'}</span>
         )}
       </td>
-      <td className={styles.words}>
+      <td className={styles.missing}>
         {missing.map(([cause, some]) => `${count(some)} ${causeWords(cause).name.toLowerCase()}`).join(', ') ||
           'nothing'}
       </td>

@@ -1,6 +1,6 @@
 /** The Run page: how good, how far, what went wrong, and every episode. */
 
-import { useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
@@ -15,7 +15,7 @@ export function RunPage() {
   if (run !== undefined) return <RunView key={run.id} run={run} onStarted={() => setExpecting(runId)} />
   if (error === null) return <RunSkeleton />
   return (
-    <Page title="Run">
+    <Page title="Run" trail={<Link to="/">Runs</Link>}>
       <Failure error={error} title="This run could not be read" onRetry={() => void refetch()} />
     </Page>
   )

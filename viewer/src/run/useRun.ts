@@ -36,13 +36,18 @@ function isOfRun(key: readonly unknown[], runId: string): boolean {
   return typeof path === 'string' && path.startsWith('/v1/runs/{run_id}') && runOf(params) === runId
 }
 
+/** Whether a query key belongs to what a platform knows of this run beside its record. */
+function isHosted([home, ...key]: readonly unknown[], runId: string): boolean {
+  return home === 'platform' && isOfRun(key, runId)
+}
+
 function runOf(params: unknown): unknown {
   return typeof params === 'object' && params !== null && 'run_id' in params ? params.run_id : undefined
 }
 
 /**
  * Read a run and listen to it while `watch` says so or it goes on. Numbers move with the stream; what it does not carry
- * is read again at most every `PATIENCE`, and at once when the run begins or ends.
+ * is read again at most every `PATIENCE`, and at once when the run begins or ends, with what a platform knows of it.
  */
 export function useRun(runId: string, watch: boolean) {
   const client = useQueryClient()
@@ -71,20 +76,25 @@ export function useRun(runId: string, watch: boolean) {
   return { ...query, going, stream }
 }
 
-/** A function that reads everything of a run again: at once, or at most every `PATIENCE`. */
-function useRefresh(runId: string): (now: boolean) => void {
+/**
+ * A function that reads everything of a run again: at most every `PATIENCE`; at a turn at once, and once more after
+ * that, since a platform closes its books when the record has ended.
+ */
+function useRefresh(runId: string): (turn: boolean) => void {
   const client = useQueryClient()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
   return useCallback(
-    (now: boolean) => {
+    (turn: boolean) => {
       const read = () => {
         timer.current = undefined
-        void client.invalidateQueries({ predicate: ({ queryKey }) => isOfRun(queryKey, runId) })
+        const stale = (key: readonly unknown[]) => isOfRun(key, runId) || (turn && isHosted(key, runId))
+        void client.invalidateQueries({ predicate: ({ queryKey }) => stale(queryKey) })
       }
-      if (now) {
+      if (turn) {
         clearTimeout(timer.current)
         read()
+        if (place.mode === 'platform') timer.current = setTimeout(read, PATIENCE)
       } else if (timer.current === undefined) {
         timer.current = setTimeout(read, PATIENCE)
       }

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
 import { Progress } from '../parts/Progress'
 import { When } from '../parts/When'
+import styles from './RunRow.module.css'
 import { RunScore } from './RunScore'
 import { RunStatus } from './RunStatus'
 import { VisibilityBadge } from './VisibilityBadge'
@@ -20,6 +21,7 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
         <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.config.agent_config.model}>
           <bdi>{run.name || run.config.agent_config.model}</bdi>
         </Link>
+        {run.name && <div className={styles.model}>{run.config.agent_config.model}</div>}
       </th>
       {shown('domain') && (
         <td>
@@ -31,10 +33,10 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
       <td>
         <RunStatus status={run.status ?? 'pending'} />
       </td>
-      <td data-numeric>
+      <td data-numeric data-breaks>
         <RunScore run={run} />
       </td>
-      <td>
+      <td data-minor>
         <Progress
           done={(run.finished ?? 0) - (run.failed_count ?? 0)}
           failed={run.failed_count ?? 0}
@@ -43,16 +45,16 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
         />
       </td>
       {shown('owner') && (
-        <td>
+        <td data-minor>
           <bdi>{run.actor_username ?? (run.actor_type === 'guest' ? 'a guest' : 'a member')}</bdi>
         </td>
       )}
       {shown('visibility') && (
-        <td>
+        <td data-minor>
           <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
         </td>
       )}
-      <td>
+      <td data-minor>
         <When at={run.created_at} />
       </td>
     </tr>

@@ -7,8 +7,9 @@ export function RunScore({ run }: { run: Doc<'Run'> }) {
   if (!metric || metric.value === null || metric.value === undefined) return <span className="muted">–</span>
   const words = `${metric.name}: ${exact(metric.value)}; ${count(metric.n_scored)} of ${count(metric.n_planned)} episodes have a value`
   return (
-    <span className="number" title={words}>
-      <strong>{measure(metric.value)}</strong> <span className="muted">{interval(metric.low, metric.high)}</span>
+    <span title={words}>
+      <strong className="number">{measure(metric.value)}</strong>{' '}
+      <span className="muted number">{interval(metric.low, metric.high)}</span>
     </span>
   )
 }

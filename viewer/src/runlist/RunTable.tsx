@@ -15,16 +15,28 @@ export function RunTable({ label, runs, hide = [] }: RunTableProps) {
     <PlainTable label={label}>
       <thead>
         <tr>
-          <th scope="col">Model</th>
+          <th scope="col">Run</th>
           {shown('domain') && <th scope="col">Domain</th>}
           <th scope="col">State</th>
-          <th scope="col" data-numeric>
+          <th scope="col" data-numeric data-breaks>
             Score
           </th>
-          <th scope="col">Episodes</th>
-          {shown('owner') && <th scope="col">By</th>}
-          {shown('visibility') && <th scope="col">Seen by</th>}
-          <th scope="col">Started</th>
+          <th scope="col" data-minor>
+            Episodes
+          </th>
+          {shown('owner') && (
+            <th scope="col" data-minor>
+              By
+            </th>
+          )}
+          {shown('visibility') && (
+            <th scope="col" data-minor>
+              Seen by
+            </th>
+          )}
+          <th scope="col" data-minor>
+            Started
+          </th>
         </tr>
       </thead>
       <tbody>

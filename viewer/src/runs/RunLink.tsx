@@ -31,6 +31,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           to="/runs/$runId"
           params={{ runId: run.id }}
           className={styles.name}
+          dir="auto"
           onPointerEnter={prepare}
           onFocus={prepare}
           data-unnamed={named ? undefined : true}
