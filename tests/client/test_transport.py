@@ -79,6 +79,16 @@ def test_who_has_to_wait_is_told_how_long(platform: Answer) -> None:
     assert caught.value.retry_after == 90.0
 
 
+def test_a_wait_that_the_platform_names_itself_is_not_said_twice(platform: Answer) -> None:
+    platform.status, platform.body = 429, b'{"detail": "start the next one in 90 s"}'
+    platform.headers = {"Retry-After": "90"}
+
+    with pytest.raises(ApiError, match=r"start the next one in 90 s$") as caught:
+        platform.client().runs.active()
+
+    assert caught.value.retry_after == 90.0
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

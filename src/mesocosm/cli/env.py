@@ -88,7 +88,10 @@ def list_(team: str | None, solo: bool) -> None:
         show(found)
         return
     for one in found:
-        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}")
+        domain = f"  domain={one.domain_id}" if one.domain_id else ""
+        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}{domain}")
+    if not found:
+        click.echo("there is none yet; submit one with: mesocosm env submit", err=True)
 
 
 @env.command()

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import Command, options, plural
+from mesocosm.cli.platform.place import elsewhere, remote_option
 from mesocosm.core.run import Run, RunStatus, Selection
 
 if TYPE_CHECKING:
+    from mesocosm.client.client import Client
     from mesocosm.store import SqlStore
 
 MOST_SEEDS = 12
@@ -17,8 +19,29 @@ MOST_SEEDS = 12
 
 @click.command(cls=Command)
 @click.argument("run_id")
-def show(run_id: str) -> None:
+@remote_option
+def show(run_id: str, remote: bool) -> None:
     """Show a run: numbers with intervals, what is missing, configuration, warnings."""
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        _show_remote(*there)
+    else:
+        _show_local(run_id)
+
+
+def _show_remote(client: "Client", run_id: str) -> None:
+    from mesocosm.cli.platform.output import plain
+    from mesocosm.cli.platform.watch import print_run
+    from mesocosm.cli.render import emit
+
+    run = client.runs.get(run_id)
+    if options().json:
+        emit({"run": plain(run)})
+    else:
+        print_run(run)
+
+
+def _show_local(run_id: str) -> None:
     from mesocosm.cli.render import emit, failure_lines, metric_rows, remarks, state, table
     from mesocosm.cli.run import find_run, results
     from mesocosm.engine.metrics import so_far

@@ -63,6 +63,8 @@ def list_() -> None:
     for one in found:
         code = f"  code={one.join_code}" if one.join_code else ""
         click.echo(f"{one.team_id}  {one.name}  ({one.member_count}/{one.max_members})  {one.role}{code}")
+    if not found:
+        click.echo("you are in no team; make one with: mesocosm team create, or: mesocosm team join CODE", err=True)
 
 
 @team.command()

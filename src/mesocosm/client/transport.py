@@ -123,13 +123,15 @@ class BenchApi:
     def _refused(self, method: str, url: str, error: urllib.error.HTTPError) -> ApiError:
         wait = error.headers.get("Retry-After") or ""
         auth = error.headers.get(AUTH_HEADER) or ""
+        detail = _detail(error.read(ERROR_BYTES), error.reason)
+        untold = "" if f"in {wait} s" in detail else wait
         return ApiError(
             method,
             shown(url),
             error.code,
-            _detail(error.read(ERROR_BYTES), error.reason),
+            detail,
             hint=hint_for(
-                error.code, auth=auth, retry_after=wait, logged_in=bool(self.token), variable=self.identity.variable
+                error.code, auth=auth, retry_after=untold, logged_in=bool(self.token), variable=self.identity.variable
             ),
             retry_after=float(wait) if wait.isdigit() else None,
         )

@@ -84,6 +84,7 @@ def test_a_build_is_followed_to_its_domain(platform: "Platform", repository: Pat
     assert (row["status"], row["stage"]) == ("ready", "ready")
     assert f"ready; its domain is {row['domain_id']}\n" in seen.err
     assert platform("domain", "list").out.startswith(f"{row['domain_id']}  1.0.0  published  ")
+    assert platform("env", "list").out == f"{row['id']}  ready  solo  {row['name']}  domain={row['domain_id']}\n"
     shown = platform("env", "show", row["id"]).document
     assert (shown["domain_id"], shown["usage"]["total_runs"]) == (row["domain_id"], 0)
     log, _, adapter = platform("env", "logs", row["id"]).out.partition("\nadapter, last lines:\n")
@@ -114,7 +115,9 @@ def test_an_environment_is_deleted(platform: "Platform", repository: Path) -> No
     row = submit(platform, repository).document
 
     assert platform("env", "delete", row["id"]).out == "Environment deleted.\n"
-    assert platform("env", "list").out == ""
+    listed = platform("env", "list")
+    assert (listed.code, listed.out) == (0, "")
+    assert "submit one with: mesocosm env submit" in listed.err
     assert platform("env", "show", row["id"]).code == 1
 
 

@@ -185,8 +185,18 @@ def test_last_where_nothing_was_run_here_tells_of_the_platform(game: "Platform")
     seen = game("run", "watch", "last", "--results-dir", "nowhere")
 
     assert seen.code == 2
-    assert "your newest run at" in seen.err
-    assert "last --remote" in seen.err
+    assert "for your newest run at" in seen.err
+    assert "write: last --remote" in seen.err
+
+
+def test_a_run_of_the_platform_is_shown_like_one_of_here(game: "Platform", run_id: str) -> None:
+    seen = game("run", "show", run_id)
+
+    assert seen.code == 0, seen.err
+    assert seen.out.startswith("word-game · builtin/random · completed\n")
+    assert "* won" in seen.out
+    assert game("run", "show", "last", "--remote").out == seen.out
+    assert game("run", "show", run_id, "--json").document["run"]["id"] == run_id
 
 
 def waiting(game: "Platform", world: "World") -> str:

@@ -125,7 +125,9 @@ def test_a_team_changes_hands_and_ends(platform: "Platform", team: dict[str, str
     assert read().active_team_id == ""
     platform.is_now("grace")
     assert platform("team", "delete", team["id"]).out == "Team deleted.\n"
-    assert platform("team", "list").out == ""
+    listed = platform("team", "list")
+    assert (listed.code, listed.out) == (0, "")
+    assert "mesocosm team join CODE" in listed.err
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_manifest_elsewhere_is_pointed_to(checked: Check) -> None:
 
 
 def test_a_missing_folder_is_told_with_those_that_there_are(checked: Check) -> None:
-    assert "no folder 'gmaes'; at its root there are games" in fault(checked, {"games/x": ""}, "gmaes")
+    assert "no folder 'gmaes'; at its root it has games" in fault(checked, {"games/x": ""}, "gmaes")
 
 
 def test_bad_json_is_told_with_line_and_column(checked: Check) -> None:

@@ -69,7 +69,7 @@ async def test_a_missing_branch_is_told_with_those_that_there_are(
     known = repository({"a.txt": "a"})
     known.git("tag", "v1")
     words = await failed(settings, of(known, "mian"), place, log)
-    assert "no branch or tag 'mian'; there are main, v1" in words
+    assert "no branch or tag 'mian'; it has main, v1" in words
 
 
 async def test_a_missing_commit_is_told(

@@ -115,7 +115,7 @@ async def test_a_missing_branch_is_told_with_those_that_there_are(
 ) -> None:
     known = repository({"a.txt": "a"})
     source = Source(f"https://{host}/{known.path.name}/.git", "mian")
-    assert "no branch or tag 'mian'; there are main" in await fault(settings, source, place, log)
+    assert "no branch or tag 'mian'; it has main" in await fault(settings, source, place, log)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "private"])

@@ -32,7 +32,7 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
     except UnknownName as error:
         client = anyone()
         if run_id == "last" and client.caller.mode:
-            raise UnknownName(f"{error}; your newest run at {client.base_url} is: last --remote") from error
+            raise UnknownName(f"{error}; for your newest run at {client.base_url} write: last --remote") from error
         if client.caller.mode or options().base_url:
             return client, run_id
         raise

@@ -77,7 +77,7 @@ def _manifest(source: Source, root: Path) -> Path:
     folder = root / source.folder
     if not folder.is_dir():
         known = sorted(path.name for path in root.iterdir() if path.is_dir())[:_NAMED]
-        there = f"; at its root there are {', '.join(known)}" if known else "; it has no folders"
+        there = f"; at its root it has {', '.join(known)}" if known else "; it has no folders"
         raise BuildFault(f"the repository has no folder {source.folder!r}{there}")
     tried = [folder / place / MANIFEST_NAME for place in PLACES]
     found = next((path for path in tried if path.is_file()), None)

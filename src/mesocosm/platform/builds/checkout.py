@@ -175,7 +175,7 @@ async def _no_ref(settings: Settings, source: Source, work: Path, wanted: str) -
     names = re.findall(r"refs/(?:heads|tags)/(\S+?)(?:\^\{\})?$", listed.output_tail, re.MULTILINE)
     names = list(dict.fromkeys(names))
     more = ", …" if len(names) > _NAMED else ""
-    there = f"; there are {', '.join(names[:_NAMED])}{more}" if names else ""
+    there = f"; it has {', '.join(names[:_NAMED])}{more}" if names else ""
     if re.fullmatch(r"[0-9a-f]{6,63}", wanted):
         return BuildFault(
             f"{source.url} has no commit {wanted}; write all 40 digits of a commit that is on a branch{there}"

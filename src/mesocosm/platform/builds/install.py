@@ -210,7 +210,9 @@ def _way_out(settings: Settings, operators: _Operators) -> Egress:
 
 def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress, log: BuildLog) -> BuildFault:
     said = log.clean(done.output_tail)
-    tail = "\n".join(f"  | {line}" for line in said.splitlines()[-_SHOWN:])
+    # Tries again are in the log; here they would fill the place of what pip says at last.
+    told = [line for line in said.splitlines() if not line.startswith("WARNING: Retrying (")]
+    tail = "\n".join(f"  | {line}" for line in told[-_SHOWN:])
     if done.how == "timeout":
         words = f"the requirements were not installed within {settings.install_s:g} s; require less, or pin versions"
     elif done.how == "limit" or "No space left on device" in said:

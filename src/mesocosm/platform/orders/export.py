@@ -101,7 +101,10 @@ def _object(found: Found, of: Callable[[Episode], list[JSON]]) -> Iterator[bytes
 
 
 def _run(found: Found) -> JSON:
-    document = found.document().model_dump(mode="json")
+    run = found.document()
+    # Times as everywhere in an export: pydantic would write Z for the offset.
+    times = {name: value.isoformat() for name, value in run if isinstance(value, datetime)}
+    document = run.model_dump(mode="json") | times
     if not found.inside:
         del document["requester_id"]
     return document

@@ -1,6 +1,7 @@
 """A run of a platform, from its request to its export, as its owner and as others see it."""
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -139,6 +140,14 @@ def test_what_a_model_thought_and_said_is_hidden(open_runs: Callable[..., Runs],
     assert str(script) not in own + shown.text
     (turns,) = shown.json()["replay"].values()
     assert (turns[0]["reasoning"], turns[0]["action"]) == (MARK, "left")
+
+
+def test_times_of_an_export_are_all_written_alike(runs: Runs) -> None:
+    run_id = runs.played(runs.ann, num_episodes=1)
+    text = runs.ann.get(f"/v1/runs/{run_id}/export").text
+    ends = re.findall(r'"\d{4}-\d\d-\d\dT[\d:.]+([^"]*)"', text)
+    assert len(ends) > 5
+    assert set(ends) == {"+00:00"}
 
 
 def test_an_export_can_leave_parts_out(runs: Runs) -> None:
