@@ -24,7 +24,7 @@ from mesocosm.store import open_store
 from mesocosm.testing.loopback import Connection, Request, response
 from mesocosm.testing.model_server import ModelServer
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds until a test gives up waiting for a program."""
 
 

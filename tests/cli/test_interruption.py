@@ -70,7 +70,7 @@ def episode_ids(mesocosm: "Invoke") -> set[str]:
 def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(place: Path, mesocosm: "Invoke") -> None:
     process = begin(place)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "interrupt again to end at once" in errors
     run = last_run(mesocosm)
@@ -87,7 +87,7 @@ def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(place: Path, 
 def test_a_killed_run_shows_its_numbers_and_goes_on(place: Path, mesocosm: "Invoke") -> None:
     process = begin(place)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     shown = mesocosm("run", "show", "last").out
     assert "interrupted" in shown
     assert "accuracy  1.0000" in shown
@@ -104,7 +104,7 @@ def test_a_run_is_stopped_and_watched_from_another_process(place: Path, mesocosm
     process = begin(place)
     assert mesocosm("run", "stop", "last").code == 0
     watched = mesocosm("run", "watch", "last", "--interval", "0.1")
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert (process.returncode, watched.code) == (3, 3)
     assert last_run(mesocosm)["status"] == "stopped"
 
@@ -115,5 +115,5 @@ def test_a_second_process_is_told_who_works_on_the_run(place: Path, mesocosm: "I
     assert second.code == 4
     assert str(process.pid) in second.err
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 130

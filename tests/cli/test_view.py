@@ -25,7 +25,7 @@ from mesocosm.store import alive, open_store, this_process
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Played
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 SPAWN = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 
 

@@ -106,7 +106,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         yield Platform(told["url"], told["login_url"], folder, client, repository)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
 
 
 def _told(process: "subprocess.Popen[str]") -> dict[str, Any]:

@@ -166,7 +166,7 @@ class Lab:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait for what another thread or process brings about."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not condition():  # noqa: ASYNC110  (nobody here can tell)
                 await asyncio.sleep(0.005)
 

@@ -39,7 +39,7 @@ async def test_whatever_an_agent_raises_is_its_failure_but_no_measurement(
             raise error
         await context.step("end")
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(), agent=lab.agent(play), limits=limits)), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(), agent=lab.agent(play), limits=limits)), 120)
     episodes = lab.episodes(run)
     assert [episode.status.value for episode in episodes] == ["completed", "failed", "completed"]
     failed = lab.failure(episodes[1])

@@ -76,5 +76,5 @@ async def test_cancelled_waiters_lose_no_places() -> None:
     limit.release()
     waiting[1].cancel()
     await asyncio.gather(*waiting[:2], return_exceptions=True)
-    await asyncio.wait_for(waiting[2], 1)
+    await asyncio.wait_for(waiting[2], 120)
     assert limit.active == 1

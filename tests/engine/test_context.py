@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def alone(lab: "Lab", *said: Any, **given: Any) -> Episode:
     """Play one episode and return it."""
     model = given.pop("model", "") or lab.model(*said)
-    run = await asyncio.wait_for(lab.run(lab.spec(model, count=1, **given)), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(model, count=1, **given)), 120)
     (episode,) = lab.episodes(run)
     return episode
 

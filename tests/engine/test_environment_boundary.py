@@ -47,7 +47,7 @@ class Wrapped:
 async def play_odd(lab: "Lab", **replaced: Callable[..., Any]) -> tuple[Run, list[Episode]]:
     """Run three episodes; the environment of the second one has other methods."""
     benchmark = Odd(lab.world("Walk"), lambda inner: Wrapped(inner, **replaced))  # type: ignore[arg-type,return-value]
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", "end"), world=lab.benchmark(benchmark))), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", "end"), world=lab.benchmark(benchmark))), 120)
     return run, lab.episodes(run)
 
 

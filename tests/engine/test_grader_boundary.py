@@ -33,7 +33,7 @@ class Graded(ClassBenchmark):
 
 async def graded(lab: "Lab", grader: Callable[[Episode], Awaitable[Any]]) -> tuple[Run, Episode]:
     world = lab.benchmark(Graded(lab.world("Walk"), grader))
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(), world=world)), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(), world=world)), 120)
     assert run.counts.completed == 3
     return run, lab.episodes(run)[1]
 

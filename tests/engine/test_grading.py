@@ -121,10 +121,10 @@ async def test_a_stopped_run_stays_stopped_and_its_unfinished_episodes_unscored(
         return "end"
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait)), control=control))
-    await asyncio.wait_for(reached.wait(), 30)
+    await asyncio.wait_for(reached.wait(), 120)
     await lab.until(lambda: len(lab.episodes(lab.only_run())) == 2)
     control.stop("for now", grace=0)
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert [episode.status.value for episode in lab.episodes(run)] == ["completed", "cancelled"]
     again = await rescore(run, Strict(lab.world("Walk")), lab.store)
     assert (again.status, again.error) == (RunStatus.STOPPED, "for now")

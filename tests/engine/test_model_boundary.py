@@ -68,7 +68,7 @@ async def test_episodes_beside_the_one_that_ends_the_run_are_owed(lab: "Lab") ->
         await asyncio.Event().wait()
         return "never"
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=3, parallel=3)), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=3, parallel=3)), 120)
     assert (run.status, run.counts.done) == (RunStatus.FAILED, 0)
     assert all(episode.status is EpisodeStatus.CANCELLED for episode in lab.episodes(run))
 
@@ -82,7 +82,7 @@ async def test_the_episode_that_ends_the_run_is_not_left_as_running(
         await lab.until(lambda: lab.episodes(lab.only_run()))
         raise EpisodeError(Cause.MODEL_FORBIDDEN, "status 403")
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", refused))), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", refused))), 120)
     assert [episode.status for episode in lab.episodes(run)] == [EpisodeStatus.CANCELLED]
     assert (run.status, run.counts.owed) == (RunStatus.FAILED, 3)
 
@@ -94,7 +94,7 @@ async def test_a_bug_of_a_model_client_is_an_invalid_answer(lab: "Lab", error: B
     def answer(request: ModelRequest) -> str:
         raise error
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer))), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer))), 120)
     for episode in lab.episodes(run):
         assert lab.failure(episode).cause is Cause.MODEL_INVALID
         assert type(error).__name__ in lab.failure(episode).message
@@ -124,6 +124,6 @@ async def test_a_model_that_leaves_stops_the_run_and_says_why(lab: "Lab") -> Non
             raise EpisodeError(Cause.CANCELLED, "the terminal was closed; resume the run")
         return "end"
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=4)), 30)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=4)), 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "the terminal was closed; resume the run")
     assert (run.counts.completed, run.counts.owed) == (1, 3)

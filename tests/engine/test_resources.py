@@ -28,7 +28,7 @@ async def test_what_is_given_back_can_be_taken_again() -> None:
     waiting = asyncio.create_task(resources.take(1))
     await asyncio.sleep(0)
     release()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 120)
 
 
 async def test_a_wish_for_more_than_there_is_takes_all() -> None:

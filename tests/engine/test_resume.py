@@ -94,7 +94,7 @@ async def test_a_resumed_run_may_work_on_more_episodes_at_once(lab: "Lab") -> No
         return "end"
 
     run = await lab.run(lab.spec(lab.model(meet)), control=control)
-    again = await asyncio.wait_for(lab.resume(run.id, parallel=3), 30)
+    again = await asyncio.wait_for(lab.resume(run.id, parallel=3), 120)
     assert (again.status, again.spec.parallel) == (RunStatus.FINISHED, 1)
 
 
@@ -259,11 +259,11 @@ async def test_the_same_process_cannot_work_on_a_run_twice(lab: "Lab") -> None:
         return "end"
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
-    await asyncio.wait_for(reached.wait(), 30)
+    await asyncio.wait_for(reached.wait(), 120)
     with pytest.raises(RunHeld, match="this very process"):
         await lab.resume(lab.only_run().id)
     opened.set()
-    assert (await asyncio.wait_for(running, 30)).status is RunStatus.FINISHED
+    assert (await asyncio.wait_for(running, 120)).status is RunStatus.FINISHED
 
 
 async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab") -> None:
@@ -276,7 +276,7 @@ async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab
         return "end"
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
-    await asyncio.wait_for(reached.wait(), 30)
+    await asyncio.wait_for(reached.wait(), 120)
     run_id = lab.only_run().id
     await lab.until(lambda: lab.store.get_run(run_id).counts.done == 1)
     thief = Holder("elsewhere", 7, 1.0, "boot")
@@ -284,7 +284,7 @@ async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab
         connection.execute(text("UPDATE runs SET holder = :it"), {"it": msgspec.json.encode(thief).decode()})
     opened.set()
     with pytest.raises(RunHeld, match="process 7 on elsewhere holds it now"):
-        await asyncio.wait_for(running, 30)
+        await asyncio.wait_for(running, 120)
     run = lab.store.get_run(run_id)
     assert (run.status, run.holder, run.counts.done, run.error) == (RunStatus.RUNNING, thief, 1, "")
 

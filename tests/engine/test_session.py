@@ -111,7 +111,7 @@ async def test_episodes_run_at_once_up_to_the_wish_of_the_spec(lab: "Lab") -> No
         await together.wait()
         return "end"
 
-    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(meet), count=8, parallel=4)), 20)
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(meet), count=8, parallel=4)), 120)
     assert run.counts.completed == 8
 
 

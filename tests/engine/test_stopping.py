@@ -40,10 +40,10 @@ class Gate:
 async def test_a_stop_with_grace_lets_running_episodes_end(lab: "Lab") -> None:
     gate, control = Gate(free=2), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=9), control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     control.stop("enough", grace=60)
     gate.opened.set()
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "enough")
     assert (run.counts.completed, run.counts.owed) == (3, 6)
 
@@ -51,9 +51,9 @@ async def test_a_stop_with_grace_lets_running_episodes_end(lab: "Lab") -> None:
 async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> None:
     gate, control = Gate(free=2), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=9, parallel=3), control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     control.stop("enough", grace=0)
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 2, 7)
     assert {episode.status for episode in lab.episodes(run)} <= {EpisodeStatus.COMPLETED, EpisodeStatus.CANCELLED}
     assert run.primary is not None
@@ -63,10 +63,10 @@ async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> 
 async def test_a_second_stop_ends_the_grace_of_the_first(lab: "Lab") -> None:
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate)), control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     control.stop("enough", grace=3600)
     control.stop("now", grace=0)
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert (run.status, run.error, run.counts.done) == (RunStatus.STOPPED, "enough", 0)
 
 
@@ -108,11 +108,11 @@ async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
     monkeypatch.setattr(local, "FLUSH_S", 0.0)
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model("left", gate), count=1), control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     await lab.until(lambda: lab.store.list_runs().items and lab.episodes(lab.only_run()))
     assert lab.episodes(lab.only_run())[0].status is EpisodeStatus.RUNNING
     control.stop("enough", grace=0)
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     (episode,) = lab.episodes(run)
     assert (episode.status, episode.steps, episode.scores) == (EpisodeStatus.CANCELLED, 1, ())
     assert "owed" in lab.events(episode, Kind.LOG)[0].payload["message"]
@@ -138,22 +138,22 @@ async def test_an_agent_that_hides_its_cancellation_is_owed_all_the_same(lab: "L
 
     control = Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(), agent=lab.agent(play)), control=control))
-    await asyncio.wait_for(reached.wait(), 30)
+    await asyncio.wait_for(reached.wait(), 120)
     control.stop("enough", grace=0)
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 3)
 
 
 async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> None:
     gate, control = Gate(free=1), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=4), control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     other = open_store(lab.store.place)
     other.request_stop(lab.only_run().id)
     other.close()
     await lab.until(lambda: control.reason)
     gate.opened.set()
-    run = await asyncio.wait_for(running, 30)
+    run = await asyncio.wait_for(running, 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "somebody asked to stop it")
     assert (run.counts.completed, run.counts.owed) == (2, 2)
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
@@ -215,7 +215,7 @@ async def test_used_up_tokens_stop_a_run_whose_only_episode_never_ends(
             await asyncio.sleep(0)
 
     spec = lab.spec(lab.model("left"), agent=lab.agent(play), count=1, limits=Limits(run_tokens=50))
-    run = await asyncio.wait_for(lab.run(spec), 30)
+    run = await asyncio.wait_for(lab.run(spec), 120)
     assert run.status is RunStatus.STOPPED
     assert "budget of 50 tokens is used up" in run.error
     assert run.counts.owed == 1
@@ -261,7 +261,7 @@ async def test_a_run_cancelled_at_any_call_of_the_store_is_free_and_resumable(la
     task = asyncio.create_task(session.run(lab.spec(lab.model(gate)), store, settings=settings))
     store.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 120)
     run = lab.only_run()
     assert run.holder is None
     assert run.status in {RunStatus.PENDING, RunStatus.STOPPED, RunStatus.FINISHED}
@@ -279,10 +279,10 @@ async def test_a_cancelled_task_leaves_a_stopped_run_with_everything_that_was_fi
     gate = Gate(free=2)
     model = lab.model(gate)
     task = asyncio.create_task(lab.run(lab.spec(model, count=5, parallel=2), Told()))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 120)
     run = lab.only_run()
     assert (run.status, run.error, run.counts.completed) == (RunStatus.STOPPED, "interrupted", 2)
     assert told == [RunStatus.STOPPED]
@@ -303,10 +303,10 @@ async def test_a_run_cancelled_while_the_benchmark_opens_can_be_resumed(lab: "La
             first.append(False)
 
     task = asyncio.create_task(lab.run(lab.spec(lab.model(), world=lab.benchmark(Slow(lab.world("Walk"))))))
-    await asyncio.wait_for(opening.wait(), 30)
+    await asyncio.wait_for(opening.wait(), 120)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 120)
     run = lab.only_run()
     assert (run.status, run.holder) == (RunStatus.STOPPED, None)
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
@@ -322,8 +322,8 @@ class Started(Observer):
 async def test_a_stopped_run_shows_no_episode_as_running(lab: "Lab") -> None:
     gate, control, started = Gate(), Control(), Started()
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), parallel=3), started, control=control))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     assert started.progress.running >= 1
     control.stop("enough", grace=0)
-    await asyncio.wait_for(running, 30)
+    await asyncio.wait_for(running, 120)
     assert started.progress.running == 0

@@ -90,7 +90,7 @@ async def test_a_server_that_answers_is_used_and_named(
         adapter = await opened(repository(), server.url + "/")
         assert (await episode(client, adapter))[1] == "by hand"
         await adapter.close()
-        assert (await client.request("GET", f"{server.url}/health", timeout=5)).status == 200
+        assert (await client.request("GET", f"{server.url}/health", timeout=60)).status == 200
     assert notices == [f"using the environment that answers at {server.url}: Counting"]
 
 
@@ -257,4 +257,4 @@ async def test_a_closed_adapter_gives_no_server(repository: Repository, opened: 
     with pytest.raises(RunAborted, match="closed"):
         await adapter.host()
     with pytest.raises(Exception, match="connect"):
-        await client.request("GET", f"{url}/health", timeout=5)
+        await client.request("GET", f"{url}/health", timeout=60)

@@ -74,7 +74,7 @@ def adapter() -> Iterator[tuple[subprocess.Popen[str], IO[str], httpx.Client]]:
         assert process.stderr is not None
         try:
             address = next(found for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
-            with httpx.Client(base_url=address.group(), timeout=20) as client:
+            with httpx.Client(base_url=address.group(), timeout=60) as client:
                 yield process, process.stderr, client
         finally:
             process.kill()
@@ -99,7 +99,7 @@ def test_an_interrupt_ends_the_server_even_while_a_step_never_returns() -> None:
         waiting.start()
         assert any("waiting" in line for line in stderr)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
         waiting.join()
 
 

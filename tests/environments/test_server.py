@@ -72,7 +72,7 @@ def serving(env_class: type[BaseEnv], **options: Any) -> Iterator[httpx.Client]:
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
             client.get("/health").raise_for_status()
             yield client
     finally:

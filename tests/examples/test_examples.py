@@ -169,7 +169,7 @@ def test_the_adapter_serves_an_episode_that_the_oracle_wins(name: str) -> None:
         assert process.stderr is not None
         try:
             address = next(found for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
-            with httpx.Client(base_url=address.group(), timeout=20) as client:
+            with httpx.Client(base_url=address.group(), timeout=60) as client:
                 last = ask_the_oracle_to_the_end(client)
         finally:
             process.terminate()

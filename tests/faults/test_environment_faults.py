@@ -153,7 +153,7 @@ def test_a_failure_says_what_happened_in_the_servers_own_words(
 
 
 async def test_harm_beside_other_episodes_is_borne_too(store: SqlStore, environment: Path) -> None:
-    run = await asyncio.wait_for(session.run(spec(environment, range(13), parallel=6), store), 60)
+    run = await asyncio.wait_for(session.run(spec(environment, range(13), parallel=6), store), 120)
     assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
     assert by_seed(store, run)[12].status is EpisodeStatus.COMPLETED
     assert living(environment) == []
@@ -170,7 +170,7 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_res
     store: SqlStore, environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "RESTARTS", 3)
-    run = await asyncio.wait_for(session.run(spec(environment, [1] * 20), store), 60)
+    run = await asyncio.wait_for(session.run(spec(environment, [1] * 20), store), 120)
     assert (run.status, run.counts.failed) == (RunStatus.FAILED, 4)
     assert "adapter.py ended with exit code 3, 4 times within" in run.error
     assert "harm done: crash" in run.error
@@ -205,9 +205,9 @@ async def test_a_cancelled_run_takes_the_adapter_along(store: SqlStore, environm
             started.set()
 
     running = asyncio.create_task(session.run(spec(environment, [2] * 9, step_timeout=600.0), store, [Waiting()]))
-    await asyncio.wait_for(started.wait(), 30)
+    await asyncio.wait_for(started.wait(), 120)
     assert len(living(environment)) == 1
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(running, 30)
+        await asyncio.wait_for(running, 120)
     assert living(environment) == []

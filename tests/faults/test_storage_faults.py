@@ -194,10 +194,10 @@ def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Gate:
 async def disturbed(store: SqlStore, gate: Gate, disturb: Callable[[], object]) -> Run:
     """Run while the store is disturbed once three episodes are durable."""
     running = asyncio.create_task(session.run(spec(), store, [gate]))
-    await asyncio.wait_for(gate.reached.wait(), 30)
+    await asyncio.wait_for(gate.reached.wait(), 120)
     await asyncio.to_thread(disturb)
     gate.open()
-    return await asyncio.wait_for(running, 60)
+    return await asyncio.wait_for(running, 120)
 
 
 async def test_a_database_that_stays_locked_ends_the_run_and_can_be_gone_on_with(
@@ -222,11 +222,11 @@ async def test_a_store_that_fails_is_noticed_though_every_episode_waits(
 ) -> None:
     with closing(open_store(tmp_path / "results.sqlite", patience=0.2)) as store:
         running = asyncio.create_task(session.run(spec(), store, [gate]))
-        await asyncio.wait_for(gate.reached.wait(), 30)
+        await asyncio.wait_for(gate.reached.wait(), 120)
         await asyncio.to_thread(locker.lock)
         # The gate stays shut: only the heartbeat can find out.
         with pytest.raises(InfrastructureError, match="another process kept it locked"):
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 async def test_a_database_that_is_damaged_is_told(tmp_path: Path, gate: Gate) -> None:

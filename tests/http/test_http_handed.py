@@ -81,7 +81,7 @@ async def door(place: Path) -> AsyncIterator[Callable[[Answer], Door]]:
 async def test_every_request_goes_through_the_socket_of_the_client(place: Path) -> None:
     server = await asyncio.start_unix_server(_serve, place)
     async with Client(socket=place) as client:
-        answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=10) for number in range(3)]
+        answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(3)]
     server.close()
     assert [answer.body for answer in answers] == [b"/0", b"/1", b"/2"]
 
@@ -95,7 +95,7 @@ async def test_a_connection_that_is_handed_over_is_used_again(
 
     made = door(hand_over)
     async with Client(socket=place) as client:
-        answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=10) for number in range(5)]
+        answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(5)]
     assert [answer.body for answer in answers] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
     assert made.visits == 1
 
@@ -107,7 +107,7 @@ async def test_many_connections_are_handed_over_at_once(place: Path, port: int, 
 
     door(hand_over)
     async with Client(socket=place) as client:
-        asked = [client.request("GET", f"http://nowhere.example/{number}", timeout=10) for number in range(100)]
+        asked = [client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(100)]
         answers = await asyncio.gather(*asked)
     assert [answer.body for answer in answers] == [f"/{number}".encode() for number in range(100)]
 
@@ -120,7 +120,7 @@ async def test_the_error_of_whoever_made_the_connection_is_told(place: Path, doo
     door(_refuse)
     async with Client(socket=place) as client:
         with pytest.raises(ConnectFailed, match="Connection refused"):
-            await client.request("GET", "http://nowhere.example/", timeout=10)
+            await client.request("GET", "http://nowhere.example/", timeout=60)
 
 
 def _a_file(visitor: socket.socket) -> None:
@@ -172,11 +172,11 @@ async def test_what_is_no_connection_is_refused_and_closed(
     door(answer)
     async with Client(socket=place) as client:
         with pytest.raises(ConnectFailed):
-            await client.request("GET", "http://nowhere.example/", timeout=10)
+            await client.request("GET", "http://nowhere.example/", timeout=60)
         before = _open_files()
         for _ in range(3):
             with pytest.raises(ConnectFailed, match="did not hand over a TCP connection"):
-                await client.request("GET", "http://nowhere.example/", timeout=10)
+                await client.request("GET", "http://nowhere.example/", timeout=60)
         assert _open_files() == before
 
 
@@ -187,4 +187,4 @@ def _open_files() -> int:
 async def test_a_socket_that_is_gone_is_named(place: Path) -> None:
     async with Client(socket=place) as client:
         with pytest.raises(ConnectFailed, match=f"cannot connect to the Unix socket {place} \\(No such file"):
-            await client.request("GET", "http://nowhere.example/", timeout=10)
+            await client.request("GET", "http://nowhere.example/", timeout=60)

@@ -133,7 +133,7 @@ class Running:
 
     def get(self, path: str, **given: Any) -> httpx.Response:
         """Return an answer."""
-        return httpx.get(f"{self.url}{path}", timeout=20, trust_env=False, **given)
+        return httpx.get(f"{self.url}{path}", timeout=60, trust_env=False, **given)
 
     def end(self) -> float:
         """End the server and return how many seconds that took."""

@@ -136,7 +136,7 @@ def _post(variables: Any, path: str, body: bytes) -> tuple[int, str]:
     """Send a body as it is and return status and text."""
     headers = {"authorization": f"Bearer {variables['OPENAI_API_KEY']}", "content-type": "application/json"}
     try:
-        with urlopen(Request(variables["OPENAI_BASE_URL"] + path, body, headers), timeout=20) as answer:
+        with urlopen(Request(variables["OPENAI_BASE_URL"] + path, body, headers), timeout=60) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
@@ -243,7 +243,7 @@ def openai_client() -> Callable[[Variables], openai.OpenAI]:
         base_url=variables["OPENAI_BASE_URL"],
         api_key=variables["OPENAI_API_KEY"],
         max_retries=0,
-        http_client=httpx.Client(verify=False, timeout=20.0),  # reading the authorities takes longer than the calls
+        http_client=httpx.Client(verify=False, timeout=60),  # reading the authorities takes longer than the calls
     )
 
 

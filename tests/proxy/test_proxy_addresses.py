@@ -30,7 +30,7 @@ TEN = Answer("four", prompt_tokens=7, completion_tokens=3)
 def status(url: str, **headers: str) -> tuple[int, Any]:
     """Return status and body of a POST."""
     try:
-        with urlopen(Request(url, b"{}", {k.replace("_", "-"): v for k, v in headers.items()}), timeout=20) as answer:
+        with urlopen(Request(url, b"{}", {k.replace("_", "-"): v for k, v in headers.items()}), timeout=60) as answer:
             return answer.status, json.loads(answer.read())
     except HTTPError as error:
         return error.code, json.loads(error.read())

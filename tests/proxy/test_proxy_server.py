@@ -35,12 +35,12 @@ async def pieces(request: Request, reply: Reply) -> None:
 
 
 async def until(reader: asyncio.StreamReader, end: bytes) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return await reader.readuntil(end)
 
 
 async def rest(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return await reader.read()
 
 
@@ -120,16 +120,16 @@ async def test_a_client_that_goes_away_ends_its_request() -> None:
     handler = Hanging()
     async with serving(handler) as (_, writer):
         writer.write(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n")
-        await asyncio.wait_for(handler.going.wait(), 10)
+        await asyncio.wait_for(handler.going.wait(), 120)
         writer.close()
-        await asyncio.wait_for(handler.ended.wait(), 10)
+        await asyncio.wait_for(handler.ended.wait(), 120)
 
 
 async def test_stopping_ends_every_request_and_waits_for_it() -> None:
     handler = Hanging()
     async with serving(handler) as (_, writer):
         writer.write(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n")
-        await asyncio.wait_for(handler.going.wait(), 10)
+        await asyncio.wait_for(handler.going.wait(), 120)
     assert handler.ended.is_set()
 
 
@@ -148,6 +148,6 @@ async def test_writing_to_nobody_is_told() -> None:
 
     async with serving(handler) as (_, writer):
         writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-        await asyncio.wait_for(going.wait(), 10)
+        await asyncio.wait_for(going.wait(), 120)
         writer.transport.abort()
-        await asyncio.wait_for(told.wait(), 10)
+        await asyncio.wait_for(told.wait(), 120)

@@ -160,7 +160,7 @@ def answer(body: dict[str, Any]) -> Answer:
 async def port_of(process: asyncio.subprocess.Process) -> int:
     """Return the port that uvicorn says it listens on."""
     assert process.stderr is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         async for line in process.stderr:
             if b"running on http" in line:
                 return int(line.split(b"running on ")[1].split()[0].rsplit(b":", 1)[1])
@@ -192,7 +192,7 @@ async def test_a_rollout_for_the_published_package_runs_without_a_change(tmp_pat
             }
             url = f"http://127.0.0.1:{await port_of(process)}/rollout"
             assert (await client.post(url, json.dumps(wanted).encode())).status == 202
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await controller.both.wait()
             assert controller.told["/completion"]["status"] == "success"
             judged = controller.told["/grader"]

@@ -40,14 +40,14 @@ class Programs:
         """Wait until a line with these words is on stdout, and return the rest of that line."""
         # An unbuffered print writes the end of its line on its own, so only whole lines have been said.
         line = re.compile(rf"^{re.escape(words)}(.*)\r?\n", re.MULTILINE)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not (found := line.search(process._stdout._bytes.decode("utf-8", "replace"))):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         return found[1].strip()
 
     async def gone(self, pid: int) -> None:
         """Wait until a process is no more."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while alive(pid):  # noqa: ASYNC110 - another process's end has no event
                 await asyncio.sleep(0.005)
 
@@ -123,7 +123,7 @@ class Strangers:
 
     async def says(self, enclosed: Enclosed, words: str) -> str:
         """Wait until a server has said these words, and return all that it said."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while words not in enclosed.stdout_tail(1000):
                 assert enclosed.returncode is None, enclosed.stderr_tail()
                 await asyncio.sleep(0.005)
@@ -131,7 +131,7 @@ class Strangers:
 
     async def ended(self, enclosed: Enclosed) -> str:
         """Wait until a server is over, and return why it was ended."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await enclosed.wait()
         return enclosed.reason
 

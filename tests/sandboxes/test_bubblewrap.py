@@ -34,7 +34,7 @@ def work(tmp_path: Path) -> Path:
 async def ended(sandbox: BubblewrapSandbox, cwd: Path, script: str, **env: str) -> ForeignProcess:
     """Run a script to its end."""
     process = await sandbox.start([sys.executable, "-c", script], cwd=cwd, env=env)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await process.wait()
     await process.stop(grace=0)
     return process
@@ -145,7 +145,7 @@ if os.fork() == 0:
 time.sleep(600)
 """
     process = await BubblewrapSandbox(writable=(work,)).start([sys.executable, "-c", script], cwd=work)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not (work / "daemon").exists():  # noqa: ASYNC110 -- another process's file has no event
             await asyncio.sleep(0.005)
     assert list(_users_of(work))
@@ -175,7 +175,7 @@ print("ready" + chr(10), end="")
 time.sleep(600)
 """
     process = await BubblewrapSandbox().start([sys.executable, "-c", script], cwd=work)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while "ready" not in process.stdout_tail():  # noqa: ASYNC110 -- its words have no event
             await asyncio.sleep(0.005)
     await process.stop(grace=60)

@@ -81,7 +81,7 @@ async def test_a_server_is_reached_and_its_container_removed(
     )
     async with Client(socket=enclosed.socket) as client:
         await wait_healthy("http://environment/", enclosed.process, client=client)
-        assert (await client.request("GET", "http://environment/", timeout=10)).status == 200
+        assert (await client.request("GET", "http://environment/", timeout=60)).status == 200
     await enclosed.stop(grace=1)
     (name,) = docker.given("--name")
     assert docker.calls[-1] == ["rm", "--force", name]

@@ -30,7 +30,7 @@ async def asks(egress: Egress, *pieces: bytes) -> bytes:
     """Connect to the proxy, say these things and return all that comes back."""
     listening = await asyncio.start_server(_forgiving(egress), "127.0.0.1", 0)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
             for piece in pieces:
                 writer.write(piece)

@@ -81,15 +81,15 @@ def _port(enclosure: Enclosure) -> int:
 
 async def test_a_server_is_reached_through_its_socket(served: Enclosed) -> None:
     async with Client(socket=served.socket) as client:
-        got = await client.request("GET", "http://environment/", timeout=10)
-        posted = await client.request("POST", "http://environment/", body=b"x" * 3_000_000, timeout=10)
+        got = await client.request("GET", "http://environment/", timeout=60)
+        posted = await client.request("POST", "http://environment/", body=b"x" * 3_000_000, timeout=60)
     assert (got.status, got.body, posted.body) == (200, b"salt", b"X" * 3_000_000)
 
 
 async def test_many_clients_are_served_at_once(served: Enclosed) -> None:
     async with Client(socket=served.socket) as client:
         bodies = [f"words {number}".encode() for number in range(60)]
-        asked = [client.request("POST", "http://environment/", body=body, timeout=20) for body in bodies]
+        asked = [client.request("POST", "http://environment/", body=body, timeout=60) for body in bodies]
         answers = await asyncio.gather(*asked)
     assert [answer.body for answer in answers] == [body.upper() for body in bodies]
 
@@ -98,7 +98,7 @@ async def test_after_the_end_nothing_is_left(served: Enclosed) -> None:
     async with Client(socket=served.socket) as client:
         await served.stop()
         with pytest.raises(ConnectFailed):
-            await client.request("GET", "http://environment/", timeout=5)
+            await client.request("GET", "http://environment/", timeout=60)
     assert (served.socket.parent.exists(), served.reason) == (False, "")
     assert served.returncode is not None
 
@@ -114,7 +114,7 @@ async def test_a_closed_door_is_not_looked_at(served: Enclosed) -> None:
 async def test_the_end_of_a_server_is_seen_with_its_last_words(enclosure: Enclosure, place: Path) -> None:
     script = "import sys; print('nothing to do'); print('sorry', file=sys.stderr); sys.exit(7)"
     enclosed = await enclosure.serve([sys.executable, "-c", script], cwd=place, port=_port(enclosure))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         assert await enclosed.wait() == 7
     assert (enclosed.stdout_tail(), enclosed.stderr_tail(), enclosed.reason) == ("nothing to do", "sorry", "")
     await enclosed.stop()
@@ -127,7 +127,7 @@ async def test_a_server_that_does_not_listen_yet_refuses(enclosure: Enclosure, p
     )
     async with Client(socket=enclosed.socket) as client:
         with pytest.raises(ConnectFailed, match="Connection refused"):
-            await client.request("GET", "http://environment/", timeout=10)
+            await client.request("GET", "http://environment/", timeout=60)
     await enclosed.stop(grace=0)
 
 
@@ -174,7 +174,7 @@ async def test_a_cancelled_run_leaves_nothing(enclosure: Enclosure, place: Path,
     out.mkdir()
     script = f"open({str(out / 'up')!r}, 'w'); import time; time.sleep(60)"
     running = asyncio.create_task(enclosure.run([sys.executable, "-c", script], cwd=place, writable=(out,), seconds=50))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not (out / "up").exists():  # noqa: ASYNC110 -- another process's file has no event
             await asyncio.sleep(0.005)
     running.cancel()

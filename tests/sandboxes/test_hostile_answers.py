@@ -53,7 +53,7 @@ work()
     async with Client(socket=enclosed.socket, max_response=4 * MIB) as client:
         for _ in range(3):
             with pytest.raises(ResponseTooLarge):
-                await client.request("POST", "http://environment/step", body=b"{}", timeout=20)
+                await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
 
 
@@ -71,7 +71,7 @@ work()
     await strangers.says(enclosed, "up")
     async with Client(socket=enclosed.socket) as client:
         with pytest.raises(BadResponse, match="headers of the response are longer"):
-            await client.request("POST", "http://environment/step", body=b"{}", timeout=20)
+            await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
 
 async def test_interim_answers_without_end_are_refused(strangers: Strangers) -> None:
@@ -87,7 +87,7 @@ work()
     await strangers.says(enclosed, "up")
     async with Client(socket=enclosed.socket) as client:
         with pytest.raises((BadResponse, ResponseTooLarge)):
-            await client.request("POST", "http://environment/step", body=b"{}", timeout=20)
+            await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
 
 async def test_an_answer_of_single_bytes_takes_the_time_that_it_was_given_and_no_more(strangers: Strangers) -> None:

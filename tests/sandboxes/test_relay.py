@@ -46,7 +46,7 @@ async def echo() -> AsyncIterator[int]:
 
 async def said(sandbox: BubblewrapSandbox, cwd: Path, *arguments: str) -> list[str]:
     process = await sandbox.start([sys.executable, "-c", TALK, *arguments], cwd=cwd)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await process.wait()
     await process.stop(grace=0)
     await asyncio.gather(*sandbox._serving)
@@ -99,7 +99,7 @@ print(outcome)
 """
     sandbox = BubblewrapSandbox(reachable=(echo,))
     process = await sandbox.start([sys.executable, "-c", script, tempfile.gettempdir()], cwd=tmp_path)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await process.wait()
     await asyncio.gather(*sandbox._serving)
     path, outcome = process.stdout_tail().splitlines()

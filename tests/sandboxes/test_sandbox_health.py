@@ -76,7 +76,7 @@ async def given_up(port: int, process: ForeignProcess, loop_clock: LoopClock) ->
 async def test_a_server_is_healthy_once_it_answers(programs: Programs) -> None:
     port = free_port()
     process = await programs.start(SERVER, str(port), "200")
-    await wait_healthy(url(port), process, timeout=20)
+    await wait_healthy(url(port), process, timeout=60)
     assert process.returncode is None
 
 
@@ -84,12 +84,12 @@ async def test_a_server_that_needs_some_looks_is_waited_for(programs: Programs) 
     port = free_port()
     process = await programs.start(SERVER, str(port), "503", "404", "204")
     async with Client() as client:
-        await wait_healthy(url(port), process, timeout=20, client=client)
+        await wait_healthy(url(port), process, timeout=60, client=client)
 
 
 async def test_a_process_that_ends_at_once_is_not_waited_for(programs: Programs) -> None:
     process = await programs.start("import sys; sys.exit('cannot import name BaseEnv')")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         with pytest.raises(EpisodeError, match=r"ended with exit code 1 before .*\n  \| cannot import name") as failed:
             await wait_healthy(url(free_port()), process, timeout=600)
     assert failed.value.cause is Cause.SANDBOX_FAILED
@@ -133,7 +133,7 @@ async def test_a_server_that_never_answers_is_told_with_its_words(programs: Prog
 async def test_the_last_bad_answer_is_told(programs: Programs, loop_clock: LoopClock) -> None:
     port = free_port()
     process = await programs.start(SERVER, str(port), "200", "500")
-    await wait_healthy(url(port), process, timeout=20)
+    await wait_healthy(url(port), process, timeout=60)
     assert "it answers with status 500: 'state'" in await given_up(port, process, loop_clock)
 
 
@@ -149,7 +149,7 @@ socketserver.UnixStreamServer(sys.argv[1], Handler).serve_forever()
 """
     process = await programs.start(script, "s")
     path = programs.directory / "s"
-    await wait_healthy("http://adapter/health", process, timeout=20, unix_socket=str(path))
+    await wait_healthy("http://adapter/health", process, timeout=60, unix_socket=str(path))
 
 
 def test_free_ports_are_not_handed_out_twice() -> None:

@@ -82,8 +82,8 @@ async def test_it_speaks_gemini(client: Client) -> None:
 
 async def test_it_lists_its_models_in_both_protocols(client: Client) -> None:
     async with ModelServer(models=["a:latest"]) as server:
-        tags = (await client.request("GET", f"{server.url}/api/tags", timeout=10)).json()
-        listed = (await client.request("GET", f"{server.openai_url}/models", timeout=10)).json()
+        tags = (await client.request("GET", f"{server.url}/api/tags", timeout=60)).json()
+        listed = (await client.request("GET", f"{server.openai_url}/models", timeout=60)).json()
     assert [model["name"] for model in tags["models"]] == ["a:latest"]
     assert [model["id"] for model in listed["data"]] == ["a:latest"]
 
@@ -99,7 +99,7 @@ async def test_a_model_that_it_does_not_have_is_a_404(client: Client) -> None:
 async def test_a_path_that_nobody_serves_is_a_404(client: Client) -> None:
     async with ModelServer() as server:
         assert (await post(client, f"{server.url}/nowhere")).status == 404
-        assert (await client.request("GET", f"{server.url}/nowhere", timeout=10)).status == 404
+        assert (await client.request("GET", f"{server.url}/nowhere", timeout=60)).status == 404
 
 
 async def test_a_function_answers_from_the_request(client: Client) -> None:
@@ -128,7 +128,7 @@ async def test_requests_are_kept_with_their_headers(client: Client) -> None:
         await client.request(
             "POST", f"{server.openai_url}/chat/completions", headers={"X-One": "1"}, body=b"{}", timeout=10
         )
-        await client.request("GET", f"{server.openai_url}/models", timeout=10)
+        await client.request("GET", f"{server.openai_url}/models", timeout=60)
     assert [request.method for request in server.requests] == ["POST", "GET"]
     assert len(server.calls) == server.served == 1
     assert server.calls[0].header("x-one") == "1"
@@ -138,7 +138,7 @@ async def test_requests_are_kept_with_their_headers(client: Client) -> None:
 
 async def test_a_body_that_is_no_json_is_a_400(client: Client) -> None:
     async with ModelServer(lambda _: "ok") as server:
-        said = await client.request("POST", f"{server.openai_url}/chat/completions", body=b"{", timeout=10)
+        said = await client.request("POST", f"{server.openai_url}/chat/completions", body=b"{", timeout=60)
     assert said.status == 400
 
 

@@ -38,7 +38,7 @@ def alive(pid: str) -> bool:
 
 
 async def written(path: Path) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (path.exists() and path.read_text()):  # noqa: ASYNC110, ASYNC240  (nobody here can tell)
             await asyncio.sleep(0.02)
 

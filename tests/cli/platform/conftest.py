@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
 
 PASSWORD = "correct horse battery staple"
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 @functools.cache

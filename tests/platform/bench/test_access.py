@@ -139,7 +139,7 @@ def begun(land: Landscape, path: str, headers: dict[str, str]) -> httpx.Response
             "headers": request.headers.raw,
             "server": ("127.0.0.1", 8010), "client": ("127.0.0.1", 1),
         }  # fmt: skip
-        await asyncio.wait_for(land.hosted.app(scope, receive, send), 10)
+        await asyncio.wait_for(land.hosted.app(scope, receive, send), 120)
         start = started.result()
         return httpx.Response(start["status"], headers=start["headers"], content=bytes(data))
 

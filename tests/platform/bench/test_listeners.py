@@ -55,7 +55,7 @@ async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeyp
     listener = Listening(service, Register(service), service.recognise(request))
     stream = record._stream(request, live, None, listener).body_iterator
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             pieces = aiter(stream)
             await anext(pieces)
             assert world.ann.user_id is not None

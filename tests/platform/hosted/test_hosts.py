@@ -97,7 +97,7 @@ async def test_an_adapter_that_nobody_uses_ends_after_a_while(open_stock: "OpenS
     benchmark = await opened(stock.built())
     assert hosts.living == 1
     await benchmark.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while hosts.living:  # noqa: ASYNC110 - it tells nobody when it ends one
             await asyncio.sleep(0.01)
 

@@ -27,7 +27,7 @@ from mesocosm.platform.web.server import listen, new_server, url_of
 from mesocosm.store import SqlStore
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
-PATIENCE = 40.0
+PATIENCE = 120.0
 """Seconds until a test gives up."""
 QUICK = Pace(look=0.02, heartbeat=0.05)
 

@@ -21,7 +21,7 @@ from mesocosm.platform.web.server import listen, new_server, url_of
 from mesocosm.store import SqlStore, abandoned, alive
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
-PATIENCE = 40.0
+PATIENCE = 120.0
 CHANGE = {"X-Mesocosm": "1"}
 
 Play = Callable[..., "subprocess.Popen[str]"]

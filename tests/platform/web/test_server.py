@@ -74,7 +74,7 @@ def test_a_client_that_goes_away_makes_no_noise(
 def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve") -> None:
     with serve(store) as running:
         place = running.url.removeprefix("http://").split(":")
-        stream = socket.create_connection((place[0], int(place[1])), timeout=20)
+        stream = socket.create_connection((place[0], int(place[1])), timeout=60)
         stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert stream.recv(15) == b"HTTP/1.1 200 OK"
         ending = threading.Thread(target=running.end)
@@ -88,7 +88,7 @@ def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve")
 
 def test_streams_are_never_packed(served: "Running") -> None:
     place = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((place[0], int(place[1])), timeout=20) as stream:
+    with socket.create_connection((place[0], int(place[1])), timeout=60) as stream:
         stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n")
         head = b""
         while b"\r\n\r\n" not in head:

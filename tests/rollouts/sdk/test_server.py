@@ -71,7 +71,7 @@ class Controller(LoopbackServer):
         connection.send(reply)
 
     async def next(self) -> tuple[str, dict[str, Any]]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             return await self.told.get()
 
 

@@ -20,7 +20,7 @@ class Sender:
         headers = {"Authorization": f"Bearer {key or expected.replies.key}"}
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         url = url or expected.replies.completion
-        return (await self.client.request(method, url, headers=headers, body=data, timeout=10)).status
+        return (await self.client.request(method, url, headers=headers, body=data, timeout=60)).status
 
 
 @pytest.fixture
