@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,8 +43,15 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
         self._secrets = {_bytes(spelling) for value in values if value for spelling in _spellings(value)}
-        self._in_text = _pattern(self._secrets)
-        self._in_json = _pattern({_escaped(value) for value in self._secrets})
+
+    # Each is compiled where it is needed: that takes longer than to redact a short text.
+    @cached_property
+    def _in_text(self) -> re.Pattern[bytes]:
+        return _pattern(self._secrets)
+
+    @cached_property
+    def _in_json(self) -> re.Pattern[bytes]:
+        return _pattern({_escaped(value) for value in self._secrets})
 
     def json(self, data: bytes) -> bytes:
         """Return JSON lines with every secret in their strings replaced; the same object when there is none."""

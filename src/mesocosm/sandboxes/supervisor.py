@@ -17,10 +17,8 @@ import ctypes
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -38,8 +36,8 @@ class Supervisor:
         self._control: int | None = control
         self._parent = os.getppid()
         self._leader = 0
-        self._popen: subprocess.Popen[bytes] | None = None
         self._told_to_end = False
+        os.set_inheritable(control, False)  # noqa: FBT003 -- takes it by position only
         self._wake, wake = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(self._wake, False)
@@ -50,20 +48,14 @@ class Supervisor:
 
     def run(self, command: list[str]) -> None:
         """Start the command and stay until nothing of it is left."""
-        die_with_us = _become_reaper() if _LINUX else None
+        libc = ctypes.CDLL(None)
+        if _LINUX:
+            libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
-            process = subprocess.Popen(  # noqa: S603 -- running what it is told is its purpose
-                command,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=die_with_us,  # noqa: PLW1509 -- there are no threads here
-            )
-        except (OSError, ValueError) as error:
-            self._say(f"failed {getattr(error, 'strerror', None) or error}")
+            self._leader = _start(command, libc)
+        except OSError as error:
+            self._say(f"failed {error.strerror or error}")
             return
-        # When it is collected, a Popen collects its process, and with it the exit code.
-        self._popen = process
-        self._leader = process.pid
         self._say(f"started {self._leader}")
         # The pipes must end with the tree, not with us.
         for stream in (1, 2):
@@ -165,15 +157,38 @@ class Supervisor:
             return
 
 
-def _become_reaper() -> Callable[[], None]:
-    """Adopt every orphan below us; return what a child does so that it dies with us."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def _start(command: list[str], libc: ctypes.CDLL) -> int:
+    """Start the command in a session of its own and return its process. Raises OSError.
 
-    def die_with_us() -> None:
+    `subprocess` would do the same, but loading it takes as long as all the rest of this program.
+    """
+    told, tell = os.pipe()  # closed by exec
+    pid = os.fork()  # there are no threads here
+    if not pid:
+        try:
+            _become(command, libc)
+        except (OSError, ValueError) as error:
+            os.write(tell, str(getattr(error, "strerror", None) or error).encode("utf-8", "replace"))
+        finally:
+            os._exit(127)
+    os.close(tell)
+    refusal = os.read(told, 4096).decode("utf-8", "replace")
+    os.close(told)
+    if refusal:
+        os.waitpid(pid, 0)
+        raise OSError(refusal)
+    return pid
+
+
+def _become(command: list[str], libc: ctypes.CDLL) -> None:
+    """Turn this child into the command: without our signals and socket, and dead when its parent is."""
+    os.setsid()
+    if _LINUX:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-    return die_with_us
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores these, and what is ignored is inherited
+    os.execvp(command[0], command)  # noqa: S606 -- running what it is told is its purpose
 
 
 def descendants(root: int) -> list[int]:
@@ -199,3 +214,4 @@ def descendants(root: int) -> list[int]:
 
 if __name__ == "__main__":
     Supervisor(int(sys.argv[1])).run(sys.argv[2:])
+    os._exit(0)  # nothing is buffered, and taking the interpreter apart would only let our owner wait
