@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import select
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run, RunStatus
@@ -14,8 +15,10 @@ from mesocosm.store import SqlStore
 from mesocosm.store.admission import Admission, Bound, Terms
 from mesocosm.store.census import Census
 from mesocosm.store.jobs import TAKEN, Job, Jobs
-from mesocosm.store.orders import SUSPECT, Order, OrderFilter, Orders
+from mesocosm.store.orders import PRIVATE, PUBLIC, SUSPECT, Order, OrderFilter, Orders, is_public, public_pair
+from mesocosm.store.schema import runs
 from mesocosm.store.teams import Teams
+from mesocosm.store.tenancy import orders as order_table
 from mesocosm.store.users import Users
 
 if TYPE_CHECKING:
@@ -195,6 +198,18 @@ def test_lists_fit_every_condition_and_page(orders: Orders, queue: Any) -> None:
     assert listed(public=True) == [shown, mine[1]]
     assert listed(seen_by="user:1") == [shown, *mine[::-1]]
     assert orders.count(OrderFilter(public=True, actor="user:2")) == 1
+
+
+def test_what_is_for_everybody_is_the_same_for_one_run_in_lists_and_beside_runs(
+    store: SqlStore, orders: Orders, queue: Any
+) -> None:
+    kinds = [(visibility, status.value) for visibility in (PRIVATE, PUBLIC) for status in RunStatus]
+    made = {queue(status=status, visibility=visibility): is_public(visibility, status) for visibility, status in kinds}
+    joined = select(order_table.c.run_id).join(runs, runs.c.id == order_table.c.run_id).where(public_pair())
+    found = set(store.database.read(lambda connection: connection.scalars(joined).all()))
+    assert sum(made.values()) == 1
+    assert {order.run_id for order in orders.list(OrderFilter(public=True))} == found
+    assert found == {run_id for run_id, shown in made.items() if shown}
 
 
 def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(store: SqlStore, orders: Orders, queue: Any) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select
 
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.orders import PUBLIC
+from mesocosm.store.orders import public_pair
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.schema import episodes, run_lines, runs, scores
@@ -128,7 +128,7 @@ class Boards(Part):
             select(orders, domains.c.name.label("title"), runs.c.metrics, _done().label("done"))
             .join(runs, runs.c.id == orders.c.run_id)
             .join(domains, domains.c.id == orders.c.domain_id)
-            .where(_open(), domains.c.status == "published")
+            .where(public_pair(), domains.c.status == "published")
         )
         if domain_id is not None:
             wanted = wanted.where(orders.c.domain_id == plain(domain_id))
@@ -149,15 +149,11 @@ def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any
     wanted = wanted.select_from(orders).join(runs, runs.c.id == orders.c.run_id)
     wanted = wanted.join(run_lines, run_lines.c.run_id == runs.c.id)
     if field.team_id is None:
-        wanted = wanted.where(_open())
+        wanted = wanted.where(public_pair())
     else:
         finished = runs.c.status == RunStatus.FINISHED.value
         wanted = wanted.where(finished, orders.c.team_id == field.team_id, orders.c.purpose != "test")
     return wanted if field.domain_id is None else wanted.where(orders.c.domain_id == plain(field.domain_id))
-
-
-def _open() -> ColumnElement[bool]:
-    return and_(orders.c.visibility == PUBLIC, runs.c.status == RunStatus.FINISHED.value)
 
 
 def _done() -> ColumnElement[int]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, select, update
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.clock import now
@@ -316,6 +316,7 @@ class Orders(Part):
 
 
 _CLAIMING = 0x6D65736F
+_FINISHED = runs.c.status == RunStatus.FINISHED.value
 _REMEMBERED = "deleted"
 
 
@@ -347,18 +348,31 @@ def _narrowed(query: Select[Any], wanted: OrderFilter) -> Select[Any]:
         query = query.where(orders.c.purpose.in_(wanted.purposes))
     if wanted.states:
         query = query.where(orders.c.state.in_(wanted.states))
-    finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED.value)
-    public = (orders.c.visibility == PUBLIC) & finished
     if wanted.public:
-        query = query.where(public)
+        query = query.where(public_order())
     if wanted.seen_by is not None:
         mine = (orders.c.actor == wanted.seen_by) | orders.c.team_id.in_(wanted.seen_teams)
-        query = query.where(mine | public)
+        query = query.where(mine | public_order())
     if wanted.cursor is not None:
         query = query.where(orders.c.run_id < plain(wanted.cursor))
     if wanted.before is not None:
         query = query.where(orders.c.created_at < wanted.before)
     return query
+
+
+def is_public(visibility: str, status: str) -> bool:
+    """Return whether a run is for everybody: its owner said so, and it has finished. `public_order` says it in SQL."""
+    return visibility == PUBLIC and status == RunStatus.FINISHED
+
+
+def public_order() -> ColumnElement[bool]:
+    """Return the condition on orders that their run is for everybody."""
+    return and_(orders.c.visibility == PUBLIC, exists().where(runs.c.id == orders.c.run_id, _FINISHED))
+
+
+def public_pair() -> ColumnElement[bool]:
+    """Return the condition on orders joined with their runs that these are for everybody."""
+    return and_(orders.c.visibility == PUBLIC, _FINISHED)
 
 
 def insert_order(connection: Connection, order: Order) -> None:

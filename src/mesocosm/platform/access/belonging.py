@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Run
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.service import Service
-from mesocosm.store.orders import PRIVATE, PUBLIC
+from mesocosm.store.orders import PRIVATE, PUBLIC, is_public
 
 __all__ = ["PRIVATE", "PUBLIC", "Owned", "Seen", "inside", "may_use_team", "public", "readable"]
 
@@ -47,7 +47,7 @@ def may_use_team(service: Service, who: Principal, team_id: str) -> bool:
 
 def public(thing: Seen, run: Run) -> bool:
     """Return whether a run is for everybody: its owner said so, and it has finished."""
-    return thing.visibility == PUBLIC and run.status is RunStatus.FINISHED
+    return is_public(thing.visibility, run.status)
 
 
 def readable(service: Service, who: Principal, thing: Seen, run: Run) -> bool:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from mesocosm.core.run import RunStatus
-from mesocosm.platform.access.belonging import PUBLIC
 from mesocosm.platform.access.ownership import ownership
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.documents.run import RunChange, RunSummary
 from mesocosm.platform.service import Service
-from mesocosm.store.orders import Order
+from mesocosm.store.orders import Order, is_public
 
 KEPT_S = 2.0
 """Seconds for which it is remembered whose a run is: many listeners hear of the same change at once."""
@@ -104,7 +103,7 @@ class Listening:
     def _sees(self, order: Order | None, state: str) -> bool:
         if order is None:
             return self.who.admin
-        return (order.visibility == PUBLIC and state == RunStatus.FINISHED) or self._inside(order)
+        return is_public(order.visibility, state) or self._inside(order)
 
     def _inside(self, order: Order) -> bool:
         mine = not self.who.anonymous and order.actor == self.who.actor

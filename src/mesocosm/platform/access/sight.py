@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, false, func, or_, select, true
 
 from mesocosm.core.entry import Blob, Chunk
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Page
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.platform.access.belonging import PUBLIC
 from mesocosm.platform.access.belonging import public as shown_to_all
 from mesocosm.platform.access.ownership import ownership
 from mesocosm.platform.access.principal import Principal
@@ -30,7 +29,7 @@ from mesocosm.platform.service import Service
 from mesocosm.store import SqlStore
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.filters import EpisodeFilter, RunFilter
-from mesocosm.store.orders import Order
+from mesocosm.store.orders import Order, public_order
 from mesocosm.store.queries import BestRun, Facet, Line, RunFacets
 from mesocosm.store.schema import run_blobs, run_lines, run_tags, runs
 from mesocosm.store.tenancy import memberships, orders
@@ -147,8 +146,7 @@ class Sight(SqlStore):
         """Return the ids of all runs that may be seen; None for those who see everything."""
         if self._who.admin:
             return None
-        finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED)
-        return select(orders.c.run_id).where(or_(self._own(), and_(orders.c.visibility == PUBLIC, finished)))
+        return select(orders.c.run_id).where(or_(self._own(), public_order()))
 
     def _own(self) -> ColumnElement[bool]:
         """Return the condition on orders that are theirs."""
@@ -170,8 +168,7 @@ class Sight(SqlStore):
     def _asked(self) -> ColumnElement[bool]:
         """Return the condition on orders that a list was narrowed to."""
         if self._whose == "public":
-            finished = exists().where(runs.c.id == orders.c.run_id, runs.c.status == RunStatus.FINISHED)
-            return and_(orders.c.visibility == PUBLIC, finished)
+            return public_order()
         if self._who.anonymous:
             return false()
         if self._whose == "mine":
