@@ -63,7 +63,7 @@ def environment(tmp_path: Path) -> Path:
 
 def spec(environment: Path, seeds: Sequence[int], parallel: int = 1, **options: Any) -> RunSpec:
     return RunSpec(
-        BenchmarkRef("environment", str(environment), {"step_timeout": 1.0, **options}),
+        BenchmarkRef("environment", str(environment), {"step_timeout": 5.0, **options}),
         ModelSettings("builtin/random"),
         selection=Selection(tuple(seeds)),
         parallel=parallel,
