@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -24,16 +25,16 @@ async def test_a_thread_serves_one_call_after_another_and_ends_with_the_process(
 async def test_calls_beyond_the_limit_wait_for_their_turn() -> None:
     meeting = threading.Barrier(3)
 
-    def met() -> bool:
+    def met(seconds: float) -> bool:
         try:
-            meeting.wait(timeout=0.2)
+            meeting.wait(seconds)
         except threading.BrokenBarrierError:
             return False
         return True
 
     many, few = Threads(3), Threads(2)
-    assert await asyncio.gather(*(many.run(met) for _ in range(3))) == [True] * 3
-    assert await asyncio.gather(*(few.run(met) for _ in range(3))) == [False] * 3
+    assert await asyncio.gather(*(many.run(partial(met, 60)) for _ in range(3))) == [True] * 3
+    assert await asyncio.gather(*(few.run(partial(met, 0.2)) for _ in range(3))) == [False] * 3
 
 
 async def test_a_call_that_nobody_waits_for_any_more_does_no_harm() -> None:
