@@ -102,6 +102,34 @@ def test_what_is_over_keeps_nobody_from_the_same_experiment(store: SqlStore, sam
     assert store.add_run(samples.run(signature="same"), alone=True).attempt == 2
 
 
+def test_of_many_that_begin_under_one_name_at_once_one_is_added(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.run(name="mine", signature=f"of {n}", created_at=time.time()) for n in range(6)]
+    refused: list[str] = []
+
+    def add(run: Run) -> None:
+        try:
+            store.add_run(run, alone=True)
+        except RunHeld as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=add, args=(run,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (added,) = store.list_runs().items
+    assert len(refused) == 5
+    assert all("run 'mine'" in words and added.id in words for words in refused)
+
+
+def test_runs_without_a_name_or_of_another_kind_are_added_beside_each_other(
+    store: SqlStore, samples: "Samples"
+) -> None:
+    for n, (name, kind) in enumerate([("", "a"), ("", "a"), ("mine", "a"), ("mine", "b")]):
+        store.add_run(samples.run(name=name, kind=kind, signature=f"of {n}"), alone=True)
+    assert len(store.list_runs().items) == 4
+
+
 def test_adding_a_stored_run_again_changes_nothing(store: SqlStore, samples: "Samples") -> None:
     run = store.add_run(samples.run(name="first"))
     again = store.add_run(msgspec.structs.replace(run, name="second", attempt=7))

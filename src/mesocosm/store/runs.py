@@ -11,10 +11,10 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import keep_means
 from mesocosm.store.holder import abandoned
-from mesocosm.store.lines import group_of, insert_line, lock_group, refresh_best, refresh_line, replace_tags
+from mesocosm.store.lines import group_of, insert_line, key, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
-from mesocosm.store.schema import benchmarks, invocations, outcomes, runs
+from mesocosm.store.schema import benchmarks, invocations, outcomes, run_lines, runs
 
 
 class Runs(Part):
@@ -23,19 +23,20 @@ class Runs(Part):
     def add_run(self, run: Run, *, alone: bool = False) -> Run:
         """Insert a run and return it with its attempt number (1 + the highest one of this signature).
 
-        With `alone` nothing is inserted while a living process works on the same experiment, and RunHeld names its run.
+        With `alone` nothing is inserted while a living process works on the same experiment, nor where a run of this
+        kind has its name already; RunHeld names that run.
         """
 
         def work(connection: Connection) -> int:
             if self._database.postgres:
                 # Two processes that add the same experiment at once must not both become attempt n.
-                key = int(digest(run.signature)[:15], 16)
-                connection.execute(select(func.pg_advisory_xact_lock(key)))
+                _lock(connection, run.signature)
             known = connection.scalar(select(runs.c.attempt).where(runs.c.id == run.id))
             if known is not None:
                 return int(known)
             if alone:
                 _check_alone(connection, run.signature)
+                _check_name(self._database, connection, run)
             last = connection.scalar(select(func.max(runs.c.attempt)).where(runs.c.signature == run.signature))
             run.attempt = (last or 0) + 1
             insert_run(self._database, connection, run)
@@ -95,6 +96,11 @@ class Runs(Part):
             raise UnknownName(_gone(run.id))
 
 
+def _lock(connection: Connection, what: str) -> None:
+    """Have all others who lock the same wait for the end of this transaction of PostgreSQL."""
+    connection.execute(select(func.pg_advisory_xact_lock(int(digest(what)[:15], 16))))
+
+
 def _gone(run_id: str) -> str:
     return f"there is no run {run_id!r}; it may have been deleted"
 
@@ -146,3 +152,19 @@ def _check_alone(connection: Connection, signature: str) -> None:
         if not abandoned(rival):
             who = f" by {rival.holder}" if rival.holder else ""
             raise RunHeld(f"run {rival.id} of the same experiment is going on{who}")
+
+
+def _check_name(database: Database, connection: Connection, run: Run) -> None:
+    if not run.name:
+        return
+    if database.postgres:
+        _lock(connection, f"name {run.kind} {run.name}")
+    lines = select(run_lines.c.run_id).where(
+        run_lines.c.name == key(run.name.casefold()), run_lines.c.kind == key(run.kind)
+    )
+    wanted = select(runs.c.id).where(runs.c.id.in_(lines), runs.c.name == plain(run.name)).limit(1)
+    rival = connection.scalar(wanted)
+    if rival is not None:
+        raise RunHeld(
+            f"another command has begun run {run.name!r} at the same time ({rival}); this command again looks at it"
+        )
