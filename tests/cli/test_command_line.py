@@ -118,6 +118,17 @@ def test_every_command_has_help_and_takes_the_common_options(mesocosm: "Invoke")
         assert all(p.help for p in command.params if isinstance(p, click.Option)), path
 
 
+def test_lists_of_commands_say_whole_sentences_in_80_columns(
+    mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    groups = [(path, command) for path, command in every(program, "") if isinstance(command, click.Group)]
+    for path, _ in [("", program), *groups]:
+        listed = mesocosm(*path.split(), "--help").out
+        assert "..." not in listed.partition("\nCommands:\n")[2], path
+        assert max(map(len, listed.splitlines())) <= 80, path
+
+
 @pytest.mark.parametrize("words", ["--help", "run --help", "run local --help", "--version"])
 def test_help_loads_nothing_heavy(words: str) -> None:
     asked = subprocess.run([sys.executable, "-c", LIGHT, *words.split()], capture_output=True, text=True, check=True)

@@ -48,7 +48,7 @@ def show(domain_id: str) -> None:
     output.show(anyone().domains.get(domain_id))
 
 
-@domain.command()
+@domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
 @click.argument("domain_id")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Entries.")
 def leaderboard(domain_id: str, limit: int) -> None:

@@ -237,13 +237,15 @@ class Group(click.Group):
 COMMON_HELP = """
 \b
 Every command takes, in any place:
-  --json                     one JSON document on standard output
-  --plain                    no colours, no boxes, no moving bars
-  --debug                    tracebacks
-  --results-dir DIR          where results are kept   [./benchmark_results, MESOCOSM_RESULTS_DIR]
-  --database-url URL         store in PostgreSQL instead of the file   [MESOCOSM_DATABASE_URL]
-  --blob-url URL             large content in an object store: file:///…, s3://…, gs://…, az://…   [MESOCOSM_BLOB_URL]
-  --base-url, --bench-url    platform to talk to
+  --json                   one JSON document on standard output
+  --plain                  no colours, no boxes, no moving bars
+  --debug                  tracebacks
+  --results-dir DIR        where results are kept  [./benchmark_results]
+  --database-url URL       store in PostgreSQL instead of the file
+  --blob-url URL           large content in an object store: file:///…, s3://…
+  --base-url, --bench-url  platform to talk to
+These are also the variables MESOCOSM_RESULTS_DIR, MESOCOSM_DATABASE_URL,
+MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 """
 
 

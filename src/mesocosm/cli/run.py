@@ -97,7 +97,7 @@ def list_(remote: bool, **given: Any) -> None:
         click.echo(f"more: --cursor {page.cursor}")
 
 
-@run.command()
+@run.command(short_help="Follow a run that goes on elsewhere until it ends.")
 @click.argument("run_id")
 @click.option("--interval", "every", type=Finite(min=0.1), default=1.0, show_default=True, help="Seconds.")
 @remote_option
@@ -141,7 +141,7 @@ def _watch(run_id: str, every: float) -> int:
         item = store.get_run(item.id)
 
 
-@run.command()
+@run.command(short_help="Stop a run; finished episodes stay.")
 @click.argument("run_id")
 @remote_option
 def stop(run_id: str, remote: bool) -> int:

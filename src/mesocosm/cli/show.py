@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, options, plural
+from mesocosm.cli.main import options, plural
+from mesocosm.cli.platform.connection import Remote
 from mesocosm.cli.platform.place import elsewhere, remote_option
 from mesocosm.core.run import Run, RunStatus, Selection
 
@@ -17,7 +18,7 @@ MOST_SEEDS = 12
 """Seeds, or ranges of them, that are listed; a run may have thousands."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Remote)
 @click.argument("run_id")
 @remote_option
 def show(run_id: str, remote: bool) -> None:
