@@ -9,7 +9,7 @@ from mesocosm.http.target import visible
 from mesocosm.sandboxes.process import ForeignProcess
 
 _FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
+_LONGEST_PAUSE = 0.1
 _LOOK_SECONDS = 5.0
 _TAIL_LINES = 20
 
@@ -24,7 +24,7 @@ async def wait_healthy(
 ) -> None:
     """Return once GET `url` answers with a status of 2xx.
 
-    Looks often at first, then twice a second, for `timeout` seconds; sees at once when the process ends. Raises
+    Looks often at first, then ten times a second, for `timeout` seconds; sees at once when the process ends. Raises
     EpisodeError with cause sandbox_failed and the tail of its output. The process is left as it is: stop it.
     """
     if client is None:

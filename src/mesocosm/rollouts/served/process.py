@@ -37,7 +37,7 @@ CERTAIN_S = 0.2
 """Who was seen on the event loop for less may have been seen by chance, just before nothing could be seen any more."""
 
 _LOOK_S = 5.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
 _END_S = 1.0
 
 
