@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mesocosm.core.message import ToolCall
 from mesocosm.core.model import ModelSettings
 from mesocosm.proxy.api import Known, Malformed, read_fields
 from mesocosm.proxy.gateway import APIS
@@ -132,6 +133,17 @@ def test_what_is_odd_in_an_answer_is_left_out(path: str) -> None:
     for answer in altered(ANSWERS[path]):
         reply = APIS[path].read_answer(json.loads(said(answer)))
         assert reply is None or isinstance(reply.text, str)
+
+
+def test_calls_that_a_server_numbers_alike_are_told_apart_by_their_ids() -> None:
+    assembler = APIS["/chat/completions"].assembler()
+    pieces: Any = [("a", "add", '{"x"'), ("", "", ":1}"), ("b", "subtract", "{}"), ("b", "", "")]
+    for name, tool, arguments in pieces:
+        call = {"index": 0, "id": name, "function": {"name": tool, "arguments": arguments}}
+        assembler.feed(said({"choices": [{"delta": {"tool_calls": [call]}}]}))
+    reply = assembler.reply()
+    assert reply is not None
+    assert reply.tool_calls == (ToolCall("a", "add", {"x": 1}), ToolCall("b", "subtract", {}))
 
 
 @pytest.mark.parametrize("path", APIS)

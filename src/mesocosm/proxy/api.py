@@ -139,6 +139,15 @@ def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
         raise Malformed(f"the body is no JSON object: {error}") from error
 
 
+def object_in(data: bytes) -> Fields:
+    """Return the JSON object in an answer or an event, empty for whatever else it is."""
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
     """Return the values of a request, without those that are messages. Raises Malformed."""
     try:

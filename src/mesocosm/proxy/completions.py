@@ -13,7 +13,7 @@ from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Calling, Fields, Known, Malformed, Omitted, part, text_of
+from mesocosm.proxy.api import Asked, Calling, Fields, Known, Malformed, Omitted, items_of, part, text_of
 
 _DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
 _ROLES: Mapping[str, Role] = {
@@ -141,7 +141,8 @@ class ChatAssembler:
         self._begun = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: dict[int, Calling] = {}
+        self._calls: list[Calling] = []
+        self._at: dict[int, Calling] = {}
         self._finish = ""
         self._model = ""
         self._usage: Any = None
@@ -151,18 +152,12 @@ class ChatAssembler:
         if data.strip() == b"[DONE]":
             self.complete = True
             return
-        try:
-            chunk = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return
-        if not isinstance(chunk, dict):
-            return
+        chunk = api.object_in(data)
         if chunk.get("error"):
             self.error = text_of(part(chunk, "error", "message")) or str(chunk["error"])[:500]
         self._model = text_of(chunk.get("model")) or self._model
         self._usage = chunk.get("usage") or self._usage
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in items_of(chunk.get("choices")):
             if isinstance(choice, dict) and not choice.get("index"):
                 self._choice(choice)
 
@@ -174,19 +169,26 @@ class ChatAssembler:
             return
         self._text.append(text_of(delta.get("content")) or text_of(delta.get("refusal")))
         self._reasoning.append(text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning")))
-        calls = delta.get("tool_calls")
-        for n, call in enumerate(calls if isinstance(calls, list) else ()):
+        for n, call in enumerate(items_of(delta.get("tool_calls"))):
             index = part(call, "index")
-            calling = self._calls.setdefault(index if isinstance(index, int) else n, Calling())
-            calling.id = calling.id or text_of(part(call, "id"))
+            calling = self._calling(index if isinstance(index, int) else n, text_of(part(call, "id")))
             calling.name = calling.name or text_of(part(call, "function", "name"))
             calling.arguments.append(text_of(part(call, "function", "arguments")))
+
+    def _calling(self, index: int, name: str) -> Calling:
+        """Return the call at an index. Some servers number all calls alike: another id is another call."""
+        known = self._at.get(index)
+        if known is None or (name and known.id and name != known.id):
+            known = self._at[index] = Calling()
+            self._calls.append(known)
+        known.id = known.id or name
+        return known
 
     def reply(self) -> ModelReply | None:
         """Return what has come so far."""
         if not self._begun:
             return None
-        calls = tuple(call.done(n) for n, call in enumerate(self._calls.values()))
+        calls = tuple(call.done(n) for n, call in enumerate(self._calls))
         finish = self._finish or ("tool_calls" if calls else "stop")
         return ModelReply(
             "".join(self._text), "".join(self._reasoning), calls, finish, read_usage(self._usage), self._model

@@ -149,10 +149,7 @@ class MessageAssembler:
 
     def feed(self, data: bytes) -> None:
         """Take an event."""
-        try:
-            event = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return
+        event = api.object_in(data)
         match part(event, "type"):
             case "message_start":
                 self._begun = True

@@ -17,7 +17,7 @@ from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import GONE, Api, Asked, Assembler, part
+from mesocosm.proxy.api import GONE, Api, Asked, Assembler, object_in, part
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
@@ -267,19 +267,13 @@ def _returned(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(api: Api, body: bytes) -> ModelReply | None:
-    try:
-        data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return api.read_answer(data) if isinstance(data, dict) else None
+    data = object_in(body)
+    return api.read_answer(data) if data else None
 
 
 def _is_count(data: bytes) -> bool:
     """Return whether a chunk holds nothing but the count of tokens."""
     if b'"usage"' not in data:
         return False
-    try:
-        chunk = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return isinstance(chunk, dict) and chunk.get("choices") == [] and bool(chunk.get("usage"))
+    chunk = object_in(data)
+    return chunk.get("choices") == [] and bool(chunk.get("usage"))

@@ -140,10 +140,7 @@ class ResponseAssembler:
 
     def feed(self, data: bytes) -> None:
         """Take an event."""
-        try:
-            event = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return
+        event = api.object_in(data)
         kind = part(event, "type")
         if kind == "response.output_text.delta":
             self._text.append(text_of(event.get("delta")))
