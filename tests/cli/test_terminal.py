@@ -123,6 +123,18 @@ def test_problems_of_a_document_are_told_in_colour_beside_the_json(tmp_path: Pat
     assert terminal("validate", tmp_path / "x.json", variables={"NO_COLOR": "1"}).bare
 
 
+def test_what_doctor_found_is_told_in_lines_below_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    nobody = {"MESOCOSM_BASE_URL": "http://127.0.0.1:9", "SWECC_BENCH_CREDENTIALS": str(tmp_path / "none.json")}
+
+    screen = terminal("doctor", variables=nobody)
+
+    assert screen.code == 1
+    assert screen.text.startswith("{\r\n")
+    assert "\x1b[31m✗ http://127.0.0.1:9 does not answer" in screen.text
+    assert "✗" not in terminal("doctor", "--json", variables=nobody).text
+
+
 def test_a_person_plays_at_the_terminal(played: "Played", tmp_path: Path) -> None:
     words = ("--manifest", played.manifest, "--model", "builtin/human", "--seeds", "7", "--results-dir", tmp_path)
     screen = terminal("run", "local", *words, answers=("25", "12", "18", "21"))

@@ -1,5 +1,6 @@
 """Every schema that was ever released opens, with its content; the migrations build what the code declares."""
 
+import logging
 import re
 import shutil
 import sqlite3
@@ -194,12 +195,17 @@ def open_later(path: Path, scripts: Path) -> None:
         database.close()
 
 
-def test_an_older_file_is_backed_up_and_migrated(tmp_path: Path, later: Callable[[str], Path]) -> None:
+def test_an_older_file_is_backed_up_and_migrated(
+    tmp_path: Path, later: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "results.sqlite"
     load(str(path), "0001")
+    caplog.set_level(logging.INFO, "mesocosm.store.migrations")
 
     open_later(path, later("pass"))
 
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "mesocosm.store.migrations"]
+    assert said.startswith(f"{path} was brought from schema 0001 to 9999; what it was before is in {path}.0001-")
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT name, colour FROM runs").fetchall() == [("first release", None)]
     (backup,) = tmp_path.glob("results.sqlite.0001-*.backup")

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import socket
+import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -68,7 +69,20 @@ def doctor(local: bool) -> int:
             "notes": report.notes,
         }
     )
+    _tell(report)
     return 0 if ok else 1
+
+
+def _tell(report: Report) -> None:
+    """Say on a terminal, below the document, what is wrong and what to know."""
+    if options().json or not sys.stderr.isatty():
+        return
+    for line in report.issues:
+        click.secho(f"✗ {line}", fg="red", err=True)
+    for line in report.notes:
+        click.secho(f"! {line}", fg="yellow", err=True)
+    if not report.issues:
+        click.secho("✓ what is needed is there", fg="green", err=True)
 
 
 def base_url(profile: str, report: Report) -> str:

@@ -22,7 +22,7 @@ class People:
         """Return somebody. Raises Refusal 404."""
         user = self._accounts.users.get(user_id)
         if user is None:
-            raise Refusal(404, f"there is no user {user_id}; list them to see who there is")
+            raise Refusal(404, f"there is no user {user_id}; `mesocosm admin user list` shows who there is")
         return user
 
     def named(self, name: str) -> User:
@@ -31,7 +31,7 @@ class People:
         if user is None and name.isascii() and name.isdigit():
             user = self._accounts.users.get(int(name[:20]))
         if user is None:
-            raise Refusal(404, f"there is no user {name!r}; list them to see who there is")
+            raise Refusal(404, f"there is no user {name!r}; `mesocosm admin user list` shows who there is")
         return user
 
     def add(self, username: str, password: str | None, role: str) -> tuple[User, str | None]:

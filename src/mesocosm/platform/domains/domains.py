@@ -39,7 +39,7 @@ def readable_domain(service: "Service", caller: Principal, domain_id: str) -> Do
     """
     row = service.domains.get(domain_id)
     if row is None or not (shown_to_all(row) or inside(service, caller, row)):
-        raise Refusal(404, f"there is no domain {domain_id!r}; GET /v1/domains lists those that there are")
+        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
     return row
 
 
@@ -50,7 +50,7 @@ def own_domain(service: "Service", caller: Principal, domain_id: str) -> DomainR
     """
     row = service.domains.get(domain_id)
     if row is None:
-        raise Refusal(404, f"there is no domain {domain_id!r}; GET /v1/domains lists those that there are")
+        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
     if not inside(service, caller, row):
         raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to somebody else")
     return row

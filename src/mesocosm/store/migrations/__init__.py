@@ -1,5 +1,6 @@
 """Bringing a database to the newest schema, with a backup of a SQLite file beforehand."""
 
+import logging
 import sqlite3
 import time
 from contextlib import closing, suppress
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from mesocosm.store.database import Database
 
 SCRIPTS = Path(__file__).parent
+
+_log = logging.getLogger(__name__)
 
 _LOCK = 0x6D65736F
 """Key of PostgreSQL's advisory lock: only one process migrates at a time."""
@@ -53,9 +56,11 @@ def migrate(database: "Database", path: Path | None = None, *, head: str = HEAD,
         before = revision(connection)
         if before == head:
             return
-        if before is not None and path is not None:
-            _back_up(path, before)
+        copy = _back_up(path, before) if before is not None and path is not None else None
         _upgrade(connection, config)
+    if before is not None:
+        kept = f"; what it was before is in {copy}" if copy else ""
+        _log.info("%s was brought from schema %s to %s%s", database.place, before, head, kept)
 
 
 def configuration(scripts: Path = SCRIPTS) -> "Config":
@@ -86,7 +91,8 @@ def _check_known(place: str, before: str | None, config: "Config") -> None:
         )
 
 
-def _back_up(path: Path, before: str) -> None:
+def _back_up(path: Path, before: str) -> Path:
+    """Copy a SQLite file beside itself; return the copy."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     target = path.with_name(f"{path.name}.{before}-{stamp}.backup")
     partial = target.with_name(target.name + ".partial")
@@ -102,3 +108,4 @@ def _back_up(path: Path, before: str) -> None:
             f"{path} must be migrated from schema {before}, but its backup {target} cannot be written ({error}); "
             "free space or make the directory writable"
         ) from error
+    return target
