@@ -8,6 +8,7 @@ from sqlalchemy import text
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.store import SqlStore, open_store
+from mesocosm.store.filters import EpisodeFilter
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -59,3 +60,28 @@ async def test_a_bundle_keeps_labels(store: SqlStore, samples: "Samples", tmp_pa
 
     assert [episode.labels for episode in other.episodes(run.id).items] == [{"level": "5"}, {}]
     other.close()
+
+
+async def test_episodes_are_chosen_by_one_label(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    labels = (
+        {"level": "hard", "kind": "plus"},
+        {"level": "harder"},
+        {"kind": "hard", "sublevel": "hard"},
+        {"kind": 'x,"level":"hard', "level": "Hard"},
+        {"a=b": "c=d"},
+        {},
+    )
+    await samples.write(store, run.id, [samples.entry(run.id, place, labels=one) for place, one in enumerate(labels)])
+
+    def chosen(label: str) -> list[int]:
+        wanted = EpisodeFilter(label=label)
+        found = [item.index for item in store.list_episodes(run.id, wanted).items]
+        assert store.count_episodes(run.id, wanted) == (len(found), True)
+        return found
+
+    assert chosen("level=hard") == [0]
+    assert chosen("kind=plus") == [0]
+    assert chosen("a=b=c=d") == [4]
+    assert chosen("level=") == []
+    assert chosen("hard") == []

@@ -149,6 +149,25 @@ def test_the_label_of_the_slices_and_their_order_live_in_the_address(page: Page,
     expect(slices(page).get_by_role("rowheader")).to_have_text(["minus", "plus", "times"])
 
 
+def test_a_slice_leads_to_its_samples_and_their_neighbours(page: Page, rollouts: Server) -> None:
+    results(page, rollouts)
+    slice_of = slices(page).filter(has_text="medium")
+    amount = slice_of.get_by_role("cell").first.inner_text()
+    slice_of.get_by_role("button", name="medium").click()
+    expect(page.get_by_role("status").filter(has_text="of 120")).to_have_text(f"{amount} of 120")
+    for row in rows(page).all():
+        expect(row).to_contain_text("medium")
+    rows(page).first.get_by_role("link").click()
+    expect(panel(page, "Verdict")).to_contain_text("difficulty medium")
+    page.get_by_role("link", name="Next episode").or_(page.get_by_role("button", name="Next episode")).click()
+    expect(page).to_have_url(re.compile("label=difficulty"))
+    expect(panel(page, "Verdict")).to_contain_text("difficulty medium")
+    page.go_back()
+    page.go_back()
+    page.get_by_role("button", name="difficulty=medium").click()
+    expect(page.get_by_role("status").filter(has_text="120 samples")).to_be_visible()
+
+
 def test_a_sample_has_its_row_trial_and_labels(page: Page, rollouts: Server) -> None:
     samples(page, rollouts)
     expect(page.get_by_role("columnheader")).to_have_text(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, exists, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, exists, false, func, or_, select, union_all
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.episode import EpisodeStatus
@@ -62,7 +62,7 @@ def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgr
 
     leads = tuple(_leads(wanted, threshold))
     ranged = wanted.score_low is not None or wanted.score_high is not None
-    given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text)
+    given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text, wanted.label)
     whole = sum(map(bool, given)) == len(leads) == 1 == len(leads[0])
     single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in _UNSCORED
     return Choice(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
@@ -101,6 +101,8 @@ def _conditions(
         found.append(column.score <= wanted.score_high)
     if wanted.text:
         found.append(_text(plain(wanted.text), column, postgres=postgres))
+    if wanted.label:
+        found.append(_label(plain(wanted.label), column, postgres=postgres))
     return found
 
 
@@ -149,6 +151,15 @@ def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
             for place, word in columns
         )
     )
+
+
+def _label(label: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
+    # In the JSON of an object of texts, a bare quote after a brace or a comma begins a name and nothing else. Names
+    # may hold the sign that parts them from their value.
+    ends = [place for place, sign in enumerate(label) if sign == "="]
+    pairs = [f"{json_text(label[:end])}:{json_text(label[end + 1 :])}" for end in ends]
+    place = func.strpos if postgres else func.instr
+    return or_(false(), *(place(column.labels, f"{before}{pair}") > 0 for pair in pairs for before in "{,"))
 
 
 def _leads(wanted: EpisodeFilter, threshold: float) -> list[Lead]:

@@ -259,7 +259,7 @@ def _along(connection: Connection, choice: Choice, columns: Columns, part: Stret
 
 def _seen(choice: Choice, part: Stretch) -> Subquery:
     """Return a window with the columns that filters look at; the wide ones only for a search."""
-    names = (*_SEEN, "failure", "terminal_info", "labels") if choice.wanted.text else _SEEN
+    names = (*_SEEN, "failure", "terminal_info", "labels") if choice.wanted.text or choice.wanted.label else _SEEN
     return _window(choice, part, *(episodes.c[name] for name in names)).subquery()
 
 

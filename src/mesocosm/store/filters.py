@@ -40,7 +40,7 @@ class EpisodeFilter:
     `scored`, `missing`, `skipped` (left out by its grader), `worst` (failed by the agent's own doing), `pass` (above
     the threshold of the run's pass rate or else of its metric, 0 where neither has one), `fail` (scored but not above
     it, or worst). `score_low` and `score_high` bound that score, inclusively. `task` is
-    a task digest.
+    a task digest, `label` a label of the task with its value: `difficulty=hard`.
     """
 
     statuses: tuple[EpisodeStatus, ...] = ()
@@ -50,3 +50,4 @@ class EpisodeFilter:
     score_low: float | None = None
     score_high: float | None = None
     task: str = ""
+    label: str = ""

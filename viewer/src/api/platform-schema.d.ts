@@ -13491,6 +13491,8 @@ export interface operations {
             query?: {
                 cause?: string[];
                 high?: number | null;
+                /** @description a label of the task with its value: `difficulty=hard` */
+                label?: string;
                 low?: number | null;
                 outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing" | "skipped";
                 /** @description text that occurs in task, failure or last info */
@@ -14063,6 +14065,8 @@ export interface operations {
                 cause?: string[];
                 cursor?: string | null;
                 high?: number | null;
+                /** @description a label of the task with its value: `difficulty=hard` */
+                label?: string;
                 limit?: number;
                 low?: number | null;
                 outcome?: "" | "pass" | "fail" | "scored" | "worst" | "missing" | "skipped";

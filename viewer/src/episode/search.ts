@@ -30,6 +30,7 @@ export interface ListSearch {
   low?: number
   high?: number
   task?: string
+  label?: string
   sort?: string
   /** The text that the list was searched for; `q` is what is searched inside the episode. */
   listq?: string
@@ -61,6 +62,7 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
     low: number(raw.low),
     high: number(raw.high),
     task: text(raw.task),
+    label: text(raw.label)?.slice(0, 1_000),
     sort: text(raw.sort),
     listq: text(raw.listq)?.slice(0, 1_000),
   })
@@ -68,8 +70,8 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
 
 /** Return the part of the address that says which list the reader came from. */
 export function listOf(search: EpisodeSearch): ListSearch {
-  const { state, cause, outcome, low, high, task, sort, listq } = search
-  return present({ state, cause, outcome, low, high, task, sort, listq })
+  const { state, cause, outcome, low, high, task, label, sort, listq } = search
+  return present({ state, cause, outcome, low, high, task, label, sort, listq })
 }
 
 /** Return the list as the API and the Run page are asked for it. */

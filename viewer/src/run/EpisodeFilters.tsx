@@ -114,6 +114,11 @@ function Removable({ search, set, onSearch, threshold }: RemovableProps) {
           one task
         </Button>
       )}
+      {search.label !== undefined && (
+        <Button icon="close" look="quiet" onClick={() => set({ label: undefined })} title="Remove this filter">
+          {search.label}
+        </Button>
+      )}
       {isFiltered(search) && (
         <Button look="quiet" onClick={() => onSearch(unfiltered(search))}>
           Clear filters

@@ -30,6 +30,13 @@ describe('readRunSearch', () => {
     expect(readRunSearch(search)).toEqual({})
   })
 
+  it('has the label of a slice, which filters', () => {
+    const search = readRunSearch({ label: 'difficulty=hard' })
+    expect(search).toEqual({ label: 'difficulty=hard' })
+    expect(isFiltered(search)).toBe(true)
+    expect(episodeFilter(search)).toEqual(search)
+  })
+
   it('takes one value where several may stand, and text that looks like a number', () => {
     expect(readRunSearch({ state: 'failed', q: '42', low: '0.25' })).toEqual({ state: ['failed'], q: '42', low: 0.25 })
   })

@@ -38,6 +38,8 @@ export interface RunSearch {
   high?: number
   /** Digest of a task, to see all its trials. */
   task?: string
+  /** A label with its value, `difficulty=hard`. */
+  label?: string
   q?: string
   sort?: EpisodeSort
   /** The label by which the results of a rollout are sliced. */
@@ -49,7 +51,7 @@ export interface RunSearch {
 /** The part of the search that chooses and orders episodes; the Episode page takes it for "next with this filter". */
 export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices'>
 
-const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'q'] as const
+const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'q'] as const
 
 /** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
 export function readRunSearch(raw: Record<string, unknown>): RunSearch {
@@ -61,6 +63,7 @@ export function readRunSearch(raw: Record<string, unknown>): RunSearch {
     low: number(raw.low),
     high: number(raw.high),
     task: text(raw.task),
+    label: text(raw.label)?.slice(0, 1_000),
     q: text(raw.q)?.slice(0, 1_000),
     sort: readOrder(raw.sort, SORT_KEYS),
     slice: text(raw.slice)?.slice(0, 200),

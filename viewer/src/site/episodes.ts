@@ -107,6 +107,7 @@ function fits(row: Row, query: Filter): boolean {
     takes(query.state, row.state) &&
     takes(query.cause, row.failure?.cause ?? null) &&
     (!query.task || row.task_digest === query.task) &&
+    (!query.label || Object.entries(row.labels).some(([name, value]) => `${name}=${value}` === query.label)) &&
     (low === null || low === undefined || (row.score !== null && row.score >= low)) &&
     (high === null || high === undefined || (row.score !== null && row.score <= high)) &&
     seen.includes((query.q ?? '').trim().toLowerCase())

@@ -67,6 +67,7 @@ class EpisodeFilterQuery(_Query):
     low: float | None = Field(None, allow_inf_nan=False)
     high: float | None = Field(None, allow_inf_nan=False)
     task: str = Field("", description="digest of a task")
+    label: str = Field("", max_length=1_000, description="a label of the task with its value: `difficulty=hard`")
     q: str = Field("", max_length=1_000, description="text that occurs in task, failure or last info")
     sort: EpisodeSort = "index"
 

@@ -53,6 +53,7 @@ def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
         score_low=query.low,
         score_high=query.high,
         task=query.task,
+        label=query.label,
     )
 
 

@@ -4,7 +4,8 @@ import { count, exact, interval, measure } from '../../format'
 import { Icon } from '../../parts/Icon'
 import { IntervalBar } from '../../parts/IntervalBar'
 import { PlainTable } from '../../parts/PlainTable'
-import { readRunSearch, type SliceKey, type SliceSort } from '../search'
+import { TextButton } from '../../parts/TextButton'
+import { type RunSearch, readRunSearch, type SliceKey, type SliceSort } from '../search'
 import type { ResultsProps } from './ResultsView'
 import styles from './results.module.css'
 import { nextSliceSort, rewardScale, sortedSlices } from './slices'
@@ -41,7 +42,12 @@ export function SliceTable({ data, search, onSearch }: ResultsProps & { data: Sl
       </thead>
       <tbody>
         {sortedSlices(data.slices, sort).map((slice) => (
-          <SliceRow key={slice.value === null ? 'without' : `is ${slice.value}`} slice={slice} scale={scale} />
+          <SliceRow
+            key={slice.value === null ? 'without' : `is ${slice.value}`}
+            slice={slice}
+            scale={scale}
+            onShow={() => onSearch(samplesOf(search, data.by, slice))}
+          />
         ))}
       </tbody>
     </PlainTable>
@@ -55,12 +61,29 @@ function directionOf(sort: SliceSort, key: SliceKey): 'ascending' | 'descending'
   return sort === `-${key}` ? 'descending' : 'none'
 }
 
-function SliceRow({ slice, scale }: { slice: Slice; scale: readonly [number, number] }) {
+/** The list of the samples of a slice, and the way back to the slices as they are. */
+function samplesOf({ slice: by, slices }: RunSearch, label: string, { value }: Slice): RunSearch {
+  return readRunSearch({ tab: 'samples', label: `${label}=${value}`, slice: by, slices })
+}
+
+interface SliceRowProps {
+  slice: Slice
+  scale: readonly [number, number]
+  onShow: () => void
+}
+
+function SliceRow({ slice, scale, onShow }: SliceRowProps) {
   const { value, episodes, reward, pass_rate: passed, failed, missing, skipped } = slice
   return (
     <tr>
       <th scope="row" className={styles.value} title={value ?? 'samples without this label'}>
-        {value === null ? <span className="muted">without</span> : <bdi>{value === '' ? '(empty)' : value}</bdi>}
+        {value === null ? (
+          <span className="muted">without</span>
+        ) : (
+          <TextButton onClick={onShow} title="Show these samples">
+            <bdi>{value === '' ? '(empty)' : value}</bdi>
+          </TextButton>
+        )}
       </th>
       <td data-numeric title={skipped > 0 ? `${count(skipped)} of them skipped` : undefined}>
         {count(episodes)}
