@@ -30,7 +30,7 @@ def bench_input(service: Service, row: EnvironmentRow, model: str, episodes: int
     """Return what a bench asks for in an environment. Refuses with 400 one that is not ready."""
     domain = service.domains.get(row.domain_id) if row.domain_id else None
     if row.ready_version is None or domain is None:
-        raise Refusal(400, f"environment {row.id} is not ready ({row.status}); look at it with `mesocosm env status`")
+        raise Refusal(400, f"environment {row.id} is not ready ({row.status}); see `mesocosm env logs {row.id}`")
     vow = domain.document.get("binding_vow") or {}
     return RunInput(
         domain_id=domain.id,
