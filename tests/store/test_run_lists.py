@@ -197,7 +197,7 @@ def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples
 
 
 @pytest.mark.parametrize("value", ["x", None, True, 2**70, "nul\0"])
-@pytest.mark.parametrize("sort", ["attempt", "name", "tokens"])
+@pytest.mark.parametrize("sort", ["attempt", "name", "tokens", "created_at"])
 def test_a_cursor_with_another_kind_of_place_is_refused(store: SqlStore, sort: str, value: Any) -> None:
     if sort == "name" and value == "x":
         value = 7

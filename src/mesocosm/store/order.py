@@ -138,7 +138,7 @@ def _fits(column: Column[Any], value: Any) -> bool:
         return bool(column.nullable)
     if column.type.python_type is str:
         return isinstance(value, str) and plain(value) == value
-    if column.type.python_type is int:
-        # What does not fit into SQL's integers raises deep inside a driver.
-        return type(value) is int and -(2**63) <= value < 2**63
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if type(value) is int:
+        # What does not fit into SQL's integers raises deep inside a driver, also where the column holds others.
+        return -(2**63) <= value < 2**63
+    return column.type.python_type is float and isinstance(value, float)
