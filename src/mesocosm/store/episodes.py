@@ -174,7 +174,14 @@ class Episodes(Part):
 
 
 def keep_means(database: Database, run_id: str) -> None:
-    """Write the means of a run's episodes beside it, unless they are there; no lock is held while they are computed."""
+    """Write the means of a run's episodes beside it, unless they are there."""
+    found = new_means(database, run_id)
+    if found:
+        database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(found)))
+
+
+def new_means(database: Database, run_id: str) -> dict[str, Any]:
+    """Return the means of a run's episodes as its columns, unless they stand there; no lock is held for it."""
     stale = select(runs.c.id).where(runs.c.id == run_id, runs.c.mean_of.is_distinct_from(_ORDINARY))
 
     def compute(connection: Connection) -> dict[str, Any]:
@@ -183,9 +190,7 @@ def keep_means(database: Database, run_id: str) -> None:
         reward, steps, number = connection.execute(_means(run_id)).one()
         return {"mean_reward": reward, "mean_steps": steps, "mean_of": number}
 
-    found = database.read(compute)
-    if found:
-        database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(found)))
+    return database.read(compute)
 
 
 def _means(run_id: str) -> Select[Any]:

@@ -63,7 +63,7 @@ class SqlJournal:
         self._stopped = False
         self._last_commit = 0.0
         # Before anything is taken: is this run ours at all?
-        writer.beat()
+        writer.confirm()
         self._last_beat = time.monotonic()
         self._thread = threading.Thread(target=self._work, name="mesocosm-journal", daemon=True)
         self._thread.start()

@@ -9,7 +9,7 @@ from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import keep_means
+from mesocosm.store.episodes import new_means
 from mesocosm.store.holder import abandoned
 from mesocosm.store.lines import group_of, insert_line, key, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
@@ -57,14 +57,14 @@ class Runs(Part):
     def save_run(self, run: Run) -> None:
         """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal."""
         values = state_values(run)
+        if run.ended_at is not None:
+            values |= new_means(self._database, run.id)
 
         def work(connection: Connection) -> bool:
             return write_state(self._database, connection, run.id, values)
 
         if not self._database.write(work):
             raise UnknownName(_gone(run.id))
-        if run.ended_at is not None:
-            keep_means(self._database, run.id)
 
     def request_stop(self, run_id: str) -> None:
         """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""

@@ -58,6 +58,11 @@ class Writer:
         sums = {name: runs.c[name] + bindparam(f"new_{name}") for name in COUNTERS}
         self._count = mine.values(heartbeat_at=bindparam("now"), **sums)
 
+    def confirm(self) -> None:
+        """Raise RunHeld when the run is another process's."""
+        mine = select(runs.c.id).where(runs.c.id == self._run_id, runs.c.holder == self._holder)
+        self._database.read(lambda connection: self._check(connection, connection.scalar(mine) is not None))
+
     def beat(self) -> bool:
         """Show that this process lives; return whether somebody asked to stop the run. Raises RunHeld."""
         wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
@@ -164,8 +169,8 @@ class Writer:
                     connection.execute(delete(episodes).where(episodes.c.id == row.id))
         return {episode.id: episode for episode in kept.values()}
 
-    def _check(self, connection: Connection, updated: int) -> None:
-        if updated:
+    def _check(self, connection: Connection, mine: bool | int) -> None:
+        if mine:
             return
         row = connection.execute(select(runs.c.holder).where(runs.c.id == self._run_id)).one_or_none()
         if row is None:
