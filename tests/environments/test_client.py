@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.conftest import LoopClock
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.space import SpaceSpec, SpaceType
@@ -17,7 +18,7 @@ from mesocosm.http.client import Client
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
 
 STEP = {"observation": {"data": 1}, "reward": 0.5, "terminated": True, "truncated": False, "info": {"won": True}}
-FAST = Timeouts(0.1, 0.1, 0.1)
+PATIENT = Timeouts(60.0, 60.0, 60.0)
 
 Answer = Callable[[Connection, Request], None]
 
@@ -82,7 +83,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture
 def environment(server: Server, client: Client) -> HttpEnvironment:
-    return HttpEnvironment(client, Process(server.url), "episode-1", 7, timeouts=FAST)
+    return HttpEnvironment(client, Process(server.url), "episode-1", 7, timeouts=PATIENT)
 
 
 async def failure(environment: HttpEnvironment, cause: Cause) -> EpisodeError:
@@ -171,9 +172,11 @@ async def test_the_stderr_of_the_process_is_kept(server: Server, client: Client)
     assert (await failure(environment, Cause.ENVIRONMENT_ERROR)).stderr == "Traceback …"
 
 
-async def test_silence_is_a_timeout(server: Server, environment: HttpEnvironment) -> None:
-    server.answers["/step"] = silent
-    assert "/step after 0.1" in str(await failure(environment, Cause.ENVIRONMENT_TIMEOUT))
+async def test_silence_is_a_timeout(server: Server, environment: HttpEnvironment, loop_clock: LoopClock) -> None:
+    server.answers["/step"] = lambda *_: loop_clock.advance(60.0)
+    told = str(await failure(environment, Cause.ENVIRONMENT_TIMEOUT))
+    assert "/step after " in told
+    assert "no complete answer in this time" in told
 
 
 async def test_a_step_that_is_cancelled_leaves_an_episode_that_can_be_closed(
@@ -191,10 +194,10 @@ async def test_a_step_that_is_cancelled_leaves_an_episode_that_can_be_closed(
     assert server.bodies("/close") == [{"episode_id": "episode-1"}]
 
 
-async def test_reset_has_a_timeout_of_its_own(server: Server, client: Client) -> None:
-    server.answers["/reset"] = silent
-    environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=Timeouts(reset=0.05))
-    with pytest.raises(EpisodeError) as caught:
+async def test_reset_has_a_timeout_of_its_own(server: Server, client: Client, loop_clock: LoopClock) -> None:
+    server.answers["/reset"] = lambda *_: loop_clock.advance(20.0)
+    environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=Timeouts(reset=20.0, step=600.0))
+    with pytest.raises(EpisodeError, match="no complete answer in this time") as caught:
         await environment.reset()
     assert caught.value.cause is Cause.ENVIRONMENT_TIMEOUT
 
@@ -384,8 +387,14 @@ async def test_an_oracle_that_fails_is_a_failure_of_the_environment(
 @pytest.mark.parametrize(
     "answer", [sent({"detail": "no"}, 500), silent, raw(b"garbage\r\n\r\n"), lambda connection, _: connection.abort()]
 )
-async def test_close_never_raises(server: Server, environment: HttpEnvironment, answer: Answer) -> None:
-    server.answers["/close"] = answer
+async def test_close_never_raises(
+    server: Server, environment: HttpEnvironment, answer: Answer, loop_clock: LoopClock
+) -> None:
+    def answer_or_be_late(connection: Connection, request: Request) -> None:
+        answer(connection, request)
+        loop_clock.advance(60.0)
+
+    server.answers["/close"] = answer_or_be_late
     await environment.reset()
     await environment.close()
     await environment.close()

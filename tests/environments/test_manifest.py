@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.environments import manifest as module
+from mesocosm.environments.document import _syntax_fix
 from mesocosm.environments.manifest import content_digest, find_manifest, load_manifest, manifest_problems
 
 JSON = st.recursive(
@@ -214,6 +215,15 @@ def test_usual_syntax_errors_come_with_their_cure(tmp_path: Path, content: bytes
     with pytest.raises(InvalidInput) as caught:
         load_manifest(path)
     assert fix in caught.value.problems[0].fix
+
+
+@pytest.mark.parametrize(
+    ("words", "position"),
+    [("Expecting property name enclosed in double quotes", 8), ("Illegal trailing comma before end of object", 7)],
+)
+def test_a_comma_too_many_is_named_whatever_python_calls_it(words: str, position: int) -> None:
+    text = '{"a": 1,}'
+    assert _syntax_fix(text, json.JSONDecodeError(words, text, position)) == "remove the comma before the bracket"
 
 
 def test_not_a_number_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ async def opened() -> AsyncIterator[Callable[..., Model]]:
 
 @pytest.fixture
 def hello() -> ModelRequest:
-    return ModelRequest([Message("user", "hello")], timeout_s=10.0)
+    return ModelRequest([Message("user", "hello")], timeout_s=120.0)
 
 
 @pytest.fixture

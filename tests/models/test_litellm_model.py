@@ -101,7 +101,7 @@ async def test_each_fault_has_its_cause_after_one_try(
     async with ModelServer(faults=[fault]) as server:
         model = opened(f"litellm/openai/m@{server.openai_url}")
         with pytest.raises(EpisodeError) as raised:
-            await model.ask(replace(hello, timeout_s=0.2 if fault is HANG else 10.0))
+            await model.ask(replace(hello, timeout_s=0.2 if fault is HANG else 120.0))
         assert server.served == 1
     assert raised.value.cause is cause
     assert raised.value.retry_after == (7.0 if fault.retry_after else None)

@@ -117,7 +117,7 @@ async def test_a_bare_answer_is_enough(opened: Opened, hello: ModelRequest) -> N
 async def test_each_fault_has_its_cause(opened: Opened, hello: ModelRequest, fault: Fault, cause: Cause) -> None:
     async with ModelServer(faults=[fault]) as server:
         with pytest.raises(EpisodeError) as raised:
-            await opened(f"ollama/m@{server.url}").ask(replace(hello, timeout_s=0.05 if fault is HANG else 10.0))
+            await opened(f"ollama/m@{server.url}").ask(replace(hello, timeout_s=0.05 if fault is HANG else 120.0))
         assert server.served == 1
     assert raised.value.cause is cause
     assert fault in {HANG, CLOSE, CUT, GARBAGE, EMPTY_BODY} or fault.raw or fault.text in str(raised.value)

@@ -102,10 +102,13 @@ def _constant_problem(text: str, constant: str) -> Problem:
 
 
 def _syntax_fix(text: str, error: json.JSONDecodeError) -> str:
-    position, expecting = error.pos, error.msg.startswith(("Expecting", "Illegal trailing comma"))
+    position, expecting = error.pos, error.msg.startswith("Expecting")
     if not text.strip():
         return "the file is empty; `mesocosm init` writes one to start from"
     before = text[:position].rstrip()
+    # Python 3.13 says so itself, and names the place of the comma.
+    if error.msg.startswith("Illegal trailing comma"):
+        return "remove the comma before the bracket"
     if expecting and before.endswith(",") and text[position : position + 1] in ("}", "]"):
         return "remove the comma before the bracket"
     if expecting and text[position : position + 1] == "'":
