@@ -79,6 +79,24 @@ def test_who_has_to_wait_is_told_how_long(platform: Answer) -> None:
     assert caught.value.retry_after == 90.0
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("119", "in 119 s"),
+        ("121", "in 3 min"),
+        ("3600", "in 1 h 00 min"),
+        ("80173", "in 22 h 17 min"),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", "after Wed, 21 Oct 2026 07:28:00 GMT"),
+    ],
+)
+def test_a_long_wait_is_told_in_hours_and_minutes(platform: Answer, header: str, words: str) -> None:
+    platform.status, platform.body = 429, b'{"detail": "too many"}'
+    platform.headers = {"Retry-After": header}
+
+    with pytest.raises(ApiError, match=f"try again {words}$"):
+        platform.client().runs.active()
+
+
 def test_a_wait_that_the_platform_names_itself_is_not_said_twice(platform: Answer) -> None:
     platform.status, platform.body = 429, b'{"detail": "start the next one in 90 s"}'
     platform.headers = {"Retry-After": "90"}

@@ -46,5 +46,15 @@ def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: b
     if status == 401:
         return "" if logged_in else "log in with: mesocosm auth login"
     if status == 429 and retry_after:
-        return f"try again in {retry_after} s"
+        return f"try again {_after(retry_after)}"
     return ""
+
+
+def _after(retry_after: str) -> str:
+    """Return `in 90 s`, `in 5 min`, `in 2 h 05 min`; the header may hold a date too."""
+    if not retry_after.isdigit():
+        return f"after {retry_after}"
+    if (seconds := int(retry_after)) < 120:
+        return f"in {seconds} s"
+    hours, minutes = divmod(-(-seconds // 60), 60)
+    return f"in {hours} h {minutes:02d} min" if hours else f"in {minutes} min"

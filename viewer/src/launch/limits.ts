@@ -1,6 +1,6 @@
 /** What one may do, in words. */
 import type { Doc } from '../api/platform'
-import { count, money, plural } from '../format'
+import { money, plural } from '../format'
 
 /** What somebody may do, and how much of that is left. */
 export type Limits = Doc<'Limits'>
@@ -9,7 +9,7 @@ export type Limits = Doc<'Limits'>
 export function obstacle(limits: Limits | undefined, waited = 0): string | undefined {
   if (limits === undefined) return undefined
   if (limits.runs_left_today <= 0)
-    return `You started ${limits.runs_per_day} runs today, the most there may be. The day ends at 00:00 UTC.`
+    return `You started ${plural(limits.runs_per_day, 'run')} today, the most there may be. The day ends at 00:00 UTC.`
   if (limits.waiting >= limits.waiting_at_most)
     return `${plural(limits.waiting, 'run')} of yours wait or go on, the most there may be. Cancel one, or wait.`
   const left = Math.ceil(limits.cooldown_left_seconds - waited)
@@ -26,5 +26,5 @@ export function budgetWords(budget: Doc<'Budget'> | null | undefined): string | 
 /** What is wrong with a number of episodes. */
 export function episodesProblem(episodes: number, limits: Limits | undefined): string | undefined {
   if (limits === undefined || !(episodes > limits.episodes_per_run)) return undefined
-  return `A run may have ${count(limits.episodes_per_run)} episodes at most.`
+  return `A run may have ${plural(limits.episodes_per_run, 'episode')} at most.`
 }

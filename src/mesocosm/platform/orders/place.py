@@ -143,7 +143,8 @@ def _refused(denial: Denial, terms: Terms) -> Refusal:
         words = f"you started a run just now; start the next one in {seconds} s"
         return Refusal(429, words, headers=after)
     if denial.bound is Bound.QUOTA:
-        words = f"you started {terms.per_day} runs today, the most there may be; go on at {midnight(time.time())}"
+        runs = "1 run" if terms.per_day == 1 else f"{terms.per_day} runs"
+        words = f"you started {runs} today, the most there may be; go on at {midnight(time.time())}"
         return Refusal(429, words, headers=after)
     words = f"{terms.waiting} of your runs wait or are played already; cancel one, or wait until one is done"
     return Refusal(429, words, headers={"Retry-After": "30"})

@@ -232,7 +232,7 @@ def test_deleting_a_run_gives_no_quota_back(open_runs: OpenRuns) -> None:
     run_id = runs.ask(guest)["id"]
     guest.post(f"/v1/runs/{run_id}/cancel")
     assert guest.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
-    refused(runs, 429, "1 runs today", person=guest)
+    refused(runs, 429, "1 run today", person=guest)
 
 
 def test_only_so_many_runs_wait_for_one_person(open_runs: OpenRuns) -> None:
