@@ -328,3 +328,14 @@ def test_a_shell_can_complete_words() -> None:
     completed = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, env=asked, check=False)
 
     assert completed.stdout.split() == ["plain,resume", "plain,rescore"]
+
+
+def test_the_program_looks_for_garbage_seldom_and_who_calls_it_as_usual() -> None:
+    start = (
+        "import atexit, gc; from mesocosm.cli import main; atexit.register(lambda: print(gc.get_threshold()[0]));"
+        "before = gc.get_threshold(); main.call(['--version']); assert gc.get_threshold() == before;"
+        "main.main(['--version'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=True)
+
+    assert int(ended.stdout.split()[-1]) > 2_000
