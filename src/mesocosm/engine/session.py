@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -179,15 +179,12 @@ def open_parts(spec: RunSpec) -> Parts:
 async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
     """Open benchmark, model and agent of `spec`, and close them in the end. Raises as `open_parts` does."""
     parts = open_parts(spec)
-    try:
+    async with AsyncExitStack() as closing:
+        # The last one is closed first, and each whatever becomes of the others.
+        for part in (parts.judge, parts.model, parts.benchmark):
+            if part is not None:
+                closing.push_async_callback(part.close)
         yield parts
-    finally:
-        try:
-            await parts.benchmark.close()
-        finally:
-            await parts.model.close()
-            if parts.judge is not None:
-                await parts.judge.close()
 
 
 def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Run:
