@@ -48,6 +48,18 @@ def back_up(service: "Service", folder: Path, *, objects: bool = False, environm
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; name a new folder for each backup")
+    there = folder.exists()
+    try:
+        return _write(service, folder, objects=objects, environments=environments)
+    except BaseException:
+        # Half a backup is none, and would be in the way of the next one.
+        shutil.rmtree(folder, ignore_errors=True)
+        if there:
+            folder.mkdir(exist_ok=True)
+        raise
+
+
+def _write(service: "Service", folder: Path, *, objects: bool, environments: bool) -> Backup:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)

@@ -34,7 +34,7 @@ def error_response(status: int, error: str, detail: str, problems: list[dict[str
 
 def add_handlers(app: FastAPI) -> None:
     """Let `app` answer every error with a document."""
-    app.add_exception_handler(MesocosmError, _ours)
+    app.add_exception_handler(MesocosmError, ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(SQLAlchemyError, _database)
@@ -52,7 +52,8 @@ def status_of(error: MesocosmError) -> int:
     return 409 if isinstance(error, RunHeld) else 503 if isinstance(error, InfrastructureError) else 500
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def ours(request: Request, error: Exception) -> Response:
+    """Answer an error of ours with its own words."""
     assert isinstance(error, MesocosmError)
     status = status_of(error)
     if status >= 500:

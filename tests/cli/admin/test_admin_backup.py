@@ -5,6 +5,7 @@ import random
 import sqlite3
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,16 @@ def test_a_backup_of_postgres_comes_back_into_an_empty_database(tmp_path: Path, 
     after = Service(read_settings(database_url=urls[1]), open_store(urls[1]))
     assert [user.username for user in after.users.list()] == ["ada"]
     after.store.close()
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    open_store(tmp_path / "data" / DATABASE_NAME).close()
+    (tmp_path / "kept").mkdir()
+    for name, there in (("new", False), ("kept", True)):
+        words = ["admin", "backup", str(tmp_path / name), "--data-dir", str(tmp_path / "data")]
+        limited = ["prlimit", "--fsize=65536", sys.executable, "-m", "mesocosm", *words]
+        done = subprocess.run(limited, capture_output=True, text=True, check=False)
+        assert done.returncode == 4, done.stderr
+        assert "cannot be copied" in done.stderr
+        assert (tmp_path / name).exists() == there
+        assert list((tmp_path / name).glob("*")) == []

@@ -56,6 +56,15 @@ def test_health_is_asked_of_the_store(hosted: "Hosted") -> None:
     assert hosted.anonymous.get("/health").json() == {"status": "ok", "version": __version__}
 
 
+def test_where_the_database_lies_is_not_told_to_people(hosted: "Hosted") -> None:
+    ada, database = hosted.member("ada"), hosted.service.store.database
+    database.write(lambda connection: connection.exec_driver_sql("DROP TABLE domains"))
+    answer = ada.get("/v1/domains")
+    assert answer.status_code == 503
+    assert database.place not in answer.text
+    assert "cannot use its database at the moment" in answer.json()["detail"]
+
+
 def test_the_page_of_routes_names_each_and_loads_nothing(hosted: "Hosted") -> None:
     answer = hosted.anonymous.get("/docs")
     loaded: list[str] = []

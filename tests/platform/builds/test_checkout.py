@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from tests.platform.builds.conftest import Repositories, Repository
 
+from mesocosm.core.failure import InfrastructureError
 from mesocosm.platform.builds.checkout import fetch
 from mesocosm.platform.builds.fault import BuildFault
 from mesocosm.platform.builds.log import BuildLog, notes_of
 from mesocosm.platform.builds.place import Place
 from mesocosm.platform.builds.source import Source
 from mesocosm.platform.settings import Settings, read_settings
+from mesocosm.sandboxes.enclosure import watch
 
 
 @pytest.fixture
@@ -112,6 +114,15 @@ async def test_a_small_pack_of_huge_files_is_ended_while_it_unfolds(
 ) -> None:
     huge = repository({"zeros": b"\0" * 40_000_000})
     assert "too large" in await failed(settings, of(huge), place, log)
+
+
+async def test_a_full_disk_is_no_fault_of_the_repository(
+    settings: Settings, repository: Repositories, place: Place, log: BuildLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    huge = repository({"zeros": b"\0" * 40_000_000})
+    monkeypatch.setattr(watch, "LEAST_FREE", 2**62)
+    with pytest.raises(InfrastructureError, match="the disk of its worker is full"):
+        await fetch(settings, of(huge), place, log)
 
 
 async def test_a_link_out_of_the_repository_is_refused(

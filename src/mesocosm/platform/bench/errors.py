@@ -1,6 +1,7 @@
 """Errors of a platform as documents, in the shape that its older clients read."""
 
 import json
+import logging
 from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
@@ -9,11 +10,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.platform import errors
 from mesocosm.platform.documents.document import Document
 from mesocosm.platform.refusal import Refusal
 
+_log = logging.getLogger(__name__)
+
 _WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 409: "conflict", 422: "invalid"}
+_UNUSABLE = (
+    "the platform cannot use its database at the moment; try again later, and tell those who run it when it stays so"
+)
 _WORDS |= {429: "too_many", 503: "infrastructure"}
 
 
@@ -66,6 +73,7 @@ def add_handlers(app: FastAPI) -> None:
     """Let `app` answer every error with a document."""
     errors.add_handlers(app)
     app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(InfrastructureError, _unusable)
     app.add_exception_handler(HTTPException, _unanswered)
     app.add_exception_handler(RequestValidationError, _invalid)
 
@@ -75,6 +83,15 @@ def error_document(status: int, detail: Any, headers: dict[str, str] | None = No
     document = {"error": _WORDS.get(status, "refused"), "detail": detail}
     kept = {"Cache-Control": "no-store", **(headers or {})}
     return Response(json.dumps(document), status, kept, media_type="application/json")
+
+
+async def _unusable(request: Request, error: Exception) -> Response:
+    """Answer where something does not work; where the store lies and how it fails is for those who run the platform."""
+    store = request.app.state.store
+    if errors.status_of(cast("MesocosmError", error)) != 503 or store is None or store.database.place not in str(error):
+        return await errors.ours(request, error)
+    _log.error("%s %s: %s", request.method, request.url.path, error)
+    return error_document(503, _UNUSABLE)
 
 
 async def _unanswered(request: Request, error: Exception) -> Response:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from mesocosm.core.failure import MesocosmError
 from mesocosm.platform.builds.enclosing import workshop
-from mesocosm.platform.builds.fault import BuildFault
+from mesocosm.platform.builds.fault import BuildFault, no_room
 from mesocosm.platform.builds.log import BuildLog
 from mesocosm.platform.builds.place import Place
 from mesocosm.platform.builds.source import Source, local_path
@@ -134,7 +135,7 @@ def _environment(source: Source, work: Path) -> tuple[Mapping[str, str], list[Pa
 
 async def _fault(
     settings: Settings, source: Source, work: Path, wanted: str, done: Finished, log: BuildLog
-) -> BuildFault:
+) -> MesocosmError:
     said, where = done.output_tail, source.url
     if done.how == "timeout":
         return BuildFault(
@@ -143,7 +144,7 @@ async def _fault(
     if done.reason.endswith("folders deep"):
         return BuildFault(f"{where} has folders more than {DEEPEST} levels deep; flatten them")
     if done.how == "limit" or "file too large" in said.lower() or "no space left" in said.lower():
-        return too_large(settings, where, done.reason)
+        return no_room(work) or too_large(settings, where, done.reason)
     if re.search(_NO_REF, said, re.IGNORECASE):
         return await _no_ref(settings, source, work, wanted)
     if re.search(_HIDDEN, said, re.IGNORECASE):

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.secret import is_secret
 from mesocosm.http.target import Origin, target
 from mesocosm.platform.builds.check import Checked
 from mesocosm.platform.builds.enclosing import our_folders, our_packages, workshop
-from mesocosm.platform.builds.fault import BuildFault
+from mesocosm.platform.builds.fault import BuildFault, no_room
 from mesocosm.platform.builds.log import BuildLog
 from mesocosm.platform.builds.place import Place
 from mesocosm.platform.builds.source import Source
@@ -92,7 +92,7 @@ async def install(settings: Settings, source: Source, checked: Checked, place: P
     done = await _pip(settings, place, root, names, (operators, egress), log)
     await asyncio.to_thread(remove, place.scratch)
     if done.how != "ok":
-        raise _fault(settings, done, lines, egress, log)
+        raise _fault(settings, place, done, lines, egress, log)
     await asyncio.to_thread(settle, place.packages)
 
 
@@ -208,7 +208,9 @@ def _way_out(settings: Settings, operators: _Operators) -> Egress:
     )
 
 
-def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress, log: BuildLog) -> BuildFault:
+def _fault(
+    settings: Settings, place: Place, done: Finished, lines: list[Line], egress: Egress, log: BuildLog
+) -> MesocosmError:
     said = log.clean(done.output_tail)
     # Tries again are in the log; here they would fill the place of what pip says at last.
     told = [line for line in said.splitlines() if not line.startswith("WARNING: Retrying (")]
@@ -216,6 +218,8 @@ def _fault(settings: Settings, done: Finished, lines: list[Line], egress: Egress
     if done.how == "timeout":
         words = f"the requirements were not installed within {settings.install_s:g} s; require less, or pin versions"
     elif done.how == "limit" or "No space left on device" in said:
+        if (full := no_room(place.folder)) is not None:
+            return full
         words = (
             f"installing the requirements went beyond a limit ({done.reason or 'no space left'}); environments have "
             f"{settings.packages_mb} MB for packages: require less"
