@@ -20,9 +20,9 @@ class Teams(Resource):
         """Come into a team by its code, in any case."""
         return self._one(JoinedTeam, "POST", "/v1/teams/join", {"code": code.upper()})
 
-    def list(self) -> tuple[Team, ...]:
-        """Return the caller's teams."""
-        return self._many(Team, "/v1/teams")
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> tuple[Team, ...]:
+        """Return the caller's teams, newest first, all without a `limit`; `cursor` is the last id seen."""
+        return self._many(Team, "/v1/teams", {"limit": limit, "cursor": cursor})
 
     def get(self, team_id: str) -> Team:
         """Return one team."""

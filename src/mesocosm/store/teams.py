@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Select, delete, func, select, update
+from sqlalchemy import Connection, RowMapping, Select, and_, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
@@ -91,9 +91,18 @@ class Teams(Part):
         """Return the teams that somebody is in, the newest first."""
         return tuple(membership.team for membership in self.memberships_of(user_id))
 
-    def memberships_of(self, user_id: int) -> tuple[Membership, ...]:
-        """Return the teams that somebody is in with their role and size, the newest team first."""
-        wanted = _memberships(user_id).order_by(teams.c.created_at.desc(), teams.c.id.desc())
+    def memberships_of(
+        self, user_id: int, *, limit: int | None = None, cursor: str | None = None
+    ) -> tuple[Membership, ...]:
+        """Return the teams that somebody is in with their role and size, the newest team first; `limit` None: all.
+
+        `cursor` is the id of the last team seen.
+        """
+        wanted = _memberships(user_id).order_by(teams.c.created_at.desc(), teams.c.id.desc()).limit(limit)
+        if cursor is not None:
+            seen = select(teams.c.created_at).where(teams.c.id == plain(cursor)).scalar_subquery()
+            older = and_(teams.c.created_at == seen, teams.c.id < plain(cursor))
+            wanted = wanted.where(or_(teams.c.created_at < seen, older))
         return self._database.read(
             lambda connection: tuple(map(_membership_from, connection.execute(wanted).mappings()))
         )

@@ -57,6 +57,21 @@ def schema() -> Any:
     return schemathesis.openapi.from_dict(described())
 
 
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_every_body_has_an_example(method: str, path: str) -> None:
+    body = operation(method, path).get("requestBody")
+    kinds = body["content"].values() if body else ()
+    assert all(_exemplified(kind["schema"]) for kind in kinds)
+
+
+def _exemplified(schema: dict[str, Any]) -> bool:
+    """Whether a schema has an example, or its fields have."""
+    if "$ref" in schema:
+        return _exemplified(described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    within = [*schema.get("anyOf", ()), *schema.get("properties", {}).values()]
+    return "examples" in schema or any(map(_exemplified, within))
+
+
 def ask(land: Landscape, who: str, case: Any) -> None:
     """Send one request of somebody, and check the answer."""
     given = case.as_transport_kwargs(base_url="http://127.0.0.1:8010")

@@ -192,6 +192,19 @@ def test_guests_and_strangers_have_no_teams(hosted: "Hosted") -> None:
     assert hosted.anonymous.post("/v1/teams", {"name": "x"}).status_code == 401
 
 
+def test_teams_are_listed_in_pages(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    ids = [made(ada, f"Team {number}")["team_id"] for number in range(5)][::-1]
+    pages, cursor = [], ""
+    while page := [team["team_id"] for team in ada.get(f"/v1/teams?limit=2{cursor}").json()]:
+        pages.append(page)
+        cursor = f"&cursor={page[-1]}"
+    assert pages == [ids[:2], ids[2:4], ids[4:]]
+    assert [team["team_id"] for team in ada.get("/v1/teams").json()] == ids
+    assert ada.get("/v1/teams?cursor=nothing").json() == []
+    assert ada.get("/v1/teams?limit=0").status_code == 422
+
+
 def test_members_are_listed_with_ids_the_owner_first(hosted: "Hosted") -> None:
     ada, ben = hosted.member("ada"), hosted.member("ben")
     team = made(ada)

@@ -3055,6 +3055,9 @@ export interface components {
         /**
          * BudgetInput
          * @description A budget.
+         * @example {
+         *       "budget_usd": 5
+         *     }
          */
         BudgetInput: {
             /**
@@ -4738,6 +4741,17 @@ export interface components {
         /**
          * JobResult
          * @description How a full bench ended, told by the program that carried it out.
+         * @example {
+         *       "failed": false,
+         *       "model_results": [
+         *         {
+         *           "model": "openai/gpt-4o",
+         *           "scores": {
+         *             "solve_rate": 0.8
+         *           }
+         *         }
+         *       ]
+         *     }
          */
         JobResult: {
             /**
@@ -5569,6 +5583,10 @@ export interface components {
         /**
          * PasswordInput
          * @description A change of one's own password.
+         * @example {
+         *       "new": "a longer secret",
+         *       "old": "a long secret"
+         *     }
          */
         PasswordInput: {
             /**
@@ -5796,6 +5814,9 @@ export interface components {
         /**
          * RefreshInput
          * @description A refresh token.
+         * @example {
+         *       "refresh_token": "Zk3…"
+         *     }
          */
         RefreshInput: {
             /**
@@ -5908,6 +5929,9 @@ export interface components {
         /**
          * RoleInput
          * @description A role.
+         * @example {
+         *       "role": "admin"
+         *     }
          */
         RoleInput: {
             /**
@@ -5920,6 +5944,9 @@ export interface components {
         /**
          * RotateInput
          * @description How to change the key that tokens are signed with.
+         * @example {
+         *       "at_once": false
+         *     }
          */
         RotateInput: {
             /**
@@ -6066,6 +6093,9 @@ export interface components {
         /**
          * RunChange
          * @description What the owner of a run may change of it later.
+         * @example {
+         *       "visibility": "gallery_public"
+         *     }
          */
         "RunChange-Input": {
             /**
@@ -6957,6 +6987,9 @@ export interface components {
         /**
          * SignOutInput
          * @description What ends besides the browser's sign-in.
+         * @example {
+         *       "refresh_token": "Zk3…"
+         *     }
          */
         SignOutInput: {
             /**
@@ -7169,7 +7202,13 @@ export interface components {
          * @description The new tags of a run, in place of the old ones.
          */
         TagsInput: {
-            /** Tags */
+            /**
+             * Tags
+             * @example [
+             *       "baseline",
+             *       "temperature 0"
+             *     ]
+             */
             tags: string[];
         };
         /**
@@ -7268,6 +7307,9 @@ export interface components {
         /**
          * TeamChange
          * @description What is to be changed about a team; what is left out stays.
+         * @example {
+         *       "name": "Blue whales"
+         *     }
          */
         TeamChange: {
             /**
@@ -7754,6 +7796,9 @@ export interface components {
         /**
          * TransferInput
          * @description Who is to own a team.
+         * @example {
+         *       "new_owner_user_id": 7
+         *     }
          */
         TransferInput: {
             /**
@@ -16190,7 +16235,12 @@ export interface operations {
     };
     teams_list_teams: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description the id of the last one of the page before */
+                cursor?: string | null;
+                /** @description how many; all where left out */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;

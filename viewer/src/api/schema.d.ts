@@ -2140,7 +2140,13 @@ export interface components {
          * @description The new tags of a run, in place of the old ones.
          */
         TagsInput: {
-            /** Tags */
+            /**
+             * Tags
+             * @example [
+             *       "baseline",
+             *       "temperature 0"
+             *     ]
+             */
             tags: string[];
         };
         /**

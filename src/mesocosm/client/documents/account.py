@@ -105,11 +105,15 @@ class AccessToken(BaseModel):
 class RefreshInput(BaseModel):
     """A refresh token."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"refresh_token": "Zk3…"}]})
+
     refresh_token: str = Field(description="As the last answer gave it.", max_length=1_000, repr=False)
 
 
 class SignOutInput(BaseModel):
     """What ends besides the browser's sign-in."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"refresh_token": "Zk3…"}]})
 
     refresh_token: str | None = Field(default=None, description="A refresh token to end.", max_length=1_000, repr=False)
 
@@ -125,6 +129,8 @@ class SignUpInput(BaseModel):
 
 class PasswordInput(BaseModel):
     """A change of one's own password."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"old": "a long secret", "new": "a longer secret"}]})
 
     old: str = Field(description="The password until now.", max_length=10_000, repr=False)
     new: str = Field(description="The password from now on.", min_length=8, max_length=256, repr=False)
@@ -195,11 +201,15 @@ class UserInput(BaseModel):
 class RoleInput(BaseModel):
     """A role."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "admin"}]})
+
     role: RoleWord = Field(description="What they may do from now on.")
 
 
 class BudgetInput(BaseModel):
     """A budget."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"budget_usd": 5.0}]})
 
     budget_usd: float | None = Field(
         description="US dollars in 24 hours; null: as the settings say.", ge=0, le=1e9, allow_inf_nan=False
@@ -253,6 +263,8 @@ class AuditPage(BaseModel):
 
 class RotateInput(BaseModel):
     """How to change the key that tokens are signed with."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"at_once": False}]})
 
     at_once: bool = Field(
         default=False, description="End everything that older keys signed, instead of letting it expire by itself."

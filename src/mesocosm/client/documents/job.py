@@ -55,5 +55,11 @@ class BenchJob(BaseModel):
 class JobResult(BaseModel):
     """How a full bench ended, told by the program that carried it out."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"model_results": [{"model": "openai/gpt-4o", "scores": {"solve_rate": 0.8}}], "failed": False}]
+        }
+    )
+
     model_results: list[dict[str, Any]] = Field(default=[], max_length=1_000, description="what each model reached")
     failed: bool = Field(default=False, description="whether it came to nothing")

@@ -194,6 +194,8 @@ class RunStates(BaseModel):
 class RunChange(BaseModel):
     """What the owner of a run may change of it later."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"visibility": "gallery_public"}]})
+
     visibility: Visibility = Field(description="who may see it")
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 Code = Annotated[str, StringConstraints(strip_whitespace=True, pattern="^[A-Za-z0-9]{4,8}$")]
@@ -28,6 +28,8 @@ class TeamInput(BaseModel):
 class TeamChange(BaseModel):
     """What is to be changed about a team; what is left out stays."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Blue whales"}]})
+
     name: Name | None = Field(default=None, description="another name; the slug stays")
     budget_usd: float | None = Field(
         default=None,
@@ -45,6 +47,8 @@ class JoinInput(BaseModel):
 
 class TransferInput(BaseModel):
     """Who is to own a team."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"new_owner_user_id": 7}]})
 
     new_owner_user_id: int = Field(ge=-(2**31), lt=2**31, description="the user id of somebody in the team")
 

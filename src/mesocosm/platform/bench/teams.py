@@ -54,9 +54,14 @@ def create_team(body: TeamInput, caller: Caller, service: Served) -> Team:
 
 
 @router.get("", response_model=list[Team], **access(Access.MEMBER))
-def list_teams(caller: Caller, service: Served) -> list[Team]:
+def list_teams(
+    caller: Caller,
+    service: Served,
+    limit: Annotated[int | None, Query(ge=1, le=100, description="how many; all where left out")] = None,
+    cursor: Cursor = None,
+) -> list[Team]:
     """List the teams that the caller is in, the newest first."""
-    found = service.teams.memberships_of(user_id_of(caller))
+    found = service.teams.memberships_of(user_id_of(caller), limit=limit, cursor=cursor)
     return [_document(service, Standing(one.team, one.role, one.members)) for one in found]
 
 

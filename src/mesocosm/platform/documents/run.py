@@ -208,7 +208,7 @@ class RunSeries(Document):
 class TagsInput(Document):
     """The new tags of a run, in place of the old ones."""
 
-    tags: list[str] = Field(max_length=50)
+    tags: list[str] = Field(max_length=50, examples=[["baseline", "temperature 0"]])
 
 
 class Started(Document):
