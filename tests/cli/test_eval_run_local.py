@@ -228,6 +228,7 @@ def test_n_tries_give_pass_at_k_for_every_k(workspace: Workspace) -> None:
     assert all(one["at"]["value"] == one["hat"]["value"] == 0.5 for one in passes)
     told = workspace.run("--set", "evaluation.n=3").out
     assert re.search(r"k  pass@k  95 % interval +pass\^k  95 % interval +rows", told)
+    assert "\n\n\n" not in told
     assert re.search(r"\n3  0\.5000  \[0\.\d{4}, 0\.\d{4}\]  0\.5000  \[0\.\d{4}, 0\.\d{4}\] +4\n", told)
 
 
@@ -405,4 +406,11 @@ def test_a_dataset_that_is_not_there_names_the_near_one(workspace: Workspace) ->
     outcome = workspace.run("--set", "experiment.dataset=row")
     assert outcome.code == 2
     assert ".parquet" in outcome.err
+    assert "experiment.dataset: there is no dataset 'row'" in outcome.err
     assert "did you mean 'rows'?" in outcome.err
+
+
+def test_a_limit_that_is_no_number_is_told_what_it_may_be(workspace: Workspace) -> None:
+    outcome = workspace.run("--limit", "some")
+    assert outcome.code == 2
+    assert """'some' is neither a number of rows, at least 1, nor "all\"""" in outcome.err

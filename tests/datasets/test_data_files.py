@@ -100,6 +100,7 @@ def test_texts_are_read_in_the_encoding_that_they_announce(write: Write, name: s
         ("a.csv", "\ufeffq".encode("utf-32"), "is in UTF-32, which is not read"),
         ("a.csv", "q,a\n1,2\n".encode("utf-16-le"), "line 1: holds a NUL character"),
         ("a.csv", "q,a\n1,\0\n", "line 2: holds a NUL character"),
+        ("a.jsonl", b'{"q": 1}\n{"q": "\0"}\n', "line 2: is no JSON: it holds a NUL character"),
     ],
 )
 def test_bytes_that_are_no_text_are_named(write: Write, name: str, content: bytes, expected: str) -> None:

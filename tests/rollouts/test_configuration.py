@@ -213,6 +213,7 @@ def test_a_key_outside_of_sections_is_told_where_it_belongs(write: Write) -> Non
         ("[grader]\nuse = 'numeric'\ntolerence = 1", "grader.tolerence"),
         ("[grader]\nuse = 'numeric'\nconfig = 'x'", "grader.config"),
         ("[grader]\nuse = 'exact'\npattern = '('", "grader.pattern"),
+        ("[grader]\nuse = 'regex'\nmatch = '('", "grader"),
         ("[grader]\nuse = 'numeric'\ntolerance = inf", "grader.tolerance"),
         ("[grader]\nuse = 'numeric'\ntolerance = 99999999999999999999", "grader.tolerance"),
         ("[advanced]\nisolation = 'none'", "advanced.isolation"),
@@ -231,6 +232,11 @@ def test_a_key_outside_of_sections_is_told_where_it_belongs(write: Write) -> Non
 )
 def test_a_value_that_cannot_be_is_refused_here(write: Write, line: str, path: str) -> None:
     assert list(faults(write(f"{EXPERIMENT}{line}"))) == [path]
+
+
+def test_a_number_that_is_too_large_is_told_the_most(write: Write) -> None:
+    found = faults(write(f"{EXPERIMENT}[evaluation]\nn = 99999999999"))
+    assert "at most 2,147,483,647" in str(found["evaluation.n"])
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,7 @@ async def test_an_entry_file_that_defines_no_rollout_is_refused(tmp_path: Path, 
     with pytest.raises(UsageError, match=said) as raised:
         await place.open(ignore)
     assert "main.py" in str(raised.value)
+    assert "rollouts/inprocess.py" not in str(raised.value)
     assert (sys.path, sys.stdout) == (path, out)
 
 

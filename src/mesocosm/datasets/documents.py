@@ -105,8 +105,16 @@ def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: 
     for path, name in unknown:
         faults.add(path, f"is {name}, which is no JSON", 'write null, or a text ("NaN")')
     if not unknown:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        faults.add(place, f"is no JSON: {why}")
+        faults.add(place, f"is no JSON: {_why(text, error)}")
+
+
+def _why(text: bytes, error: Exception) -> str:
+    if b"\0" in text:
+        return "it holds a NUL character: the file is no text, or UTF-16 without byte order mark"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    # The parser's path into a row of any shape says nothing.
+    return str(error).partition(" - at `")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,11 @@ def _import(name: str, file: Path) -> ModuleType:
     except (KeyboardInterrupt, UsageError):
         raise
     except BaseException as error:
-        shown = "".join(traceback.format_exception(error, limit=-6)).rstrip()
+        trace = error.__traceback__
+        while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(str(file.parent)):
+            # Frames of ours only say how an entry file was begun.
+            trace = trace.tb_next
+        shown = "".join(traceback.format_exception(type(error), error, trace, limit=-6)).rstrip()
         advice = ""
         if isinstance(error, ModuleNotFoundError):
             advice = "; a rollout with packages of its own runs in a process of its own"

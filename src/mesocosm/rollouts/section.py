@@ -34,8 +34,8 @@ class Section:
         self.problems = problems
 
     def blame(self, key: str, message: str, fix: str = "") -> None:
-        """Add a problem of `key`."""
-        self.problems.append(Problem(join(self.name, key), message, fix))
+        """Add a problem of `key`; of the whole table without one."""
+        self.problems.append(Problem(join(self.name, key) if key else self.name, message, fix))
 
     def text(self, key: str, default: str = "", *, fix: str = "", required: bool = False) -> str:
         """Return a string that is not blank and has no control characters."""
@@ -62,7 +62,9 @@ class Section:
         if isinstance(value, bool) or not isinstance(value, int):
             self.blame(key, f"must be an integer, not {told(value)}", f"for example {key} = {max(low, 1)}")
         elif not low <= value <= high:
-            self.blame(key, f"must be {_bounds(low, high)}, not {told(value)}")
+            # Nobody needs to hear of the most until it is exceeded.
+            most = f"at most {high:,}" if value > high else _bounds(low, high)
+            self.blame(key, f"must be {most}, not {told(value)}")
         else:
             return value
         return default

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.reading import nearest
@@ -130,11 +130,13 @@ def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
         return f"hf:{hub}", hub
     names = {file.name.partition(".")[0] for file in data.iterdir()} if data.is_dir() else set()
     near = nearest(wanted, sorted(names))
-    hint = f"did you mean {near!r}? Else " if near else ""
-    raise UsageError(
+    message = (
         f"there is no dataset {wanted!r}: neither {root / wanted} nor {data / wanted}, also with one of the endings "
-        f"{', '.join(ENDINGS)}; {hint}put it there, write its path, or name one of the hub as hf:OWNER/NAME"
+        f"{', '.join(ENDINGS)}"
     )
+    fix = f"did you mean {near!r}? Else put" if near else "put"
+    fix += " it there, write its path, or name one of the hub as hf:OWNER/NAME"
+    raise InvalidInput(str(config.path), [Problem("experiment.dataset", message, fix)])
 
 
 def _file(config: Config, text: str) -> Path:

@@ -42,6 +42,10 @@ def test_all_problems_of_options_are_told_together() -> None:
     found = {problem.path: problem.message for problem in caught.value.problems}
     assert sorted(found) == ["afer", "max_chars", "relative", "tolerance"]
     assert "did you mean 'after'" in found["afer"]
+    assert found["relative"] == 'must be a valid number, not the string "much"'
+    with pytest.raises(InvalidInput) as caught:
+        open_grader("judge", {})
+    assert [str(problem) for problem in caught.value.problems] == ["rubric: is required, but missing"]
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,23 @@ async def test_what_is_no_messages_is_an_invalid_workflow(backends: Make, return
     assert result.err_category is RolloutErrorCategory.VALIDATION_ERROR
 
 
+async def test_functions_that_are_not_async_are_named_as_such(backends: Make) -> None:
+    class Plain(AgentWorkflow[Any]):
+        def run(self, ctx: Any) -> Any:
+            return list(ctx.prompt)
+
+    class Judge(Grader):
+        def grade(self, ctx: Any) -> Any:
+            ctx.set_reward(1.0)
+
+    result = await worked(LocalBackend(workflow=Plain))
+    assert cause(result) == "workflow_invalid"
+    assert "`async def run(self, ctx)`" in str(result.err_message)
+    _, graded = await executed(LocalBackend(workflow=playing(answer), grader=Judge), request())
+    assert cause(graded) == "grader_error"
+    assert "`async def grade(self, ctx)`" in str(graded.err_message)
+
+
 async def test_none_asks_the_registered_source(backends: Make) -> None:
     async def run(_: Any) -> Any:
         context = get_rollout_context()

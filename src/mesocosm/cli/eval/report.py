@@ -59,8 +59,10 @@ def show(
     headline(found, chosen)
     for line in facts(run, found):
         click.echo(line)
-    _tries(found, chosen)
-    for line in [*_failed(run, found, store), *_other(run)]:
+    lines = [*_failed(run, found, store), *_other(run)]
+    if _tries(found, chosen) and (lines or verdicts):
+        click.echo()
+    for line in lines:
         click.echo(line)
     if compared is not None:
         _against(compared, store, chosen)
@@ -109,12 +111,13 @@ def _row(result: MetricResult, name: str) -> list[str]:
     return [name, number(result.value), bounds, f"{result.n_scored:,}/{result.n_planned:,}"]
 
 
-def _tries(found: Results, chosen: Options) -> None:
+def _tries(found: Results, chosen: Options) -> bool:
+    """Print pass@k and pass^k after an empty line; return whether there are any."""
     rows = list(pass_rows(found.passes))
     if rows:
         click.echo()
         table(COLUMNS, rows, chosen, right=RIGHT)
-        click.echo()
+    return bool(rows)
 
 
 def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:

@@ -18,7 +18,12 @@ class Many(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
-        return 0 if value == ALL else super().convert(value, param, ctx)
+        if value == ALL:
+            return 0
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f'{value!r} is neither a number of rows, at least 1, nor "{ALL}"', param, ctx)
 
 
 @click.command("run-local", cls=Command)

@@ -7,11 +7,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName
+from mesocosm.core.reading import shown
 from mesocosm.core.registry import fold, suggestion
 from mesocosm.rollouts.graders.answer import AnswerConfig
 from mesocosm.rollouts.graders.ready import ReadyGrader
 
 NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
+_PYDANTIC = "Input should be "
 _SPELLINGS = {"normalized": "normalised", "multiple-choice": "choice", "number": "numeric", "schema": "json_schema"}
 
 
@@ -39,8 +41,13 @@ def open_grader(use: str, options: Mapping[str, Any]) -> ReadyGrader[Any]:
 def _problems(error: ValidationError, config: type[AnswerConfig]) -> Iterator[Problem]:
     known = sorted({*(field.alias or name for name, field in config.model_fields.items())} - {"concurrency"})
     for found in error.errors():
-        path = ".".join(str(part) for part in found["loc"]) or "options"
+        path = ".".join(str(part) for part in found["loc"])
         if found["type"] == "extra_forbidden":
             yield Problem(path, f"there is no such option{suggestion(path, known)}")
+        elif found["type"] == "missing":
+            yield Problem(path, "is required, but missing")
+        elif found["msg"].startswith(_PYDANTIC):
+            words, _, _ = found["msg"].removeprefix(_PYDANTIC).partition(", ")
+            yield Problem(path, f"must be {words}, not {shown(found['input'])}")
         else:
             yield Problem(path, found["msg"].removeprefix("Value error, "))

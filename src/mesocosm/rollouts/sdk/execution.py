@@ -3,6 +3,7 @@
 import asyncio
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -153,7 +154,11 @@ class Execution:
                 trial=told.trial,
                 seed=told.seed,
             )
-            returned = await workflow.run(context)
+            running: Any = workflow.run(context)
+            if not isawaitable(running):
+                step.cause = INVALID
+                raise TypeError(f"{type(workflow).__name__}.run is no coroutine: write `async def run(self, ctx)`")
+            returned = await running
             step.cause = INVALID
             output = _output(returned)
             samples = _own(output, request.label)
@@ -223,7 +228,11 @@ class Execution:
         if told.judge is not None:
             judged = RolloutContext(told.judge.base_url, told.judge.api_key, self._request.id)
         rollout_contextvar.set(judged)
-        await self._cast.judge().grade(context)
+        judge = self._cast.judge()
+        grading: Any = judge.grade(context)
+        if not isawaitable(grading):
+            raise TypeError(f"{type(judge).__name__}.grade is no coroutine: write `async def grade(self, ctx)`")
+        await grading
         return _graded(context, original)
 
     def _surroundings(self, attempt: Attempt) -> RolloutContext:
