@@ -57,7 +57,7 @@ class JobResult(BaseModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"model_results": [{"model": "openai/gpt-4o", "scores": {"solve_rate": 0.8}}], "failed": False}]
+            "examples": [{"model_results": [{"model": "openai/gpt-4o", "scores": {"won": 0.8}}], "failed": False}]
         }
     )
 
