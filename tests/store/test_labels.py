@@ -64,7 +64,7 @@ async def test_a_bundle_keeps_labels(store: SqlStore, samples: "Samples", tmp_pa
 
 async def test_episodes_are_chosen_by_one_label(store: SqlStore, samples: "Samples") -> None:
     run = samples.held(store)
-    labels = (
+    labels: tuple[dict[str, str], ...] = (
         {"level": "hard", "kind": "plus"},
         {"level": "harder"},
         {"kind": "hard", "sublevel": "hard"},

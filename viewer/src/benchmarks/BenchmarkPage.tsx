@@ -43,7 +43,7 @@ export function BenchmarkPage() {
 function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) {
   const { model } = useSearch({ from: '/benchmarks/$benchmarkId' })
   const navigate = useNavigate({ from: '/benchmarks/$benchmarkId' })
-  const { id, title, version, kind, runs, models, info, description } = benchmark
+  const { id, title, version, kind, runs, info, description } = benchmark
   const vow = vowWords(info.vow)
   const metrics = metricWords(info.metrics)
   return (
@@ -59,20 +59,7 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
       }
       note={<bdi>{description}</bdi>}
     >
-      <p className={styles.facts}>
-        <code>{id}</code>
-        {runs === 0 ? (
-          <span>never run</span>
-        ) : (
-          <>
-            <span>{plural(runs, 'run')}</span>
-            <span>{plural(models, 'model')}</span>
-            <span>
-              last run <When at={benchmark.last_run_at} />
-            </span>
-          </>
-        )}
-      </p>
+      <Facts benchmark={benchmark} />
       {catalogued(benchmark) && <AboutPanel benchmark={benchmark} />}
       {runs > 0 && <Leaderboard benchmark={benchmark} />}
       {runs > 0 && (
@@ -99,6 +86,26 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
         </Panel>
       )}
     </Page>
+  )
+}
+
+/** Its id, and how much was run of it. */
+function Facts({ benchmark: { id, runs, models, last_run_at } }: { benchmark: Schema<'BenchmarkDetail'> }) {
+  return (
+    <p className={styles.facts}>
+      <code>{id}</code>
+      {runs === 0 ? (
+        <span>never run</span>
+      ) : (
+        <>
+          <span>{plural(runs, 'run')}</span>
+          <span>{plural(models, 'model')}</span>
+          <span>
+            last run <When at={last_run_at} />
+          </span>
+        </>
+      )}
+    </p>
   )
 }
 

@@ -25,16 +25,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   const unranked = unrankedWords(benchmark)
   const toggle = (id: string) =>
     setChosen((before) => (before.includes(id) ? before.filter((one) => one !== id) : [...before, id]))
-  if (leaderboard.length === 0) {
-    return (
-      <Panel title="Leaderboard">
-        <Empty title="No finished run yet">
-          A model appears here with its first finished run{unranked !== '' && ' on the newest content'}.{' '}
-          {unranked !== '' && `${unranked}.`}
-        </Empty>
-      </Panel>
-    )
-  }
+  if (leaderboard.length === 0) return <NobodyYet unranked={unranked} />
   const scale = scaleOf(leaderboardValues(leaderboard, floor, ceiling))
   return (
     <Panel
@@ -76,6 +67,17 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
           All runs of this benchmark
         </Link>
       </p>
+    </Panel>
+  )
+}
+
+function NobodyYet({ unranked }: { unranked: string }) {
+  return (
+    <Panel title="Leaderboard">
+      <Empty title="No finished run yet">
+        A model appears here with its first finished run{unranked !== '' && ' on the newest content'}.{' '}
+        {unranked !== '' && `${unranked}.`}
+      </Empty>
     </Panel>
   )
 }

@@ -71,26 +71,7 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
                 <text x={0} y={ROW / 2} dy="0.35em" className={styles.name}>
                   {short(row.label, left)}
                 </text>
-                {row.low !== null && row.high !== null && (
-                  <line
-                    x1={x(row.low)}
-                    x2={x(row.high)}
-                    y1={ROW / 2}
-                    y2={ROW / 2}
-                    className={styles.interval}
-                    data-tone={row.tone}
-                  />
-                )}
-                {row.value !== null && (
-                  <rect
-                    x={x(row.value) - 4}
-                    y={ROW / 2 - 4}
-                    width={8}
-                    height={8}
-                    className={styles.dot}
-                    data-tone={row.tone}
-                  />
-                )}
+                <Estimate row={row} x={x} />
                 <text x={width} y={ROW / 2} dy="0.35em" textAnchor="end">
                   {row.note ?? form(row.value)}
                 </text>
@@ -101,6 +82,27 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
         )
       }}
     </Frame>
+  )
+}
+
+/** The interval as a line, the value as a square on it. */
+function Estimate({ row, x }: { row: ForestRow; x: (value: number) => number }) {
+  return (
+    <>
+      {row.low !== null && row.high !== null && (
+        <line
+          x1={x(row.low)}
+          x2={x(row.high)}
+          y1={ROW / 2}
+          y2={ROW / 2}
+          className={styles.interval}
+          data-tone={row.tone}
+        />
+      )}
+      {row.value !== null && (
+        <rect x={x(row.value) - 4} y={ROW / 2 - 4} width={8} height={8} className={styles.dot} data-tone={row.tone} />
+      )}
+    </>
   )
 }
 

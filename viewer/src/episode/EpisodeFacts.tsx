@@ -17,7 +17,6 @@ const MOST_SCORES = 6
 
 /** The numbers of an episode on one line: scores first. */
 export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
-  const { usage } = episode
   // The page of a sample tells these where it shows what came of it.
   const sample = isRollout(episode.run)
   const primary = episode.run.primary?.name
@@ -46,16 +45,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             <Num value={episode.steps} form={count} />
           </Fact>
         )}
-        {usage.total > 0 && (
-          <Fact label="tokens">
-            <Tokens value={usage.total} />
-          </Fact>
-        )}
-        {usage.total > 0 && (
-          <Fact label="cost">
-            <Money usd={usage.cost_usd} />
-          </Fact>
-        )}
+        <UsageFacts usage={episode.usage} />
         <Fact label="duration">
           <Duration seconds={episode.duration_s} />
         </Fact>
@@ -79,6 +69,20 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
           <span className="muted">{name}:</span> <Marked text={text.slice(0, 1_000)} />
         </p>
       ))}
+    </>
+  )
+}
+
+function UsageFacts({ usage }: { usage: Schema<'EpisodeDetail'>['usage'] }) {
+  if (usage.total === 0) return null
+  return (
+    <>
+      <Fact label="tokens">
+        <Tokens value={usage.total} />
+      </Fact>
+      <Fact label="cost">
+        <Money usd={usage.cost_usd} />
+      </Fact>
     </>
   )
 }

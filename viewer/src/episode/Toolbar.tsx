@@ -57,23 +57,7 @@ export function Toolbar({
       )}
       {!replay && (
         <>
-          <span className={styles.place}>
-            <IconButton
-              icon="chevronUp"
-              label="Previous step (k)"
-              disabled={step <= 0}
-              onClick={() => toStep(step - 1)}
-            />
-            <span className="number">
-              Step {count(step)} <span className="muted">of {count(lastStep)}</span>
-            </span>
-            <IconButton
-              icon="chevronDown"
-              label="Next step (j)"
-              disabled={step >= lastStep}
-              onClick={() => toStep(step + 1)}
-            />
-          </span>
+          <StepPlace step={step} lastStep={lastStep} toStep={toStep} />
           <SearchField
             label="Search in this episode"
             placeholder="Search inside…"
@@ -81,23 +65,7 @@ export function Toolbar({
             onChange={(q) => change({ q: q || undefined })}
             page
           />
-          {search.q && (
-            <span className={styles.hits} role="status">
-              <span className="number">{told(hits, hitAt)}</span>
-              <IconButton
-                icon="arrowUp"
-                label="Previous hit (p)"
-                disabled={!hits.items.length}
-                onClick={() => toHit(hitAt - 1)}
-              />
-              <IconButton
-                icon="arrowDown"
-                label="Next hit (n)"
-                disabled={!hits.items.length}
-                onClick={() => toHit(hitAt + 1)}
-              />
-            </span>
-          )}
+          {search.q && <HitPlace hits={hits} hitAt={hitAt} toHit={toHit} />}
           <MultiSelect
             label="Kinds"
             options={KINDS.map((kind) => ({ value: kind, label: kindName(kind) }))}
@@ -107,6 +75,45 @@ export function Toolbar({
         </>
       )}
     </div>
+  )
+}
+
+/** Which step one looks at, and the ways to its neighbours. */
+function StepPlace({ step, lastStep, toStep }: Pick<ToolbarProps, 'step' | 'lastStep' | 'toStep'>) {
+  return (
+    <span className={styles.place}>
+      <IconButton icon="chevronUp" label="Previous step (k)" disabled={step <= 0} onClick={() => toStep(step - 1)} />
+      <span className="number">
+        Step {count(step)} <span className="muted">of {count(lastStep)}</span>
+      </span>
+      <IconButton
+        icon="chevronDown"
+        label="Next step (j)"
+        disabled={step >= lastStep}
+        onClick={() => toStep(step + 1)}
+      />
+    </span>
+  )
+}
+
+/** Which hit of the search one looks at, and the ways to the others. */
+function HitPlace({ hits, hitAt, toHit }: Pick<ToolbarProps, 'hits' | 'hitAt' | 'toHit'>) {
+  return (
+    <span className={styles.hits} role="status">
+      <span className="number">{told(hits, hitAt)}</span>
+      <IconButton
+        icon="arrowUp"
+        label="Previous hit (p)"
+        disabled={!hits.items.length}
+        onClick={() => toHit(hitAt - 1)}
+      />
+      <IconButton
+        icon="arrowDown"
+        label="Next hit (n)"
+        disabled={!hits.items.length}
+        onClick={() => toHit(hitAt + 1)}
+      />
+    </span>
   )
 }
 

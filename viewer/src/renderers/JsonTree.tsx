@@ -35,23 +35,12 @@ export function JsonTree({ value, highlight = '', label = 'JSON' }: JsonTreeProp
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[at]
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return
-    const moves: [key: string, move: () => void][] = [
-      ['ArrowDown', () => go(at + 1)],
-      ['ArrowUp', () => go(at - 1)],
-      ['Home', () => go(0)],
-      ['End', () => go(rows.length - 1)],
-      ['ArrowRight', () => (row.kind !== 'value' && !row.open ? flip(row.id) : go(at + 1))],
-      [
-        'ArrowLeft',
-        () => (row.open ? flip(row.id) : go(rows.findLastIndex((one, n) => n < at && one.depth < row.depth))),
-      ],
-      ['Enter', () => row.kind !== 'value' && flip(row.id)],
-    ]
-    const move = moves.find(([key]) => key === event.key)?.[1]
-    if (!move) return
+    const next = moved(event.key, rows, at)
+    if (next === undefined) return
     event.preventDefault()
     event.stopPropagation()
-    move()
+    if (next === 'flip') flip(row.id)
+    else go(next)
   }
 
   const shown = windowed ? rows.slice(first, end) : rows
@@ -82,6 +71,31 @@ export function JsonTree({ value, highlight = '', label = 'JSON' }: JsonTreeProp
       {windowed && <div style={{ height: after }} />}
     </div>
   )
+}
+
+/** What a key does at a row: the row that it goes to, or that it opens or closes this one; undefined when nothing. */
+function moved(key: string, rows: readonly TreeRow[], at: number): number | 'flip' | undefined {
+  const row = rows[at]
+  if (row === undefined) return undefined
+  const leaf = row.kind === 'value'
+  switch (key) {
+    case 'ArrowDown':
+      return at + 1
+    case 'ArrowUp':
+      return at - 1
+    case 'Home':
+      return 0
+    case 'End':
+      return rows.length - 1
+    case 'ArrowRight':
+      return leaf || row.open ? at + 1 : 'flip'
+    case 'ArrowLeft':
+      return row.open ? 'flip' : rows.findLastIndex((one, place) => place < at && one.depth < row.depth)
+    case 'Enter':
+      return leaf ? at : 'flip'
+    default:
+      return undefined
+  }
 }
 
 /** The outermost braces say nothing: what is inside them is shown, unless there is nothing. */

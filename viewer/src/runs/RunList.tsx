@@ -50,11 +50,6 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   useShortcut('c', 'Compare the selected runs', () => compare(selection.ids), { enabled: selection.ids.length > 1 })
   useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })
 
-  const getRow = (index: number): Row | undefined => {
-    if (rows) return rows[index]
-    const run = pages.at(index)
-    return run && { run, attempts: [], nested: false }
-  }
   const sort = (wanted: string) => {
     const key = SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))
     if (key) onChange(compact({ ...search, sort: nextSort(search.sort, key) }))
@@ -77,7 +72,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
         label="Runs"
         columns={columns}
         count={pages.total === undefined ? WAITING : length}
-        getRow={getRow}
+        getRow={(index) => (rows ? rows[index] : aloneAt(pages, index))}
         rowKey={({ run }) => run.id}
         rowHeight={narrow ? 132 : 52}
         headHeight={36}
@@ -92,4 +87,10 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
       />
     </div>
   )
+}
+
+/** The run at a place, as a row of its own. */
+function aloneAt(pages: RunPages, index: number): Row | undefined {
+  const run = pages.at(index)
+  return run && { run, attempts: [], nested: false }
 }

@@ -52,7 +52,6 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
   const [shown, setShown] = useState(false)
   const narrow = useNarrow()
   const rollouts = onlyRollouts(search)
-  const folded = search.attempts === 'folded'
   return (
     <div className={styles.toolbar} data-open={shown || undefined}>
       <SearchField
@@ -89,15 +88,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
           />
         ))}
         <span className={styles.end}>
-          <Button
-            look="quiet"
-            icon="list"
-            aria-pressed={folded}
-            title="Show one row for all attempts at exactly the same settings"
-            onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
-          >
-            Fold attempts
-          </Button>
+          <FoldButton search={search} onChange={onChange} />
           {narrow ? (
             <SortSelect search={search} onChange={onChange} />
           ) : (
@@ -108,3 +99,18 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
     </div>
   )
 })
+
+function FoldButton({ search, onChange }: ToolbarProps) {
+  const folded = search.attempts === 'folded'
+  return (
+    <Button
+      look="quiet"
+      icon="list"
+      aria-pressed={folded}
+      title="Show one row for all attempts at exactly the same settings"
+      onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
+    >
+      Fold attempts
+    </Button>
+  )
+}
