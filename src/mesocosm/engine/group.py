@@ -27,6 +27,7 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
+from mesocosm.engine.context import is_foreign
 from mesocosm.engine.decision import Action, Decision, History, Policy, decide
 from mesocosm.engine.resources import Resources
 
@@ -155,7 +156,9 @@ class Group:
             return await self._save(begun, status, member.reason or self._stopped)
         try:
             return await self._played(begun, member, member.spec)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            if is_foreign(error):
+                return await self._save(begun, OutcomeStatus.FAILED, "it raised CancelledError by itself")
             await self._save(begun, OutcomeStatus.STOPPED, "interrupted")
             raise
         except RunHeld as error:

@@ -33,6 +33,7 @@ from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
+from mesocosm.engine.context import is_foreign
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import measure
@@ -328,9 +329,11 @@ class _Session:
         try:
             await _whole(self._begin)
             stopped = await self._execute()
-        except asyncio.CancelledError:
-            stopped = "interrupted"
-            raise
+        except asyncio.CancelledError as caught:
+            if not is_foreign(caught):
+                stopped = "interrupted"
+                raise
+            error = RuntimeError("the benchmark raised CancelledError, though nobody had cancelled it")
         except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
             error = caught
         finally:
@@ -384,12 +387,13 @@ class _Session:
 
     @asynccontextmanager
     async def _journal(self, tracker: Tracker) -> AsyncIterator[Journal]:
-        loop = asyncio.get_running_loop()
+        # The journal calls from a thread of its own.
+        soon: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
         journal = self.store.journal(
             self.record.id,
             self.holder,
-            lambda episodes: _soon(loop, self._committed, tracker, episodes),
-            lambda: _soon(loop, self.control.stop, "somebody asked to stop it"),
+            lambda episodes: soon(self._committed, tracker, episodes),
+            lambda: soon(self.control.stop, "somebody asked to stop it"),
         )
         try:
             yield journal
@@ -490,8 +494,3 @@ async def _whole(call: Callable[..., T], *arguments: Any) -> T:
 
 def _reason(error: Exception) -> str:
     return writable(str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}")
-
-
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: Any) -> None:
-    """Call on the event loop's thread; the writer's thread uses it."""
-    loop.call_soon_threadsafe(call, *arguments)
