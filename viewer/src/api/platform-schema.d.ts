@@ -4747,7 +4747,7 @@ export interface components {
          *         {
          *           "model": "openai/gpt-4o",
          *           "scores": {
-         *             "solve_rate": 0.8
+         *             "won": 0.8
          *           }
          *         }
          *       ]
