@@ -85,7 +85,12 @@ async def test_an_episode_is_found_by_prefix_and_by_its_place_in_the_plan(store:
 
 @pytest.mark.parametrize(
     ("reference", "hint"),
-    [("RUN/7", "the last one is 6"), ("nothing", "the newest one is 6abc"), ("6abd-def", "mean 6abc")],
+    [
+        ("RUN/7", "the last one is 6"),
+        (f"RUN/{2**63}", "the last one is 6"),
+        ("nothing", "the newest one is 6abc"),
+        ("6abd-def", "mean 6abc"),
+    ],
 )
 async def test_an_unknown_episode_is_explained(store: SqlStore, samples: "Samples", reference: str, hint: str) -> None:
     run = samples.held(store)

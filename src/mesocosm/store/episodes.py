@@ -20,6 +20,9 @@ _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
 """Ids per statement; older SQLite libraries take at most 999 parameters."""
 
+_LAST = 2**63 - 1
+"""The largest place that a plan can have in SQL."""
+
 _PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
 
 _ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
@@ -217,7 +220,8 @@ def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], prima
 
 def _at(connection: Connection, run_id: str, index: int) -> str:
     here = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.position == index).order_by(*_PLAN)
-    found = connection.scalar(here.limit(1))
+    # A driver raises for what does not fit.
+    found = connection.scalar(here.limit(1)) if index <= _LAST else None
     if found is None:
         last = connection.scalar(select(func.max(episodes.c.position)).where(episodes.c.run_id == run_id))
         hint = "it has none yet" if last is None else f"the last one is {last}"
