@@ -259,7 +259,7 @@ def _all(
 
 def _whole(connection: Connection, ids: Sequence[str]) -> tuple[Run, ...]:
     """Return runs in the order of their ids; one that was deleted at this moment is left out."""
-    rows = connection.execute(select(*SUMMARY).where(runs.c.id.in_(ids))).mappings()
+    rows = connection.execute(select(*SUMMARY).where(runs.c.id.in_(ids))).mappings().all()
     found = {row["id"]: run_from(row) for row in rows}
     return tuple(found[run_id] for run_id in ids if run_id in found)
 

@@ -21,7 +21,7 @@ from mesocosm.platform.documents.run import (
 )
 from mesocosm.platform.record.so_far import GOING, LATEST
 from mesocosm.store import BestRun, RunFilter, SqlStore, abandoned
-from mesocosm.store.changes import RunState
+from mesocosm.store.changes import RunChanges, RunState
 
 _ROUNDS = 2
 """Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
@@ -29,11 +29,10 @@ _ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Going:
-    """The runs that should be going on: those that do, those whose process is gone, and whether these are all."""
+    """The runs that should be going on: those that do, and those whose process is gone."""
 
     alive: tuple[RunState, ...]
     gone: tuple[RunState, ...]
-    complete: bool
 
 
 def run_page(store: SqlStore, query: RunQuery) -> RunPage:
@@ -72,8 +71,11 @@ def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
     asked = frozenset(states)
     if not _told_apart(asked):
         return asked
-    going = _going(store)
-    if not going.complete or (going.alive and going.gone):
+    changes = store.changed_runs(time.time())
+    if not changes.complete:
+        return asked
+    going = _going(store, changes)
+    if going.alive and going.gone:
         return asked
     both = frozenset[State](("pending", "running", "interrupted"))
     alike: frozenset[State] = frozenset(("pending", "running")) if going.alive else frozenset(("interrupted",))
@@ -82,15 +84,13 @@ def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
     return asked | both if alike <= asked else asked
 
 
-def _going(store: SqlStore) -> _Going:
-    changes = store.changed_runs(time.time())
+def _going(store: SqlStore, changes: RunChanges) -> _Going:
     states = store.run_states(changes.active)
     # It has the fields that tell.
     gone = {state.id for state in states if abandoned(cast("Run", state))}
     return _Going(
         alive=tuple(state for state in states if state.id not in gone),
         gone=tuple(state for state in states if state.id in gone),
-        complete=changes.complete,
     )
 
 
@@ -152,7 +152,7 @@ def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
 def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
     """Return the states of runs; of very many that should be going on, some are looked at."""
     if any(counts.get(status) for status in GOING):
-        gone = _going(store).gone
+        gone = _going(store, store.changed_runs(time.time())).gone
         for state in gone:
             counts[state.status] -= 1
         counts["interrupted"] = len(gone)
