@@ -9,7 +9,7 @@ import pytest
 from mesocosm.cli import progress as progress_module
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import Bar, Lines, Silent, episode_line, headline, status_line
-from mesocosm.cli.render import duration, interval, money, number, table, tokens
+from mesocosm.cli.render import duration, fitting, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 )
 def test_scores_have_four_decimals(value: float | None, text: str) -> None:
     assert number(value) == text
+
+
+@pytest.mark.parametrize(("width", "shown"), [(40, [0, 1, 2, 3]), (29, [0, 1, 2]), (21, [0, 2]), (1, [0, 2])], ids=str)
+def test_a_narrow_terminal_loses_spare_columns_in_their_order(width: int, shown: list[int]) -> None:
+    assert fitting(["id", "domain", "score", "started"], [["x" * 10, "y" * 6, "0.5", "today"]], width, (3, 1)) == shown
 
 
 def test_an_interval_needs_both_ends() -> None:

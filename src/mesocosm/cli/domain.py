@@ -84,7 +84,7 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
             ]
         )
     columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "newest run"]
-    table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3))
+    table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3, 4, 5, 7), spare=(7, 6))
 
 
 def _place(one: "LeaderboardEntry") -> str:

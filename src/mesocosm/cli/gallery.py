@@ -27,11 +27,13 @@ def gallery(domain_id: str | None, limit: int) -> None:
             one.run_id,
             one.domain_name or one.domain_id,
             one.model,
-            f"{number(one.primary_score)} {interval(one.primary.low, one.primary.high) if one.primary else ''}".strip(),
+            number(one.primary_score),
+            interval(one.primary.low, one.primary.high) if one.primary else "",
             f"{one.num_episodes:,}",
             one.actor_label,
             when(one.created_at.timestamp()),
         ]
         for one in found
     ]
-    table(["run", "domain", "model", "score", "episodes", "by", "started"], rows, options(), right=(4,), whole=(0,))
+    columns = ["run", "domain", "model", "score", "95 % interval", "episodes", "by", "started"]
+    table(columns, rows, options(), right=(3, 5), whole=(0, 3, 4, 5, 6, 7), spare=(7, 6, 4))

@@ -81,8 +81,13 @@ def table(
     *,
     right: Sequence[int] = (),
     whole: Sequence[int] = (),
+    spare: Sequence[int] = (),
 ) -> None:
-    """Print a table, with `right` aligned columns; on a narrow terminal all but the `whole` ones are folded."""
+    """Print a table, with `right` aligned columns.
+
+    On a narrow terminal the `spare` columns are left out in their order, as far as needed; then all but the `whole`
+    ones are folded.
+    """
     lines = [list(row) for row in rows]
     if chosen.bare() or not sys.stdout.isatty():
         _plain(columns, lines, right)
@@ -91,15 +96,28 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    shown = fitting(columns, lines, console.width, spare)
     drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(columns))
-    for position, column in enumerate(columns):
+    for position in shown:
+        column = columns[position]
         side: Literal["left", "right"] = "right" if position in right else "left"
         drawn.add_column(column, justify=side, overflow="fold", min_width=len(column), no_wrap=position in whole)
     for line in lines:
-        drawn.add_row(*(Text(cell) for cell in line))
+        drawn.add_row(*(Text(line[position]) for position in shown))
     if not any(columns):
         click.echo()
-    Console().print(drawn)
+    console.print(drawn)
+
+
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[int]) -> list[int]:
+    """Return the columns to show in `width`: all but as many of the `spare` ones, in their order, as are too many."""
+    shown = list(range(len(columns)))
+    for position in spare:
+        if sum(max(len(row[column]) for row in [columns, *rows]) + 2 for column in shown) <= width:
+            break
+        shown.remove(position)
+    return shown
 
 
 def short(run_id: str, chosen: Options) -> str:

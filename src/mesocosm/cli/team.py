@@ -1,12 +1,13 @@
 """`mesocosm team …`: the teams of a platform, and the one that is worked for."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.platform.connection import RemoteGroup, member
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -44,7 +45,10 @@ def join(code: str) -> None:
     """Join the team of an invite code."""
     from mesocosm.cli.platform.output import show
 
-    joined = member().teams.join(code.replace("-", "").replace(" ", ""))
+    client, bare = member(), code.replace("-", "").replace(" ", "")
+    if not re.fullmatch("[A-Za-z0-9]{4,8}", bare):
+        raise UsageError(f"{code!r} is no code of a team: that has 4 to 8 letters and digits; ask its owner for it")
+    joined = client.teams.join(bare)
     if options().json:
         show(joined)
     else:

@@ -53,6 +53,11 @@ def test_a_code_lets_in_whatever_its_case(platform: "Platform", team: dict[str, 
 def test_a_wrong_code_is_refused_in_words(platform: "Platform") -> None:
     platform.is_now("grace")
 
+    short = platform("team", "join", "z-z")
+    assert (short.code, short.err) == (
+        2,
+        "error: 'z-z' is no code of a team: that has 4 to 8 letters and digits; ask its owner for it\n",
+    )
     seen = platform("team", "join", "ZZZZZZZZ")
 
     assert (seen.code, seen.out) == (1, "")

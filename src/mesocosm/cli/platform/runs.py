@@ -90,12 +90,14 @@ def listed(limit: int, cursor: str | None, domain: str | None) -> None:
     rows = []
     for one in found:
         primary = next((metric for metric in one.metrics if metric.primary), None)
-        score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        score = number(primary.value if primary else None)
+        bounds = interval(primary.low, primary.high) if primary else ""
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
         made = when(one.created_at.timestamp() if one.created_at else None)
-        rows.append([one.id, one.status.value, one.config.domain_id, one.config.agent_config.model, score, done, made])
-    columns = ["id", "status", "domain", "model", "score", "episodes", "started"]
-    table(columns, rows, options(), right=(5,), whole=(0, 1, 5))
+        played = [one.config.domain_id, one.config.agent_config.model]
+        rows.append([one.id, one.status.value, *played, score, bounds, done, made])
+    columns = ["id", "status", "domain", "model", "score", "95 % interval", "episodes", "started"]
+    table(columns, rows, options(), right=(4, 6), whole=(0, 1, 4, 5, 6, 7), spare=(2, 7, 5))
     if following:
         click.echo(f"more: --cursor {following}")
 
