@@ -44,7 +44,7 @@ def test_nothing_to_summarise_is_refused() -> None:
         moments([])
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e301, -1e301])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e301, -1e301, pytest.param(10**400, id="huge")])
 def test_a_value_that_is_not_usable_is_named_by_its_place(bad: float) -> None:
     assert not usable(bad)
     with pytest.raises(ValueError, match=f"value 2 is {re.escape(str(bad))}"):

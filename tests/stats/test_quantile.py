@@ -117,6 +117,15 @@ def test_one_value_says_nothing_about_a_median() -> None:
     assert not median_clustered([[3.0, 4.0]]).bounded
 
 
+@pytest.mark.parametrize("percent", [1, 7, 14, 28, 29, 55, 57, 99])
+def test_a_whole_percent_of_a_hundred_values_is_that_rank(percent: int) -> None:
+    assert quantile_interval(range(1, 101), percent / 100).value == percent
+
+
+def test_a_quantile_next_to_nothing_is_the_smallest_value() -> None:
+    assert quantile_interval([3.0, 1.0, 2.0], 1e-12).value == 1.0
+
+
 @pytest.mark.parametrize("q", [0.0, 1.0, 95.0, math.nan])
 def test_a_quantile_outside_the_open_unit_interval_is_refused(q: float) -> None:
     with pytest.raises(ValueError, match="quantile"):

@@ -42,11 +42,18 @@ def check_values(values: Sequence[float]) -> int:
     """Return how many values there are; raise ValueError when there is none or one of them is not `usable`."""
     if len(values) == 0:
         raise ValueError("there is no value to summarise; leave the number out when nothing was scored")
-    # Passes without Python code in them, for long samples; extremes alone would overlook a NaN.
-    if not all(map(math.isfinite, values)) or max(values) > LARGEST or min(values) < -LARGEST:
+    if not _all_usable(values):
         place = next(i for i, x in enumerate(values) if not usable(x))
         raise ValueError(f"value {place} is {values[place]}; leave such values out and count them as missing")
     return len(values)
+
+
+def _all_usable(values: Sequence[float]) -> bool:
+    # Passes without Python code in them, for long samples; extremes alone would overlook a NaN.
+    try:
+        return all(map(math.isfinite, values)) and max(values) <= LARGEST and min(values) >= -LARGEST
+    except OverflowError:  # a whole number beyond floating point
+        return False
 
 
 def check_level(level: float) -> None:
