@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 KEPT = ("MESOCOSM_TEST_",)
 MOST_WORKERS = 8
@@ -16,6 +17,10 @@ MOST_WORKERS = 8
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 SELDOM = (10_000, 10, 10)
 """When garbage is collected. Python's own thresholds cost a tenth of the tests' processor time."""
+
+# The same examples each time, however long a slow machine takes for one: what fails here is a defect, not an accident.
+settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 number = itertools.count()
 

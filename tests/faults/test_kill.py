@@ -59,7 +59,7 @@ class Nest:
         self.process.stdin.flush()
         return int(self.heard("pid ")[0])
 
-    def heard(self, what: str, timeout: float = 60.0) -> list[str]:
+    def heard(self, what: str, timeout: float = 240.0) -> list[str]:
         """Return the words after the next line that begins like this. Raises queue.Empty when none comes in time."""
         while True:
             line = self.lines.get(timeout=timeout)
@@ -91,7 +91,7 @@ def nest(tmp_path: Path) -> Iterator[Nest]:
     yield made
     assert made.process.stdin is not None
     made.process.stdin.close()
-    made.process.wait(timeout=60)
+    made.process.wait(timeout=240)
     made.reader.join()
 
 

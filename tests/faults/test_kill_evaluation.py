@@ -18,7 +18,7 @@ from mesocosm.store import open_store
 
 ROWS = 40
 KILLS = 3
-PATIENCE = 60.0
+PATIENCE = 240.0
 MAIN = """
 import asyncio
 from mesocosm.rollouts import AgentWorkflow, Grader, LocalBackend

@@ -102,8 +102,8 @@ async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
     lab: Any, openai_client: OpenAI, fault: Fault, status: int, streamed: bool
 ) -> None:
     async with ModelServer("ok", faults=[fault, fault]) as server:
-        program = failing(openai_client, stream=streamed)
-        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", timeout_s=0.2, limits=ONCE)
+        program, patience = failing(openai_client, stream=streamed), 0.2 if fault is HANG else 60.0
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", timeout_s=patience, limits=ONCE)
     got, body, _ = episode.terminal_info["output"]
     assert got == status
     assert "did not answer" in body["error"]["message"]

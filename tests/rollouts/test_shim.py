@@ -72,7 +72,7 @@ def python(code: str) -> Any:
     whole = ALONE.format(source=str(PACKAGE.parent)) + code
     environment = {**os.environ, "PYTHONPATH": str(SHIM)}
     done = subprocess.run(
-        [sys.executable, "-c", whole], env=environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", whole], env=environment, capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
