@@ -57,8 +57,10 @@ class Server(uvicorn.Server):
         self.ready.set()
 
     async def main_loop(self) -> None:
-        """Answer until the end."""
-        await self._over.wait()
+        """Answer, with the time of day, until the end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), 0.5)
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Answer what was asked, and no more."""
