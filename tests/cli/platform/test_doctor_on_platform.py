@@ -26,7 +26,7 @@ def test_a_login_that_holds_is_told_with_its_end(platform: "Platform") -> None:
     login: dict[str, Any] = document["login"]
     assert (login["mode"], login["from"], login["valid"], login["username"]) == ("member", "saved", True, "ada")
     assert datetime.fromisoformat(login["expires_at"]) > datetime.now(UTC)
-    assert document["clock_skew_s"] == pytest.approx(0, abs=5)
+    assert document["clock_skew_s"] == pytest.approx(0, abs=30)
 
 
 def test_without_a_login_the_platform_is_fine(platform: "Platform") -> None:
