@@ -108,6 +108,14 @@ class Catalogue:
             raise Refusal(422, f"model {asked} cannot be run now: {missing}; GET /v1/models lists those that can")
         return ServedModel(asked, _behind(entry, asked), _variable(entry))
 
+    def costs(self, asked: str) -> bool:
+        """Return whether a run of a model counts against budgets; one that is not offered any more is taken to."""
+        entry = self._entry(asked)
+        if entry is None:
+            return True
+        model = ServedModel(asked, _behind(entry, asked))
+        return model.priced and not model.free
+
     def lend_keys(self, environment: MutableMapping[str, str] | None = None) -> None:
         """Let the variables of providers hold the keys that the operator keeps in others; for workers.
 

@@ -60,8 +60,10 @@ def over_budget(service: Service, order: Order) -> str:
     """Return whose budget is used up that a run which is being played belongs to; empty while there is money.
 
     Runs of one budget that are played at the same time each got all that was left; whoever plays them asks this now and
-    then and stops.
+    then and stops. What costs nothing goes on.
     """
+    if not service.catalogue.costs(order.model):
+        return ""
     left = left_for(service, order.actor, order.team_id)
     return f"{left.whose} of the last 24 hours is used up" if left.used_up else ""
 

@@ -263,7 +263,11 @@ def test_a_used_up_budget_refuses_what_costs_and_lets_the_rest_pass(
     runs.service.orders.remember_cost(again, 0.4)
     assert "used up" in over_budget(runs.service, order)
     refused(runs, 429, "your budget", agent_config=paid)
-    assert runs.ask(runs.ann)["status"] == "pending"
+    costless = runs.ask(runs.ann)
+    assert costless["status"] == "pending"
+    free = runs.service.orders.get(costless["id"])
+    assert free is not None
+    assert over_budget(runs.service, free) == ""
     assert runs.ask(runs.bob, agent_config=paid)["status"] == "pending"
 
 
