@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
@@ -266,3 +267,23 @@ def test_changes_tell_whose_runs_are_as_lists_do(world: World) -> None:
     assert told is not None
     assert (told.runs[0].owner, told.runs[0].mine) == ("ann", False)
     assert told.runs[0].team_id == rows(world.bob)[world.team]["team_id"]
+
+
+@pytest.mark.parametrize("query", ["", "whose=mine", "whose=team", "whose=public", "sort=-score", "q=word"])
+def test_what_is_read_for_a_list_does_not_grow_with_the_orders_of_others(world: World, query: str) -> None:
+    database, asked = world.hosted.service.store.database, list[tuple[str, Any]]()
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        assert world.ann.get(f"{PREFIX}/runs?limit=2&{query}").status_code == 200
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    lists = [one for one in asked if one[0].startswith("SELECT") and "orders" in one[0]]
+    assert lists
+    with database.once() as connection:
+        for statement, parameters in lists:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            assert not [row for row in plan if row[3].startswith("SCAN orders")], statement

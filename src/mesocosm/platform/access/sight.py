@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, false, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, or_, select, true
 
 from mesocosm.core.entry import Blob, Chunk
 from mesocosm.core.episode import Episode
@@ -31,7 +31,7 @@ from mesocosm.store.blobs import Artifact
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.orders import Order, public_order
 from mesocosm.store.queries import BestRun, Facet, Line, RunFacets
-from mesocosm.store.schema import run_blobs, run_lines, run_tags, runs
+from mesocosm.store.schema import run_blobs, run_lines, run_tags
 from mesocosm.store.tenancy import memberships, orders
 
 _WHOLE_ID = 36
@@ -159,11 +159,15 @@ class Sight(SqlStore):
         return or_(mine, orders.c.team_id.in_(team))
 
     def _conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
-        visible = self._visible()
         found = super()._conditions(wanted, columns)
-        if self._whose:
-            found.append(columns.run_id.in_(select(orders.c.run_id).where(self._asked())))
-        return found if visible is None else [*found, columns.run_id.in_(visible)]
+        if self._whose in {"mine", "team"}:
+            # Few, and all of them may be seen: they are looked up by whose they are.
+            return [*found, columns.run_id.in_(select(orders.c.run_id).where(self._asked()))]
+        seen = self._asked() if self._whose else None if self._who.admin else or_(self._own(), public_order())
+        if seen is None:
+            return found
+        # One by one, until a page is full: how many there are besides does not matter.
+        return [*found, exists().where(orders.c.run_id == columns.run_id, seen)]
 
     def _asked(self) -> ColumnElement[bool]:
         """Return the condition on orders that a list was narrowed to."""
@@ -213,7 +217,7 @@ class Sight(SqlStore):
         visible = self._visible()
         if visible is None or not found:
             return found
-        known = select(runs.c.id).where(runs.c.id.in_([best.run_id for best in found.values()]), runs.c.id.in_(visible))
+        known = visible.where(orders.c.run_id.in_([best.run_id for best in found.values()]))
         seen = set(self._database.read(lambda connection: connection.scalars(known).all()))
         return {pair: best for pair, best in found.items() if best.run_id in seen}
 
