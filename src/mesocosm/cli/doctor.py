@@ -23,7 +23,7 @@ from mesocosm.core.failure import MesocosmError, UsageError
 
 ADAPTER = "http://127.0.0.1:8765"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
-TIMEOUT_S = 10.0
+TIMEOUT_S = 30.0
 LEAST_FREE = 500 * 1024 * 1024
 
 

@@ -2,12 +2,14 @@
 
 import json
 import signal
-import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.cli.platform import watch
 from mesocosm.client import Client
 from mesocosm.platform.settings import Settings
 
@@ -159,11 +161,16 @@ def test_the_list_of_the_platform_is_asked_for(game: "Platform", run_id: str) ->
     assert ([run["id"] for run in listed["runs"]], listed["next_cursor"]) == ([run_id], run_id)
 
 
-def test_watch_follows_a_run_to_its_end(game: "Platform", world: "World") -> None:
+def test_watch_follows_a_run_to_its_end(game: "Platform", world: "World", monkeypatch: pytest.MonkeyPatch) -> None:
+    def pause(seconds: float) -> None:
+        world.release.set()
+        time.sleep(seconds)
+
     world.hold = True
     made = create(game).document["id"]
-    assert world.reached.wait(20)
-    threading.Timer(0.2, world.release.set).start()
+    assert world.reached.wait(120)
+    # The run goes on once it has been seen.
+    monkeypatch.setattr(watch, "time", SimpleNamespace(**{**vars(time), "sleep": pause}))
 
     seen = game("run", "watch", made, "--interval", "0.1")
 
