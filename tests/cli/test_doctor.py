@@ -21,8 +21,13 @@ class Site(LoopbackServer):
     def __init__(self) -> None:
         super().__init__()
         self.answers: dict[str, bytes] = {}
+        self.silent = ""
+        """A path at which it hangs up without a word."""
 
     def receive(self, connection: Connection, request: Request) -> None:
+        if request.path == self.silent:
+            connection.finish()
+            return
         body = self.answers.get(request.path)
         connection.send(response(404, b"{}") if body is None else response(200, body))
 
@@ -79,6 +84,15 @@ async def test_a_server_under_a_prefix_is_suggested(mesocosm: "Invoke", site: Si
     assert seen.document["issues"] == [
         f"{site.url}/openapi.json answered 404; the public API lies under /bench: try {site.url}/bench"
     ]
+
+
+async def test_a_description_that_does_not_come_is_no_wrong_address(mesocosm: "Invoke", site: Site) -> None:
+    site.answers, site.silent = {"/health": b"{}"}, "/openapi.json"
+
+    seen = await ask(mesocosm, "--base-url", site.url)
+
+    (issue,) = seen.document["issues"]
+    assert issue.startswith(f"{site.url}/openapi.json does not answer (")
 
 
 async def test_a_server_that_is_not_there_is_an_issue_with_advice(mesocosm: "Invoke", nobody: str) -> None:

@@ -166,6 +166,19 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_made(tmp_path: Path) -> Non
     assert not (tmp_path / "data").exists()
 
 
+def test_the_second_address_can_be_left_out(serve: Callable[..., Served]) -> None:
+    served = serve("--workers", "0", "--login-port", "none")
+    assert served.told["login_url"] == ""
+    assert httpx.get(f"{served.url}/health").json()["status"] == "ok"
+
+
+def test_a_login_port_that_is_none_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mesocosm", "serve", "--login-port", "70000", "--data-dir", str(tmp_path / "data")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 2
+    assert "'70000' is no port from 0 to 65535, nor none" in done.stderr
+
+
 def test_a_data_directory_that_cannot_be_made_is_named_with_the_flag(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     place = tmp_path / "file" / "data"

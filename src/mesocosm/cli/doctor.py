@@ -134,7 +134,11 @@ def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str
         report.issues.append(f"{shown(base)} does not answer ({health['error']}): {advice}")
     elif health["status_code"] != 200:
         report.issues.append(f"{health['url']} answered {health['status_code']}")
-    if openapi["status_code"] != 200 and health["status_code"] is not None:
+    if health["status_code"] is None or openapi["status_code"] == 200:
+        return
+    if openapi["status_code"] is None:
+        report.issues.append(f"{openapi['url']} does not answer ({openapi['error']}): try again")
+    else:
         hint = "" if base.endswith("/bench") else f"; the public API lies under /bench: try {shown(base)}/bench"
         report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
 

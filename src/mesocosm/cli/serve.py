@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from mesocosm.platform.serving import Addresses
 
 
+class _PortOrNone(click.ParamType):
+    """A port, or the word `none`."""
+
+    name = "port"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Return the port, or `none`. Raises BadParameter."""
+        if str(value).lower() == "none":
+            return "none"
+        if str(value).isascii() and str(value).isdigit() and int(value) <= 65_535:
+            return int(value)
+        self.fail(f"{value!r} is no port from 0 to 65535, nor none", param, ctx)
+
+
 @click.command(cls=Command)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port of the API and the web app [8010].")
-@click.option("--login-port", type=click.IntRange(0, 65_535), help="Second port, for member logins [8000].")
+@click.option("--login-port", type=_PortOrNone(), metavar="PORT|none", help="Second port, for member logins [8000].")
 @click.option("--public-url", metavar="URL", help="Address that people use, where a proxy speaks TLS before this.")
 @click.option("--prefix", metavar="PATH", help="Path below which it answers too, such as /bench.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
