@@ -20,11 +20,12 @@ class _PortOrNone(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """Return the port, or `none`. Raises BadParameter."""
-        if str(value).lower() == "none":
+        word = str(value)
+        if word.lower() == "none":
             return "none"
-        if str(value).isascii() and str(value).isdigit() and int(value) <= 65_535:
-            return int(value)
-        self.fail(f"{value!r} is no port from 0 to 65535, nor none", param, ctx)
+        if not (word.isascii() and word.isdigit() and int(word) <= 65_535):
+            self.fail(f"{value!r} is no port from 0 to 65535, nor none", param, ctx)
+        return int(word)
 
 
 @click.command(cls=Command)
