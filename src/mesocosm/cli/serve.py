@@ -13,26 +13,21 @@ if TYPE_CHECKING:
     from mesocosm.platform.serving import Addresses
 
 
-class _PortOrNone(click.ParamType):
-    """A port, or the word `none`."""
-
-    name = "port"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Return the port, or `none`. Raises BadParameter."""
-        word = str(value)
-        if word.lower() == "none":
-            return "none"
-        if not (word.isascii() and word.isdigit() and int(word) <= 65_535):
-            self.fail(f"{value!r} is no port from 0 to 65535, nor none", param, ctx)
-        return int(word)
+def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: str | None) -> int | str | None:
+    if word is None or word.lower() == "none":
+        return word and word.lower()
+    if not (word.isascii() and word.isdigit() and int(word) <= 65_535):
+        raise click.BadParameter(f"{word!r} is no port from 0 to 65535, nor none")
+    return int(word)
 
 
 @click.command(cls=Command)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port of the API and the web app [8010].")
-@click.option("--login-port", type=_PortOrNone(), metavar="PORT|none", help="Second port, for member logins [8000].")
+@click.option(
+    "--login-port", callback=_port_or_none, metavar="PORT|none", help="Second port, for member logins [8000]."
+)
 @click.option("--public-url", metavar="URL", help="Address that people use, where a proxy speaks TLS before this.")
 @click.option("--prefix", metavar="PATH", help="Path below which it answers too, such as /bench.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
