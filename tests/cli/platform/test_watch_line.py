@@ -2,13 +2,14 @@
 
 import io
 import sys
+from itertools import islice
 from typing import Any
 
 import click
 import pytest
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.platform.watch import Line, follow, progress
+from mesocosm.cli.platform.watch import Line, follow, pauses, progress
 from mesocosm.client.documents.run import Run
 from mesocosm.client.error import ApiError
 
@@ -98,3 +99,9 @@ def test_a_platform_that_is_started_again_is_waited_for(capsys: pytest.CaptureFi
 def test_what_was_never_there_or_is_gone_is_not_waited_for(answers: tuple[Run | int, ...]) -> None:
     with pytest.raises(ApiError):
         followed(Restarted(*answers))
+
+
+def test_what_is_short_is_not_kept_waiting() -> None:
+    assert sum(islice(pauses(), 3)) < 0.5
+    assert list(islice(pauses(), 8, 10)) == [1.0, 1.0]
+    assert list(islice(pauses(0.05), 2)) == [0.05, 0.05]

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mesocosm.cli.platform.watch import pauses
+
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
     from mesocosm.client.documents.environment import EnvironmentDetail
@@ -16,7 +18,7 @@ SEAM = 400
 
 def follow(client: "Client", env_id: str, every_s: float) -> "EnvironmentDetail":
     """Write the log of the newest version to standard error as it grows, and return the environment when it is over."""
-    seen, stage = "", ""
+    seen, stage, waits = "", "", pauses(every_s)
     while True:
         # Asked first: what is written until then is in the log that is read after it.
         poll = client.environments.poll(env_id)
@@ -28,7 +30,7 @@ def follow(client: "Client", env_id: str, every_s: float) -> "EnvironmentDetail"
         if poll.stage != stage:
             stage = poll.stage
             click.echo(f"version {poll.submission_version}: {stage or poll.status}", err=True)
-        time.sleep(every_s)
+        time.sleep(next(waits))
 
 
 def added(before: str, now: str) -> str:

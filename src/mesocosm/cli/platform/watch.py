@@ -1,8 +1,9 @@
 """Following a run of a platform until it is over."""
 
+import itertools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,8 @@ GOING = frozenset({"pending", "running"})
 FAILED = frozenset({"failed", "cancelled", "error"})
 LOST = frozenset({"failed", "timeout", "cancelled"})
 INTERRUPTED = 130
+FIRST_S, LATER_S = 0.1, 1.0
+"""Seconds between looks, at first and later: what is short is not kept waiting for what is long."""
 PATIENCE_S = 120.0
 """A platform that stops answering, for it is started again, is asked so long."""
 _AWAY = frozenset({0, 502, 503, 504})
@@ -44,15 +47,25 @@ class Line:
             click.echo(err=True)
 
 
-def follow(client: "Client", run_id: str, every_s: float = 1.0) -> "Run | None":
+def pauses(longest: float = LATER_S) -> Iterator[float]:
+    """Yield the seconds between looks at what somebody waits for: few at first, then `longest`."""
+    pause = min(FIRST_S, longest)
+    while True:
+        yield pause
+        pause = min(pause * 1.5, longest)
+
+
+def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run | None":
     """Show how a run goes on until it is over, and return it; None where Ctrl-C came first: the run goes on.
 
-    A platform that answered once and does not now is asked again for `PATIENCE_S`.
+    It is looked at every `every_s` seconds, else often at first and then every second. A platform that answered once
+    and does not now is asked again for `PATIENCE_S`.
     """
     from mesocosm.client.error import ApiError
 
     line = Line()
     failed, seen, heard = 0, -1, float("-inf")
+    waits = pauses() if every_s is None else itertools.repeat(every_s)
     try:
         while True:
             try:
@@ -68,7 +81,7 @@ def follow(client: "Client", run_id: str, every_s: float = 1.0) -> "Run | None":
                 line.say(progress(run, failed))
                 if run.status not in GOING:
                     return run
-            time.sleep(every_s)
+            time.sleep(next(waits))
     except KeyboardInterrupt:
         line.end()
         click.echo(f"run {run_id} goes on; follow it with: mesocosm run watch {run_id}", err=True)

@@ -19,9 +19,10 @@ TERMINAL = frozenset({documents.RunStatus.COMPLETED, documents.RunStatus.FAILED,
 def public_status(order: Order, run: Run) -> documents.RunStatus:
     """Return where a run stands, in the words of the platform.
 
-    What was stopped and is still to be played is pending or running: another worker goes on with it.
+    What was stopped and is still to be played is pending or running: another worker goes on with it. What is over for
+    its worker only in a moment is running until then, so that what reads completed can be deleted or resumed.
     """
-    if run.status is RunStatus.FINISHED and not run.counts.owed:
+    if run.status is RunStatus.FINISHED and not run.counts.owed and not order.open:
         return documents.RunStatus.COMPLETED
     if order.state == "cancelled":
         return documents.RunStatus.CANCELLED

@@ -1,5 +1,6 @@
 """A run of a platform, from its request to its export, as its owner and as others see it."""
 
+import asyncio
 import json
 import re
 import threading
@@ -13,6 +14,8 @@ from tests.platform.bench.conftest import Person
 from tests.platform.bench.runs.conftest import DOMAIN, PROMPT, Runs
 
 from mesocosm.core.ids import new_id
+from mesocosm.core.run import RunStatus
+from mesocosm.engine import session
 from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.orders.listing import _item
 from mesocosm.store.orders import OrderFilter
@@ -291,6 +294,16 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
     assert runs.ann.get(f"/v1/runs/{run_id}").status_code == 404
     assert runs.service.orders.count(OrderFilter(actor=order.actor)) == 0
     assert runs.service.orders.spent(actor=order.actor, since=order.created_at - 60).usd == pytest.approx(0.25)
+
+
+def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
+    run_id = runs.ask(runs.ann)["id"]
+    played = asyncio.run(session.resume(run_id, runs.service.store))
+    assert (played.status, played.counts.owed) == (RunStatus.FINISHED, 0)
+    assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
+    runs.play()
+    assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
+    assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
 
 
 def test_failed_episodes_are_played_again_when_asked_for(runs: Runs) -> None:
