@@ -1,6 +1,5 @@
 """A run of a platform, from its request to its export, as its owner and as others see it."""
 
-import asyncio
 import json
 import re
 import threading
@@ -15,7 +14,6 @@ from tests.platform.bench.runs.conftest import DOMAIN, PROMPT, Runs
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
-from mesocosm.engine import session
 from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.orders.listing import _item
 from mesocosm.store.orders import OrderFilter
@@ -297,9 +295,9 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
 
 
 def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
-    run_id = runs.ask(runs.ann)["id"]
-    played = asyncio.run(session.resume(run_id, runs.service.store))
-    assert (played.status, played.counts.owed) == (RunStatus.FINISHED, 0)
+    run_id = runs.played(runs.ann)
+    runs.service.orders.reopen(run_id)
+    assert runs.service.store.get_run(run_id).status is RunStatus.FINISHED
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
     runs.play()
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
