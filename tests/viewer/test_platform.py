@@ -126,6 +126,13 @@ def test_who_may_not_see_a_page_signs_in_and_comes_back(visitor: Page, platform:
     expect(visitor.get_by_label("Code")).to_have_value("ABCD2345")
 
 
+def test_a_refusal_names_a_page_and_no_command(visitor: Page, platform: Platform) -> None:
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}/environments/missing")
+    expect(visitor.get_by_role("alert")).to_contain_text("the page “Environments” shows yours")
+    expect(visitor.get_by_role("alert")).not_to_contain_text("mesocosm env")
+
+
 def test_a_team_is_made_and_a_token_is_shown_once(visitor: Page, platform: Platform) -> None:
     sign_in(visitor, platform)
     visitor.goto(f"{platform.url}/teams")

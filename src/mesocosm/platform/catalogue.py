@@ -105,7 +105,7 @@ class Catalogue:
         if caller.guest and not entry.guests:
             raise Refusal(403, f"model {asked} is for members; guests may use {self._for_guests()}")
         if missing := self._missing(entry):
-            raise Refusal(422, f"model {asked} cannot be run now: {missing}; GET /v1/models lists those that can")
+            raise Refusal(422, f"model {asked} cannot be run now: {missing}; `mesocosm models` shows those that can")
         return ServedModel(asked, _behind(entry, asked), _variable(entry))
 
     def costs(self, asked: str) -> bool:
@@ -145,7 +145,7 @@ class Catalogue:
         names = [entry.name for entry in self.entries]
         close = difflib.get_close_matches(asked[:200], names, n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ";"
-        return f"{hint} GET /v1/models (mesocosm models) lists what can"
+        return f"{hint} `mesocosm models` shows those that can"
 
     def _for_guests(self) -> str:
         names = [entry.name for entry in self.entries if entry.guests]

@@ -1,4 +1,6 @@
 /** What can go wrong between the page and the server. */
+import { place } from '../place'
+import { pageWords } from './pageWords'
 
 /** An answer that is not the one that was asked for, or no answer at all (`status` 0, `kind` "unreachable"). */
 export class ApiError extends Error {
@@ -27,8 +29,8 @@ export async function errorOf(response: Response): Promise<ApiError> {
     const document: unknown = await response.json()
     if (typeof document !== 'object' || document === null) return new ApiError(response.status, 'unknown', fallback)
     const kind = 'error' in document && typeof document.error === 'string' ? document.error : 'unknown'
-    const detail = 'detail' in document ? told(document.detail) : undefined
-    return new ApiError(response.status, kind, detail ?? fallback, fieldsOf(document))
+    const words = ('detail' in document ? told(document.detail) : undefined) ?? fallback
+    return new ApiError(response.status, kind, place.mode === 'platform' ? pageWords(words) : words, fieldsOf(document))
   } catch {
     return new ApiError(response.status, 'unknown', fallback)
   }

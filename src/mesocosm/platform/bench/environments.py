@@ -237,7 +237,7 @@ def _team(service: Service, caller: Principal, team_id: str | None) -> str:
     if not team_id:
         raise Refusal(422, "the scope team needs a `team_id`")
     if not may_use_team(service, caller, team_id):
-        raise Refusal(403, f"you are not in a team {team_id!r}; GET /v1/teams lists yours")
+        raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows yours")
     return team_id
 
 

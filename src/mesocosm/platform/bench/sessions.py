@@ -38,7 +38,7 @@ def end_session(
     """End a sign-in: a browser is signed out at once, a program when its access token ends."""
     accounts, user = service.accounts, own_user(service, caller)
     if not accounts.signins.end_one(user.id, session_id):
-        raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; GET /v1/sessions lists them")
+        raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or is another's")
     accounts.audit.note(user.actor, "session.end", f"session:{session_id[:100]}", {}, accounts.address(request))
 
 

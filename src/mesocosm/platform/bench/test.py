@@ -75,8 +75,8 @@ async def ended_episode(service: Service, caller: Principal, order: Order) -> Re
         if time.monotonic() >= deadline:
             raise Refusal(
                 504,
-                f"the episode has not ended after {service.settings.test_episode_s:g} s and goes on; read it with "
-                f"GET /v1/test/episode/{order.run_id}.0, or its run {order.run_id} with `mesocosm run watch`",
+                f"the episode has not ended after {service.settings.test_episode_s:g} s and goes on as episode "
+                f"{order.run_id}.0; `mesocosm run watch {order.run_id}` follows its run",
             )
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, _LATER_S)

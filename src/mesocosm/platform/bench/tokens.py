@@ -48,7 +48,7 @@ def delete_token(token_id: str, request: Request, caller: Caller, service: Serve
     """Delete one of one's own tokens: it is not valid any more."""
     accounts = service.accounts
     if caller.user_id is None or not accounts.personal_tokens.remove(caller.user_id, token_id):
-        raise Refusal(404, f"you have no token {token_id[:100]!r}; GET /v1/tokens lists them")
+        raise Refusal(404, f"you have no token {token_id[:100]!r}; it is deleted already, or is another's")
     accounts.audit.note(caller.actor, "token.delete", f"token:{token_id[:100]}", {}, accounts.address(request))
 
 

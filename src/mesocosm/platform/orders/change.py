@@ -33,7 +33,9 @@ def resume_order(service: Service, order: Order, *, retry_failed: bool = False) 
     nothing about the agent. Raises Refusal 409 when it waits or runs, or when nothing is owed.
     """
     if order.open:
-        raise Refusal(409, f"run {order.run_id} waits or runs already; look at it with `mesocosm run watch`")
+        raise Refusal(
+            409, f"run {order.run_id} waits or runs already; look at it with `mesocosm run watch {order.run_id}`"
+        )
     run = service.store.get_run(order.run_id)
     dropped = service.store.drop_failed(run.id) if retry_failed else 0
     if not dropped and not run.counts.owed:

@@ -106,7 +106,7 @@ def test_only_models_of_the_catalogue_are_run(open_runs: OpenRuns, name: str) ->
 
 
 def test_an_unknown_model_is_told_near_names_and_where_the_list_is(runs: Runs) -> None:
-    refused(runs, 422, "did you mean builtin/random", "/v1/models", agent_config={"model": "builtin/randum"})
+    refused(runs, 422, "did you mean builtin/random", "`mesocosm models`", agent_config={"model": "builtin/randum"})
 
 
 def test_a_model_is_shown_as_it_was_asked_for_and_never_where_it_is(open_runs: OpenRuns) -> None:

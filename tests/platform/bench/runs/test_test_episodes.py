@@ -86,7 +86,7 @@ def test_an_episode_that_takes_too_long_goes_on_and_is_named(open_runs: OpenRuns
     answer = runs.ann.post("/v1/test/episode", asked(runs))
     assert answer.status_code == 504
     (order,) = runs.service.orders.list()
-    assert f"/v1/test/episode/{order.run_id}.0" in answer.json()["detail"]
+    assert f"goes on as episode {order.run_id}.0" in answer.json()["detail"]
     runs.play()
     assert runs.ann.get(f"/v1/test/episode/{order.run_id}.0").json()["status"] == "completed"
 
