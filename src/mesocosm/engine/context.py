@@ -123,7 +123,7 @@ class EpisodeContext:
     @property
     def program(self) -> bool:
         """Whether a program behind the environment plays the whole episode."""
-        return isinstance(self._environment, Program)
+        return _is_program(type(self._environment))
 
     async def reset(self) -> Observation:
         """Start the environment; the time budget runs from here."""
@@ -154,8 +154,8 @@ class EpisodeContext:
         """Give the model to the program behind the environment and wait for its end, which is the episode's."""
         if self.over:
             raise Over
-        world = self._world
-        if not isinstance(world, Program):
+        world: Any = self._world
+        if not _is_program(type(world)):
             raise EpisodeError(
                 Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no program that plays by itself; use another agent"
             )
@@ -424,6 +424,16 @@ class EpisodeContext:
         if request is not None and request.schema is not None:
             payload["structured"] = True
         self._recorder.record(Kind.MODEL_CALL, payload, step)
+
+
+_PROGRAMS: dict[type, bool] = {}
+
+
+def _is_program(kind: type) -> bool:
+    # Asked of each episode, and a protocol is slow to answer.
+    if kind not in _PROGRAMS:
+        _PROGRAMS[kind] = issubclass(kind, Program)
+    return _PROGRAMS[kind]
 
 
 def _cause(status: int) -> Cause:
