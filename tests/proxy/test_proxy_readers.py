@@ -146,6 +146,17 @@ def test_calls_that_a_server_numbers_alike_are_told_apart_by_their_ids() -> None
     assert reply.tool_calls == (ToolCall("a", "add", {"x": 1}), ToolCall("b", "subtract", {}))
 
 
+def test_a_call_whose_pieces_have_ids_of_their_own_is_one_call() -> None:
+    assembler = APIS["/chat/completions"].assembler()
+    pieces: Any = [("a", "add", ""), ("b", None, '{"x"'), ("c", None, ":1}")]
+    for name, tool, arguments in pieces:
+        call = {"index": 0, "id": name, "function": {"name": tool, "arguments": arguments}}
+        assembler.feed(said({"choices": [{"delta": {"tool_calls": [call]}}]}))
+    reply = assembler.reply()
+    assert reply is not None
+    assert reply.tool_calls == (ToolCall("a", "add", {"x": 1}),)
+
+
 @pytest.mark.parametrize("path", APIS)
 def test_what_is_odd_in_a_stream_is_left_out(path: str) -> None:
     for stream in altered(STREAMS[path]):

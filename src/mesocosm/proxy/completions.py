@@ -171,17 +171,21 @@ class ChatAssembler:
         self._reasoning.append(text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning")))
         for n, call in enumerate(items_of(delta.get("tool_calls"))):
             index = part(call, "index")
-            calling = self._calling(index if isinstance(index, int) else n, text_of(part(call, "id")))
-            calling.name = calling.name or text_of(part(call, "function", "name"))
+            tool = text_of(part(call, "function", "name"))
+            calling = self._calling(index if isinstance(index, int) else n, text_of(part(call, "id")), tool)
             calling.arguments.append(text_of(part(call, "function", "arguments")))
 
-    def _calling(self, index: int, name: str) -> Calling:
-        """Return the call at an index. Some servers number all calls alike: another id is another call."""
+    def _calling(self, index: int, name: str, tool: str) -> Calling:
+        """Return the call at an index.
+
+        Some servers number all calls alike: another id is another call. Others have a new id in every piece of a call,
+        of which only the first names the tool.
+        """
         known = self._at.get(index)
-        if known is None or (name and known.id and name != known.id):
+        if known is None or (tool and name and known.id and name != known.id):
             known = self._at[index] = Calling()
             self._calls.append(known)
-        known.id = known.id or name
+        known.id, known.name = known.id or name, known.name or tool
         return known
 
     def reply(self) -> ModelReply | None:
