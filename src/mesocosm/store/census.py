@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, sel
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
+from mesocosm.store.orders import OPEN
 from mesocosm.store.part import Part
 from mesocosm.store.schema import UNUSUAL, episodes, runs
 from mesocosm.store.tenancy import environment_versions, environments, jobs, orders, workers
@@ -15,7 +16,10 @@ from mesocosm.store.tenancy import environment_versions, environments, jobs, ord
 _OUTCOMES = ("completed", "truncated", "timeout", "failed")
 _PLAYED = sum((runs.c[name] for name in _OUTCOMES), literal(0))
 _STATUS = case(
-    (and_(runs.c.status == RunStatus.FINISHED.value, runs.c.planned <= _PLAYED), "completed"),
+    (
+        and_(runs.c.status == RunStatus.FINISHED.value, runs.c.planned <= _PLAYED, orders.c.state.not_in(OPEN)),
+        "completed",
+    ),
     (orders.c.state == "cancelled", "cancelled"),
     (and_(orders.c.state == "ended", runs.c.status == RunStatus.FINISHED.value), "completed"),
     (orders.c.state == "ended", "failed"),

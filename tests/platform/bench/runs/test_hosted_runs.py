@@ -16,6 +16,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
 from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.orders.listing import _item
+from mesocosm.store.census import Census
 from mesocosm.store.orders import OrderFilter
 
 SECRETS = ("swordfish", "acct-4711", "/srv/secret")
@@ -295,12 +296,14 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
 
 
 def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
-    run_id = runs.played(runs.ann)
+    run_id, census = runs.played(runs.ann), Census(runs.service.store.database)
     runs.service.orders.reopen(run_id)
     assert runs.service.store.get_run(run_id).status is RunStatus.FINISHED
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
+    assert census.take(0).runs == {"running": 1}
     runs.play()
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
+    assert census.take(0).runs == {"completed": 1}
     assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
 
 
