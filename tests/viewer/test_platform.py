@@ -198,6 +198,22 @@ def hidden_pixels(page: Page, table: str) -> int:
     return int(scrolled.evaluate("(box) => Math.max(0, box.scrollWidth - box.clientWidth)"))
 
 
+def test_the_audit_log_names_people_and_is_stacked_on_a_phone(visitor: Page, platform: Platform) -> None:
+    name = "auditor-with-a-name-as-long-as-names-can-be"
+    admin = Member(platform, platform.admin, platform.password)
+    admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}/admin?tab=audit")
+    row = visitor.get_by_role("row").filter(has=visitor.get_by_role("cell", name=name, exact=True))
+    expect(row).to_contain_text("user.add")
+    expect(row.get_by_role("cell", name=platform.admin, exact=True)).to_be_visible()
+    visitor.set_viewport_size({"width": 390, "height": 800})
+    entry = visitor.get_by_role("list", name="Audit log").get_by_role("listitem").filter(has_text=name).first
+    expect(entry).to_contain_text(re.compile(f"user.add.*{platform.admin} → {name}", re.DOTALL))
+    assert visitor.evaluate("document.documentElement.scrollWidth") <= 390
+    check_axe(visitor)
+
+
 @pytest.mark.parametrize("width", [1440, 1024, 390])
 def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, platform: Platform, width: int) -> None:
     sign_in(visitor, platform)

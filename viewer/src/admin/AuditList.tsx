@@ -5,13 +5,15 @@ import { Failure } from '../parts/Failure'
 import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
 import { Skeleton } from '../parts/Skeleton'
-import { When } from '../parts/When'
+import { useNarrow } from '../parts/useNarrow'
 import styles from '../platform/platform.module.css'
 import own from './AuditList.module.css'
-import { detailWords, shortObject } from './audit'
+import { AuditRow, NarrowAuditRow } from './AuditRow'
+import { useNames } from './useNames'
 
 /** What was done on the platform, newest first. */
 export function AuditList() {
+  const narrow = useNarrow()
   const log = useInfiniteQuery({
     queryKey: ['platform', '/v1/admin/audit', 'pages'],
     queryFn: ({ pageParam, signal }) =>
@@ -21,32 +23,11 @@ export function AuditList() {
   })
   if (log.error) return <Failure error={log.error} title="The audit log could not be read" />
   if (!log.data) return <Skeleton height="16rem" />
+  const entries = log.data.pages.flatMap((page) => page.entries)
   return (
     <div className={styles.stack}>
       <Panel title="What was done" flush>
-        <PlainTable label="Audit log">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">What</th>
-              <th scope="col">To</th>
-              <th scope="col" data-minor>
-                More
-              </th>
-              <th scope="col" data-minor>
-                From
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {log.data.pages
-              .flatMap((page) => page.entries)
-              .map((entry) => (
-                <AuditRow key={entry.id} entry={entry} />
-              ))}
-          </tbody>
-        </PlainTable>
+        {narrow ? <NarrowAudit entries={entries} /> : <AuditTable entries={entries} />}
       </Panel>
       {log.hasNextPage && (
         <div>
@@ -59,23 +40,40 @@ export function AuditList() {
   )
 }
 
-function AuditRow({ entry }: { entry: Doc<'AuditRow'> }) {
+function AuditTable({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
+  const names = useNames()
   return (
-    <tr>
-      <td data-breaks>
-        <When at={entry.at} />
-      </td>
-      <td>{entry.actor}</td>
-      <th scope="row" data-breaks>
-        {entry.action}
-      </th>
-      <td data-breaks>
-        <bdi title={entry.object}>{shortObject(entry.object)}</bdi>
-      </td>
-      <td className={own.more} data-minor>
-        {detailWords(entry.detail)}
-      </td>
-      <td data-minor>{entry.address}</td>
-    </tr>
+    <PlainTable label="Audit log">
+      <thead>
+        <tr>
+          <th scope="col">When</th>
+          <th scope="col">Who</th>
+          <th scope="col">What</th>
+          <th scope="col">To</th>
+          <th scope="col" data-minor>
+            More
+          </th>
+          <th scope="col" data-minor>
+            From
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <AuditRow key={entry.id} entry={entry} names={names} />
+        ))}
+      </tbody>
+    </PlainTable>
+  )
+}
+
+function NarrowAudit({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
+  const names = useNames()
+  return (
+    <ul className={own.narrow} aria-label="Audit log">
+      {entries.map((entry) => (
+        <NarrowAuditRow key={entry.id} entry={entry} names={names} />
+      ))}
+    </ul>
   )
 }
