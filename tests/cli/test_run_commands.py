@@ -22,7 +22,7 @@ def many(played: "Played", number: int) -> list[str]:
     ids = [first.id]
     for place in range(1, number):
         copy = store.get_run(played.run_id)
-        copy.id = f"{first.id[:-2]}{place:02x}"
+        copy.id = f"{first.id[:-2]}{(int(first.id[-2:], 16) + place) % 256:02x}"
         copy.created_at += place
         ids.append(store.add_run(copy).id)
     store.close()
