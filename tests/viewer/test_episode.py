@@ -67,6 +67,27 @@ def test_the_outline_leads_to_a_step(long: Page) -> None:
     expect(outline(long, 9)).to_have_attribute("aria-current", "step")
 
 
+def test_the_outline_is_one_tab_stop_with_arrow_keys(long: Page) -> None:
+    last = last_step(long)
+    assert last > 3
+    stops = long.get_by_role("complementary", name="Outline").locator("[data-step][tabindex='0']")
+    outline(long, 2).click()
+    expect(stops).to_have_count(1)
+    expect(outline(long, 2)).to_be_focused()
+    for key, step in (("ArrowDown", 3), ("ArrowUp", 2), ("End", last), ("Home", 0), ("ArrowUp", 0), ("ArrowDown", 1)):
+        long.keyboard.press(key)
+        expect(outline(long, step)).to_be_focused()
+        expect(outline(long, step)).to_be_in_viewport()
+        expect(stops).to_have_count(1)
+    expect(outline(long, 2)).to_have_attribute("aria-current", "step")
+    long.keyboard.press("Enter")
+    expect(outline(long, 1)).to_have_attribute("aria-current", "step")
+    long.keyboard.press("Tab")
+    expect(long.locator("[data-step]:focus")).to_have_count(0)
+    long.keyboard.press("Shift+Tab")
+    expect(stops).to_be_focused()
+
+
 def test_a_link_to_a_step_opens_there(page: Page, server: Server) -> None:
     run = find_run(server.results, "grid-world", "openai/small")
     episode = find_episode(server, run, sort="-steps")

@@ -1,11 +1,12 @@
 import { useQueries } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
-import { reveal, view } from '../parts/windowing'
+import { reveal, type View, view } from '../parts/windowing'
 import { goesOn } from './goesOn'
 import { OutlineItem } from './OutlineItem'
 import styles from './side.module.css'
+import { useOneStop } from './useOneStop'
 
 const ROW = 30
 const PAGE = 200
@@ -20,11 +21,52 @@ export interface OutlineProps {
 /** Every step on a line of its own: what was done, what it brought, what went wrong. */
 export function Outline({ episode, step, lastStep, onStep }: OutlineProps) {
   const box = useRef<HTMLDivElement>(null)
-  const [place, setPlace] = useState({ top: 0, height: 600 })
+  const place = usePlaceOf(box)
   const total = lastStep + 1
   const shown = view(total, ROW, place.top, place.height)
   const steps = useSteps(episode, shown.first, shown.last)
+  const show = useCallback(
+    (one: number) => {
+      const element = box.current
+      if (!element) return
+      const top = reveal(one, total, ROW, element.scrollTop, element.clientHeight)
+      if (Math.abs(top - element.scrollTop) > 1) element.scrollTop = top
+    },
+    [total],
+  )
+  useEffect(() => show(step), [step, show])
+  const page = Math.max(1, Math.floor(place.height / ROW) - 1)
+  const { stop, handlers } = useOneStop(box, { total, step, page, show })
 
+  return (
+    <div ref={box} role="toolbar" aria-orientation="vertical" aria-label="Steps" className={styles.list} {...handlers}>
+      <div style={{ height: shown.height, position: 'relative' }}>
+        {drawnSteps(shown, stop).map((one) => (
+          <OutlineItem
+            key={one}
+            step={one}
+            summary={steps.get(one)}
+            top={shown.offset + (one - shown.first) * ROW}
+            current={one === step}
+            stop={one === stop}
+            onStep={onStep}
+          />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** The steps in view, and the one that Tab reaches wherever it is. */
+function drawnSteps({ first, last }: View, stop: number): number[] {
+  const steps = Array.from({ length: last - first + 1 }, (_none, at) => first + at)
+  if (stop < first) return [stop, ...steps]
+  return stop > last ? [...steps, stop] : steps
+}
+
+/** Which part of a list is in view. */
+function usePlaceOf(box: RefObject<HTMLDivElement | null>) {
+  const [place, setPlace] = useState({ top: 0, height: 600 })
   useEffect(() => {
     const element = box.current
     if (!element) return
@@ -37,26 +79,8 @@ export function Outline({ episode, step, lastStep, onStep }: OutlineProps) {
       observer.disconnect()
       element.removeEventListener('scroll', look)
     }
-  }, [])
-
-  useEffect(() => {
-    const element = box.current
-    if (!element) return
-    const top = reveal(step, total, ROW, element.scrollTop, element.clientHeight)
-    if (Math.abs(top - element.scrollTop) > 1) element.scrollTop = top
-  }, [step, total])
-
-  const items = []
-  for (let one = shown.first; one <= shown.last; one++) {
-    items.push(<OutlineItem key={one} step={one} summary={steps.get(one)} current={one === step} onStep={onStep} />)
-  }
-  return (
-    <div ref={box} className={styles.list}>
-      <div style={{ height: shown.height, position: 'relative' }}>
-        <div style={{ position: 'absolute', insetInline: 0, top: shown.offset }}>{items}</div>
-      </div>
-    </div>
-  )
+  }, [box])
+  return place
 }
 
 /** Read the outline of steps in pages that begin at multiples of 200. */

@@ -8,17 +8,25 @@ import styles from './side.module.css'
 export interface OutlineItemProps {
   step: number
   summary: Schema<'StepSummary'> | undefined
+  /** Pixels from the top of the list. */
+  top: number
   current: boolean
+  /** Whether Tab reaches it. */
+  stop: boolean
   onStep: (step: number) => void
 }
 
 /** A step in the outline. */
-export const OutlineItem = memo(function OutlineItem({ step, summary, current, onStep }: OutlineItemProps) {
+export const OutlineItem = memo(function OutlineItem(props: OutlineItemProps) {
+  const { step, summary, top, current, stop, onStep } = props
   const reward = summary?.reward
   return (
     <button
       type="button"
       className={styles.item}
+      style={{ top }}
+      tabIndex={stop ? 0 : -1}
+      data-step={step}
       aria-current={current ? 'step' : undefined}
       onClick={() => onStep(step)}
     >
