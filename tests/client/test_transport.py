@@ -87,6 +87,7 @@ def test_who_has_to_wait_is_told_how_long(platform: Answer) -> None:
         ("3600", "in 1 h 00 min"),
         ("80173", "in 22 h 17 min"),
         ("Wed, 21 Oct 2026 07:28:00 GMT", "after Wed, 21 Oct 2026 07:28:00 GMT"),
+        ("²", "after ²"),
     ],
 )
 def test_a_long_wait_is_told_in_hours_and_minutes(platform: Answer, header: str, words: str) -> None:

@@ -52,7 +52,7 @@ def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: b
 
 def _after(retry_after: str) -> str:
     """Return `in 90 s`, `in 5 min`, `in 2 h 05 min`; the header may hold a date too."""
-    if not retry_after.isdigit():
+    if not retry_after.isdecimal():
         return f"after {retry_after}"
     if (seconds := int(retry_after)) < 120:
         return f"in {seconds} s"

@@ -133,7 +133,7 @@ class BenchApi:
             hint=hint_for(
                 error.code, auth=auth, retry_after=untold, logged_in=bool(self.token), variable=self.identity.variable
             ),
-            retry_after=float(wait) if wait.isdigit() else None,
+            retry_after=float(wait) if wait.isdecimal() else None,
         )
 
 

@@ -18,10 +18,10 @@ from mesocosm.platform.refusal import Refusal
 _log = logging.getLogger(__name__)
 
 _WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 409: "conflict", 422: "invalid"}
+_WORDS |= {429: "too_many", 503: "infrastructure"}
 _UNUSABLE = (
     "the platform cannot use its database at the moment; try again later, and tell those who run it when it stays so"
 )
-_WORDS |= {429: "too_many", 503: "infrastructure"}
 
 
 class RefusalDocument(Document):
