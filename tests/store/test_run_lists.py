@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Counts, Run, RunStatus
@@ -112,6 +112,13 @@ def pages(listing: Callable[..., Any], **given: Any) -> Iterator[Run]:
             return
 
 
+@pytest.fixture(params=[-1, 15, 5_000])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the index of a filter lead to no lines, to those of rare words, to all."""
+    monkeypatch.setattr(queries, "_FEW", request.param)
+
+
+@pytest.mark.usefixtures("few")
 def test_every_order_is_that_of_python(store: SqlStore, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     # Most that fit are found in one pass over all lines, some along the index.
     monkeypatch.setattr(queries, "_WINDOW", 15)
@@ -165,11 +172,32 @@ FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
 ]
 
 
+@pytest.mark.usefixtures("few")
 def test_filters_leave_what_python_leaves(store: SqlStore, runs: list[Run]) -> None:
     for wanted, fits in FITS:
         expected = {run.id for run in runs if fits(run)}
         assert {run.id for run in pages(store.list_runs, filter=wanted, limit=9)} == expected, wanted
         assert store.count_runs(wanted) == (len(expected), True), wanted
+
+
+def test_rare_runs_are_found_without_a_look_at_all_lines(sqlite_store: SqlStore, samples: "Samples") -> None:
+    insert(sqlite_store, [samples.run(model=f"model-{number}", tags=(f"tag-{number}",)) for number in range(20)])
+    asked: list[tuple[str, Any]] = []
+    engine = sqlite_store._database.engine
+    event.listen(engine, "before_cursor_execute", lambda *given: asked.append((given[2], given[3])))
+    for wanted in (RunFilter(models=("model-7",)), RunFilter(tags=("tag-7",))):
+        assert len(sqlite_store.list_runs(wanted, sort="name").items) == 1
+        assert sqlite_store.count_runs(wanted) == (1, True)
+
+    with engine.connect() as connection:
+        found = [
+            row[3]
+            for statement, given in asked
+            if statement.startswith("SELECT")
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
+        ]
+    assert any("ix_run_lines_model" in step for step in found)
+    assert not [step for step in found if step.startswith("SCAN run_lines")]
 
 
 @pytest.mark.usefixtures("runs")

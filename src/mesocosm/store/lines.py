@@ -30,11 +30,12 @@ def key(word: str) -> str:
 
 def joined(tags: Iterable[str]) -> str:
     """Return tags as a line holds them: each between separators."""
-    found = [_tag(tag) for tag in tags]
+    found = [tag_key(tag) for tag in tags]
     return SEPARATOR + SEPARATOR.join(found) + SEPARATOR if found else ""
 
 
-def _tag(tag: str) -> str:
+def tag_key(tag: str) -> str:
+    """Return a tag as lines and the table of tags hold it."""
     return key(tag.replace(SEPARATOR, " "))
 
 
@@ -73,7 +74,7 @@ def insert_line(database: Database, connection: Connection, run: Run) -> None:
 
 def insert_tags(database: Database, connection: Connection, run_id: str, tags: Sequence[str]) -> None:
     """Insert the tags of a run that has none."""
-    database.add(connection, run_tags, [(tag, run_id) for tag in dict.fromkeys(map(_tag, tags))], known="keep")
+    database.add(connection, run_tags, [(tag, run_id) for tag in dict.fromkeys(map(tag_key, tags))], known="keep")
 
 
 def replace_tags(database: Database, connection: Connection, run_id: str, tags: Sequence[str], search: str) -> None:
