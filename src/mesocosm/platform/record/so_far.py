@@ -62,13 +62,13 @@ class Latest:
         """Return runs with the metrics so far of those that go on: known ones, or at once where they are few."""
         found, left = [], AT_ONCE
         for run in runs:
-            metrics = run.metrics
-            if run.status in GOING:
-                known = self.get(store, run)
-                if left and 0 < run.counts.done <= FEW and (known is None or known.done != run.counts.done):
-                    known, left = self._measured(store, run) or known, left - 1
-                metrics = () if known is None else known.metrics
-            found.append(msgspec.structs.replace(run, metrics=metrics))
+            if run.status not in GOING:
+                found.append(run)
+                continue
+            known = self.get(store, run)
+            if left and 0 < run.counts.done <= FEW and (known is None or known.done != run.counts.done):
+                known, left = self._measured(store, run) or known, left - 1
+            found.append(msgspec.structs.replace(run, metrics=() if known is None else known.metrics))
         return found
 
     def _measured(self, store: SqlStore, run: Run) -> Measured | None:
