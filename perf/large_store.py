@@ -18,6 +18,7 @@ from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
+from mesocosm.store.episodes import keep_means, recount
 from mesocosm.store.rows import episode_row, score_rows
 from mesocosm.store.runs import insert_run
 from mesocosm.store.schema import episodes, scores
@@ -56,6 +57,9 @@ def generate(place: str | Path) -> None:
             database.add(connection, episodes, [episode_row(episode, "accuracy") for episode in some])
             rows = [row for episode in some for row in score_rows(episode.id, LARGE, episode.scores)]
             database.add(connection, scores, rows)
+    # As when a run ends.
+    database.write(lambda connection: recount(connection, LARGE))
+    keep_means(database, LARGE)
     database.close()
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 import psycopg
 import pytest
+from sqlalchemy import event
 
 from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -163,3 +164,28 @@ def sqlite_store(tmp_path: Path, migrated_file: Path) -> Iterator[SqlStore]:
     opened = open_store(shutil.copy(migrated_file, tmp_path / "results.sqlite"), patience=0.3)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def planned(sqlite_store: SqlStore) -> Callable[[Callable[[], object]], list[str]]:
+    """Return a function that returns the steps of SQLite's plans for all that a call asks of the store."""
+    engine = sqlite_store._database.engine
+
+    def steps(call: Callable[[], object]) -> list[str]:
+        asked: list[tuple[str, Any]] = []
+
+        def note(_connection: object, _cursor: object, statement: str, given: Any, *_more: object) -> None:
+            asked.append((statement, given))
+
+        event.listen(engine, "before_cursor_execute", note)
+        call()
+        event.remove(engine, "before_cursor_execute", note)
+        with engine.connect() as connection:
+            plans = [
+                connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
+                for sql, given in asked
+                if "SELECT" in sql
+            ]
+            return [row[3] for plan in plans for row in plan]
+
+    return steps

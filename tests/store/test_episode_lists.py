@@ -311,3 +311,19 @@ def test_scores_of_listed_episodes_come_with_them(store: SqlStore, run_id: str) 
     for episode in store.list_episodes(run_id, sort="-tokens").items:
         assert episode.scores == every[episode.id].scores
         assert episode.status in FINISHED
+
+
+def test_causes_of_failures_are_counted_in_their_index_alone(
+    sqlite_store: SqlStore, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
+) -> None:
+    run = samples.run()
+    failure = Failure(Cause.BUDGET, Boundary.MODEL, "spent")
+    failed = [
+        samples.episode(run.id, number, status=EpisodeStatus.FAILED, failure=failure if number else None, scores=())
+        for number in range(3)
+    ]
+    sqlite_store.insert_bundle(run, [Entry(episode, []) for episode in failed])
+
+    assert any("COVERING INDEX ix_episodes_cause" in step for step in planned(lambda: sqlite_store.failures(run.id)))
+    ((cause, count, first),) = sqlite_store.failures(run.id)
+    assert (cause, count, first.index) == (Cause.BUDGET, 2, 1)

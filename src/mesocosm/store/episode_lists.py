@@ -16,7 +16,7 @@ from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import episode_from
-from mesocosm.store.schema import UNUSUAL, episodes
+from mesocosm.store.schema import CAUSED, UNUSUAL, episodes
 
 BUDGET = 0.03
 """Seconds that one request looks along an index for episodes that fit."""
@@ -124,7 +124,7 @@ class EpisodeLists(Part):
         """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
         wanted = (
             select(episodes.c.failure_cause, func.count(), func.min(episodes.c.position))
-            .where(episodes.c.run_id == run_id, UNUSUAL, episodes.c.failure_cause.is_not(None))
+            .where(episodes.c.run_id == run_id, CAUSED)
             .group_by(episodes.c.failure_cause)
             .order_by(func.count().desc(), episodes.c.failure_cause)
         )
