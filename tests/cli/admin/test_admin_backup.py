@@ -17,7 +17,7 @@ from mesocosm.cli.main import call
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import BenchmarkRef, Run, RunSpec
+from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
@@ -117,22 +117,27 @@ def test_a_folder_without_a_backup_is_none(tmp_path: Path, admin: Call) -> None:
     assert (code, "holds no backup" in told) == (2, True)
 
 
-def test_runs_of_guests_are_removed_when_their_time_is_over(tmp_path: Path, admin: Call) -> None:
+def test_cleaning_up_removes_what_is_over_and_stops_what_was_cancelled(tmp_path: Path, admin: Call) -> None:
     service = platform(tmp_path / "one")
-    kept, over = service.store.add_run(new_run()), service.store.add_run(new_run())
+    kept, over, left = (service.store.add_run(new_run()) for _ in range(3))
+    fields: dict[str, Any] = {
+        "domain_id": "words",
+        "vow_version": "1.0.0",
+        "model": "builtin/random",
+        "created_at": 1.0,
+    }
     for run, until in ((kept, None), (over, 2.0)):
-        fields: dict[str, Any] = {
-            "domain_id": "words",
-            "vow_version": "1.0.0",
-            "model": "builtin/random",
-            "created_at": 1.0,
-        }
         service.orders.add(Order(run_id=run.id, actor="guest:1", expires_at=until, **fields))
+    service.orders.add(Order(run_id=left.id, actor="user:1", state="cancelled", **fields))
     folder = tmp_path / "one" / "environments" / new_id()
     (folder / "1").mkdir(parents=True)
     os.utime(folder, (1.0, 1.0))
     code, told = admin("cleanup", "--data-dir", str(tmp_path / "one"))
-    assert (code, "1 guest runs" in told, "1 environment folders" in told) == (0, True, True)
+    assert code == 0
+    assert told.startswith("cleaned up: ")
+    for words in ("1 guest runs", "1 environment folders", "1 runs stopped"):
+        assert words in told
+    assert service.store.get_run(left.id).status is RunStatus.STOPPED
     assert service.store.get_run(kept.id).id == kept.id
     with pytest.raises(UnknownName):
         service.store.get_run(over.id)

@@ -24,4 +24,4 @@ def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
     if options().json:
         emit(msgspec.structs.asdict(done))
     else:
-        click.echo(f"removed: {done}")
+        click.echo(f"cleaned up: {done}")

@@ -24,7 +24,7 @@ _FORGIVEN_S = 86_400.0
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """How much was removed."""
+    """How much was removed, stopped and taken back."""
 
     guest_runs: int = 0
     guests: int = 0
@@ -33,7 +33,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     objects: int = 0
     workers: int = 0
     scratch_folders: int = 0
-    stopped_runs: int = 0
+    runs_stopped: int = 0
     benches_taken_back: int = 0
 
     def __bool__(self) -> bool:
@@ -56,7 +56,7 @@ def clean(service: "Service") -> Cleaned:
         objects=service.store.drop_outside(),
         workers=service.workers.forget(),
         scratch_folders=sweep(),
-        stopped_runs=settle_left(service),
+        runs_stopped=settle_left(service),
         benches_taken_back=service.jobs.take_back(service.settings.run_s),
     )
 
