@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,17 +102,28 @@ def build(sources: Path, built: Path) -> None:
     if not is_installed(sources):
         options = ("--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
         patience = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
-        run(
-            (*node.npm, "ci", *options, *patience),
-            sources,
-            environment,
-            "npm could not fetch the packages of the web app. Check the connection to its registry "
-            "(`npm config get registry`, `npm ping`)",
-        )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            run(
+                (*node.npm, "ci", *options, *patience),
+                sources,
+                environment | cache_of_npm(scratch),
+                "npm could not fetch the packages of the web app. Check the connection to its registry "
+                "(`npm config get registry`, `npm ping`)",
+            )
     made_from = digest(sources)
     vite = sources / "node_modules" / "vite" / "bin" / "vite.js"
     run((str(node.node), str(vite), "build"), sources, environment, "The web app could not be built")
     (built / "sources.digest").write_text(made_from)
+
+
+def cache_of_npm(scratch: str) -> dict[str, str]:
+    """Return the setting that lets npm work for a user without a home: it keeps nothing then."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where a user has none
+    kept = os.path.join(home, ".npm")  # noqa: PTH118 - as above
+    chosen = any(name.lower() == "npm_config_cache" for name in os.environ)
+    if chosen or os.access(kept if os.path.exists(kept) else home, os.W_OK):  # noqa: PTH110 - says no where it may not look
+        return {}
+    return {"npm_config_cache": scratch}
 
 
 def run(command: tuple[str, ...], directory: Path, environment: dict[str, str], complaint: str) -> None:

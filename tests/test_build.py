@@ -89,6 +89,22 @@ def test_a_registry_out_of_reach_is_said_with_the_way_around(
         hook.build(sources, tmp_path / "built")
 
 
+@pytest.mark.parametrize(("home", "kept"), [("missing", "/"), (".", "its own")])
+def test_a_user_without_a_home_can_build(
+    hook: ModuleType, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, kept: str
+) -> None:
+    (tmp_path / "node").write_text("#!/bin/sh\necho v24.1.0\n")
+    (tmp_path / "npm").write_text('#!/bin/sh\necho "keeps at ${npm_config_cache:-its own}" >&2; exit 1\n')
+    for name in ("node", "npm"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    monkeypatch.delenv("npm_config_cache", raising=False)
+    monkeypatch.delenv("NPM_CONFIG_CACHE", raising=False)
+    with pytest.raises(hook.BuildFailed, match=f"keeps at {kept}"):
+        hook.build(sources, tmp_path / "built")
+
+
 @pytest.mark.skipif(not BUILT.is_dir(), reason="the web app is not built: `make viewer`")
 def test_a_wheel_holds_the_web_app_and_needs_no_node(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

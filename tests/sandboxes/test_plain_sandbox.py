@@ -103,7 +103,11 @@ async def test_what_is_printed_is_there_while_it_runs(programs: Programs) -> Non
         (["a\0b"], "cannot be started"),
     ],
 )
-async def test_what_cannot_be_started_is_named(tmp_path: Path, command: list[str], told: str) -> None:
+async def test_what_cannot_be_started_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], told: str
+) -> None:
+    # A folder of the search path that may not be looked at would make every missing program one without permission.
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EpisodeError, match=told) as failed:
         await PlainSandbox().start(command, cwd=tmp_path)
     assert failed.value.cause is Cause.SANDBOX_FAILED
