@@ -260,9 +260,11 @@ def test_a_gate_is_written_as_junit_and_markdown(workspace: Workspace) -> None:
 def test_a_baseline_guards_against_regressions(workspace: Workspace) -> None:
     workspace.data("--name", "main")
     workspace.main.write_text(MAIN.replace("float(said)", "float(said) - 1"))
-    words = ("--name", "worse", "--baseline", "main", "--fail-if", "regression>0.5")
+    words = ("--name", "worse", "--baseline", "main", "--fail-if", "regression>0.5", "--markdown", "report.md")
     outcome = workspace.run(*words)
     assert outcome.code == 1
+    report = (workspace.root / "report.md").read_text()
+    assert "Against the baseline main:\n\n| benchmark | run | score |" in report
     assert "against the baseline main:" in outcome.out
     assert "gate regression>0.5: closed" in outcome.out
 

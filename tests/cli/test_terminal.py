@@ -95,6 +95,23 @@ def test_the_list_of_runs_fits_a_narrow_terminal(played: "Played") -> None:
 
     assert all(len(line) <= 80 for line in text.splitlines())
     assert f"\n{played.run_id[:18]}  finished  " in text.replace("\r", "")
+    assert re.search(r"\[\d\.\d{4}, \d\.\d{4}\]", text), "an interval is in one piece"
+
+
+def test_the_list_of_evaluations_has_name_state_and_reward_in_one_piece_on_a_narrow_terminal(tmp_path: Path) -> None:
+    workspace, results = tmp_path / "workspace", ("--results-dir", tmp_path / "results")
+    assert terminal("eval", "init", "sums", "--dir", workspace).code == 0
+    played = terminal("eval", "run-local", workspace / "configs/eval/sums.toml", "--in-process", "--quiet", *results)
+    assert played.code == 0, played.text
+
+    text = re.sub("\x1b\\[[0-9;]*m", "", terminal("eval", "list", *results).text).replace("\r", "")
+
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert re.search(r"^sums-\S{25}  finished .* 1\.0000 \[0\.\d{4}, 1\.0000\]\s*$", text, re.MULTILINE), text
+
+
+def test_ids_of_benchmarks_are_in_one_piece_on_a_narrow_terminal() -> None:
+    assert re.search(r"^orchestrator_lifecycle  environment ", terminal("bench", "list-benchmarks").text, re.MULTILINE)
 
 
 def test_the_result_of_a_benchmark_is_one_line_on_a_narrow_terminal(tmp_path: Path) -> None:

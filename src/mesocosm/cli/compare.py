@@ -120,5 +120,7 @@ def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that a flag names, with its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    from mesocosm.interop.files import replacing
+
+    with replacing(path) as file:
+        file.write(data)

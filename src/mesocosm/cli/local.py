@@ -254,10 +254,12 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stay_local(model: str, *, allowed: bool) -> None:
-    from mesocosm.models.catalogue import is_local
+    from mesocosm.models.catalogue import is_local, require_provider
 
-    if allowed or is_local(ModelName.parse(model)):
+    name = ModelName.parse(model)
+    if allowed or is_local(name):
         return
+    require_provider(name)
     raise UsageError(
         f"{model} is not on this machine, and 'run local' sends nothing elsewhere unless you allow it.\n"
         f"Use a local model (ollama/llama3.2, builtin/random, openai/NAME@http://127.0.0.1:PORT/v1), "

@@ -14,10 +14,16 @@ from mesocosm.core.failure import UsageError
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of `path` when the block ends well; otherwise `path` stays as it was.
 
-    Parent directories are made. Raises UsageError when the place cannot be written.
+    Parent directories are made, links are followed, and a device or a pipe is written to as it stands. Raises
+    UsageError when the place cannot be written.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a directory; name a file in it")
+    if path.exists() and not path.is_file():
+        with path.open("wb") as special:
+            yield special
+        return
+    path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -49,6 +49,11 @@ def _factory(name: ModelName) -> Callable[[ModelSettings], Model]:
     )
 
 
+def require_provider(name: ModelName) -> None:
+    """Raise UnknownName, with the nearest name, where no provider is called as `name` says."""
+    _factory(name)
+
+
 def _known() -> list[str]:
     # The entry "*" is this module: by it the engine finds whatever provider a name has.
     return [entry.name for entry in MODELS.entries() if entry.name != "*"]

@@ -49,7 +49,7 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
         for known in found.benchmarks
     ]
     click.echo("Benchmarks")
-    table(["id", "folder", "kind", "from", "title"], rows, chosen)
+    table(["id", "folder", "kind", "from", "title"], rows, chosen, whole=(0, 1, 2), spare=(1,))
     directories = len({known.folder for known in found.benchmarks}) + len(found.uncovered)
     click.echo(
         f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}; "

@@ -178,7 +178,13 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
 
 
 def write(
-    run: Run, store: "SqlStore", chosen: Options, flags: "Flags", verdicts: Sequence[Verdict], found: Results
+    run: Run,
+    store: "SqlStore",
+    chosen: Options,
+    flags: "Flags",
+    verdicts: Sequence[Verdict],
+    found: Results,
+    compared: "Comparison | None" = None,
 ) -> None:
     """Write the files that the flags ask for."""
     if flags.junit is not None:
@@ -188,7 +194,7 @@ def write(
     if flags.markdown is not None:
         from mesocosm.cli.compare import write_file
 
-        text = "\n".join(markdown(run, found, verdicts)) + "\n"
+        text = "\n".join(markdown(run, found, verdicts, compared)) + "\n"
         if str(flags.markdown) == "-":
             click.echo(text, err=chosen.json)
         else:
@@ -199,7 +205,9 @@ def write(
         write_download(run, store, flags.output, {"metrics", "samples"}, overwrite=True)
 
 
-def markdown(run: Run, found: Results, verdicts: Sequence[Verdict]) -> Iterator[str]:
+def markdown(
+    run: Run, found: Results, verdicts: Sequence[Verdict], compared: "Comparison | None" = None
+) -> Iterator[str]:
     """Yield the lines of a report for a pull request."""
     yield f"### {run.agent} on {run.benchmark}"
     yield ""
@@ -210,7 +218,7 @@ def markdown(run: Run, found: Results, verdicts: Sequence[Verdict]) -> Iterator[
     for result in _numbers(found):
         yield "| " + " | ".join(_row(result, "score" if result is found.score else result.name)) + " |"
     yield ""
-    yield from facts(run, found)
+    yield from (f"- {line}" for line in facts(run, found))
     tries = list(pass_rows(found.passes))
     if tries:
         yield from ("", "| " + " | ".join(COLUMNS) + " |", "|---:|---:|---|---:|---|---:|")
@@ -218,6 +226,16 @@ def markdown(run: Run, found: Results, verdicts: Sequence[Verdict]) -> Iterator[
         yield ""
     for failure in found.failures:
         yield f"- {failure.count:,} {failure.cause} ({failure.stage})"
+    if compared is not None:
+        from mesocosm.cli import comparing
+
+        baseline = compared.runs[0]
+        yield from (
+            "",
+            f"Against the baseline {baseline.name or baseline.id}:",
+            "",
+            comparing.markdown(compared).rstrip(),
+        )
     if verdicts:
         yield ""
         for verdict in verdicts:

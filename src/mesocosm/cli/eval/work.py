@@ -109,8 +109,8 @@ class Work(AbstractContextManager["Work"]):
             run, interrupted = attend(self._work)
         found, compared = results(run, self.store, run.metrics), self._compared(run, baseline)
         verdicts = self._judge(run, compared)
-        report.write(run, self.store, self._chosen, self.flags, verdicts, found)
         report.show(run, self.store, self._chosen, verdicts, found=found, done=self.what == DONE, compared=compared)
+        report.write(run, self.store, self._chosen, self.flags, verdicts, found, compared)
         code = exit_code(run, interrupted=interrupted)
         return GATE_CLOSED if code == 0 and any(verdict.broken for verdict in verdicts) else code
 
