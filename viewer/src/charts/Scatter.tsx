@@ -1,4 +1,4 @@
-import { scaleLinear } from 'd3-scale'
+import { type ScaleLinear, scaleLinear } from 'd3-scale'
 import { measure, tick } from '../format'
 import styles from './Charts.module.css'
 import { Frame } from './Frame'
@@ -29,6 +29,8 @@ export interface ScatterProps {
   onChoose?: (index: number) => void
 }
 
+type Scale = ScaleLinear<number, number>
+
 const MOST = 2_000
 const LEFT = 48
 const BOTTOM = 36
@@ -39,8 +41,6 @@ export function Scatter(props: ScatterProps) {
   const { title, labelX, labelY, domain, diagonal = false, height = 320, onChoose } = props
   const points = props.points.slice(0, MOST)
   const { at, point, step, leave } = useReadout(points.length)
-  const heaviest = Math.max(1, ...points.map((one) => one.weight ?? 1))
-  const radius = (one: ScatterPoint) => 3.5 + 9 * Math.sqrt(((one.weight ?? 1) - 1) / heaviest)
   const [left, right] = domain ?? endsOf(points.map((one) => one.x))
   const y = scaleLinear(domain ?? endsOf(points.map((one) => one.y)), [height - BOTTOM, 8])
   const shown = at === undefined ? undefined : points[at]
@@ -58,42 +58,18 @@ export function Scatter(props: ScatterProps) {
     >
       {(width) => {
         const x = scaleLinear([left, right], [LEFT, width - 12])
-        const nearest = (px: number, py: number) => {
-          const far = points.map((one) => Math.hypot(x(one.x) - px, y(one.y) - py))
-          const best = far.indexOf(Math.min(...far))
-          return (far[best] ?? Infinity) <= REACH ? best : undefined
-        }
         return (
           <g
             onPointerMove={(event) => {
               const box = event.currentTarget.ownerSVGElement?.getBoundingClientRect()
-              if (box) point(nearest(event.clientX - box.left, event.clientY - box.top))
+              if (box) point(nearestPoint(points, x, y, event.clientX - box.left, event.clientY - box.top))
             }}
             onClick={() => at !== undefined && onChoose?.(at)}
           >
             <rect className={styles.touch} width={width} height={height} />
             <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={tick} />
-            {diagonal && domain && (
-              <line
-                x1={x(domain[0])}
-                y1={y(domain[0])}
-                x2={x(domain[1])}
-                y2={y(domain[1])}
-                className={styles.reference}
-              />
-            )}
-            {points.map((one, index) => (
-              <circle
-                // biome-ignore lint/suspicious/noArrayIndexKey: two points may have the same label
-                key={`${one.label} ${index}`}
-                cx={x(one.x)}
-                cy={y(one.y)}
-                r={radius(one)}
-                className={styles.point}
-                data-tone={one.tone}
-              />
-            ))}
-            {shown && <circle cx={x(shown.x)} cy={y(shown.y)} r={radius(shown) + 1} className={styles.point} data-at />}
+            {diagonal && domain && <Diagonal x={x} y={y} ends={domain} />}
+            <Points points={points} x={x} y={y} shown={shown} />
             <XAxis scale={x} y={height - BOTTOM} form={tick} label={labelX} />
             <text transform={`translate(11 ${(height - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
               {labelY}
@@ -103,6 +79,43 @@ export function Scatter(props: ScatterProps) {
       }}
     </Frame>
   )
+}
+
+interface Scales {
+  x: Scale
+  y: Scale
+}
+
+function Diagonal({ x, y, ends: [from, to] }: Scales & { ends: readonly [number, number] }) {
+  return <line x1={x(from)} y1={y(from)} x2={x(to)} y2={y(to)} className={styles.reference} />
+}
+
+function Points({ points, x, y, shown }: Scales & { points: readonly ScatterPoint[]; shown?: ScatterPoint }) {
+  const heaviest = Math.max(1, ...points.map((one) => one.weight ?? 1))
+  const radius = (one: ScatterPoint) => 3.5 + 9 * Math.sqrt(((one.weight ?? 1) - 1) / heaviest)
+  return (
+    <>
+      {points.map((one, index) => (
+        <circle
+          // biome-ignore lint/suspicious/noArrayIndexKey: two points may have the same label
+          key={`${one.label} ${index}`}
+          cx={x(one.x)}
+          cy={y(one.y)}
+          r={radius(one)}
+          className={styles.point}
+          data-tone={one.tone}
+        />
+      ))}
+      {shown && <circle cx={x(shown.x)} cy={y(shown.y)} r={radius(shown) + 1} className={styles.point} data-at />}
+    </>
+  )
+}
+
+/** The point that is nearest to a place of the drawing, unless all are far from it. */
+function nearestPoint(points: readonly ScatterPoint[], x: Scale, y: Scale, px: number, py: number): number | undefined {
+  const far = points.map((one) => Math.hypot(x(one.x) - px, y(one.y) - py))
+  const best = far.indexOf(Math.min(...far))
+  return (far[best] ?? Infinity) <= REACH ? best : undefined
 }
 
 function endsOf(values: readonly number[]): [number, number] {

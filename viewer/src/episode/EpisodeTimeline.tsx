@@ -1,5 +1,6 @@
 import {
   type Ref,
+  type RefObject,
   useCallback,
   useDeferredValue,
   useEffect,
@@ -45,44 +46,18 @@ const NO_KINDS: readonly string[] = []
 /** The events of an episode, all of them or those of some kinds. */
 export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onCall }: EpisodeTimelineProps) {
   const timeline = useRef<TimelineHandle>(null)
-  const kinds = search.kind ?? NO_KINDS
-  const filtered = useFiltered(episode.id, kinds, episode.events)
   const highlight = useDeferredValue(search.q ?? '')
-  const filtering = kinds.length > 0
   const [range, setRange] = useState({ first: 0, end: 60 })
-  const total = filtering ? filtered.items.length : episode.events
-  // Events before the first row are looked at for what changed since the last observation.
-  const all = useEvents(episode.id, filtering ? 0 : total, Math.max(range.first - 60, 0), range.end)
-  const eventAt = useCallback(
-    (place: number): EventDocument | undefined => (filtering ? filtered.items[place] : all(place)),
-    [filtering, filtered.items, all],
-  )
-
-  const [wanted, setWanted] = useState<number | null>(null)
-  const goToStep = async (step: number) => {
-    const seq = await firstOfStep(episode.id, step)
-    setWanted(seq ?? Math.max(episode.events - 1, 0))
-  }
-  useImperativeHandle(ref, () => ({ goToEvent: setWanted, goToStep: (step) => void goToStep(step) }))
-
-  const begin = useRef(search.step)
-  useEffect(() => {
-    if (begin.current) void firstOfStep(episode.id, begin.current).then(setWanted)
-    begin.current = undefined
-  }, [episode.id])
-
-  // Among events of some kinds the place is known only once the list reaches that far.
-  const { more, done, items } = filtered
-  const reached = !filtering || done || (items.at(-1)?.seq ?? -1) >= (wanted ?? 0)
-  useEffect(() => {
-    if (filtering && (range.end >= total - 40 || !reached)) more()
-  }, [filtering, range.end, total, reached, more])
-  useLayoutEffect(() => {
-    if (wanted === null || !reached || total === 0) return
-    const row = filtering ? items.findIndex((event) => event.seq >= wanted) : wanted
-    timeline.current?.goTo(row < 0 ? total - 1 : row)
-    setWanted(null)
-  }, [wanted, reached, total, filtering, items])
+  const { filtered, filtering, total, eventAt } = useShown(episode, search.kind ?? NO_KINDS, range)
+  useWanted({
+    ref,
+    timeline,
+    episode,
+    begin: search.step,
+    filtered: filtering ? filtered : undefined,
+    total,
+    end: range.end,
+  })
 
   const onRange = useCallback((from: number, end: number) => setRange({ first: from, end }), [])
   const onCurrent = (row: number) => {
@@ -126,6 +101,63 @@ export function EpisodeTimeline({ ref, episode, search, top, marked, onStep, onC
       {!filtering && total > 0 && <Going episode={episode} />}
     </section>
   )
+}
+
+/** The events that are listed: all of them, read around what is drawn, or those of some kinds as far as they are known. */
+function useShown(episode: Schema<'EpisodeDetail'>, kinds: readonly string[], range: { first: number; end: number }) {
+  const filtered = useFiltered(episode.id, kinds, episode.events)
+  const filtering = kinds.length > 0
+  const total = filtering ? filtered.items.length : episode.events
+  // Events before the first row are looked at for what changed since the last observation.
+  const all = useEvents(episode.id, filtering ? 0 : total, Math.max(range.first - 60, 0), range.end)
+  const eventAt = useCallback(
+    (place: number): EventDocument | undefined => (filtering ? filtered.items[place] : all(place)),
+    [filtering, filtered.items, all],
+  )
+  return { filtered, filtering, total, eventAt }
+}
+
+interface WantedOptions {
+  ref?: Ref<EpisodeTimelineHandle>
+  timeline: RefObject<TimelineHandle | null>
+  episode: Schema<'EpisodeDetail'>
+  /** The step to begin at. */
+  begin?: number
+  /** The events that are shown, when it is not all of them. */
+  filtered?: ReturnType<typeof useFiltered>
+  /** How many rows there are, and the one after the last that is drawn. */
+  total: number
+  end: number
+}
+
+/** Go to the step that the page begins at, and where the page asks for; read on until the place is known. */
+function useWanted({ ref, timeline, episode, begin, filtered, total, end }: WantedOptions) {
+  const [wanted, setWanted] = useState<number | null>(null)
+  const goToStep = async (step: number) => {
+    const seq = await firstOfStep(episode.id, step)
+    setWanted(seq ?? Math.max(episode.events - 1, 0))
+  }
+  useImperativeHandle(ref, () => ({ goToEvent: setWanted, goToStep: (step) => void goToStep(step) }))
+
+  const first = useRef(begin)
+  useEffect(() => {
+    if (first.current) void firstOfStep(episode.id, first.current).then(setWanted)
+    first.current = undefined
+  }, [episode.id])
+
+  // Among events of some kinds the place is known only once the list reaches that far.
+  const items = filtered?.items
+  const more = filtered?.more
+  const reached = !filtered || filtered.done || (filtered.items.at(-1)?.seq ?? -1) >= (wanted ?? 0)
+  useEffect(() => {
+    if (more && (end >= total - 40 || !reached)) more()
+  }, [end, total, reached, more])
+  useLayoutEffect(() => {
+    if (wanted === null || !reached || total === 0) return
+    const row = items ? items.findIndex((event) => event.seq >= wanted) : wanted
+    timeline.current?.goTo(row < 0 ? total - 1 : row)
+    setWanted(null)
+  }, [timeline, wanted, reached, total, items])
 }
 
 function Going({ episode }: { episode: Schema<'EpisodeDetail'> }) {

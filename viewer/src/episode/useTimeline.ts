@@ -1,5 +1,6 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { CHUNK, Heights } from './chunks'
+import { type Held, rowElement, useHeld } from './useHeld'
 
 /** What of a long list is drawn, and how to get to a row. */
 export interface TimelineWindow {
@@ -15,15 +16,7 @@ export interface TimelineWindow {
   goTo: (row: number) => void
 }
 
-interface Anchor {
-  row: number
-  /** Distance of its upper edge from the upper edge of the window, in pixels. */
-  top: number
-  pinned: boolean
-}
-
 const AHEAD = 800
-const ROW = 'data-row'
 
 /**
  * Draw a list of `count` rows of unknown heights in the page's own scrolling. Rows carry `data-row`, chunks of a few rows
@@ -31,14 +24,44 @@ const ROW = 'data-row'
  */
 export function useTimeline(count: number, top: number): TimelineWindow {
   const list = useRef<HTMLOListElement>(null)
-  const anchor = useRef<Anchor | null>(null)
-  const expected = useRef(-1)
   const chunks = Math.ceil(count / CHUNK)
   const heights = useRef(new Heights(chunks))
   if (heights.current.count !== chunks) heights.current = heights.current.resized(chunks)
-  const [range, setRange] = useState({ first: 0, end: Math.min(chunks, 6), version: 0 })
-  const [current, setCurrent] = useState(0)
+  const held = useHeld(list, heights, top)
+  const { range, look } = useRange(list, heights, chunks)
+  useFollowing(held, look)
+  useMeasuring({ list, heights, range, chunks, held, look })
+  useLayoutEffect(held.settle)
 
+  const { anchor, settle, setCurrent, current } = held
+  const goTo = useCallback(
+    (row: number) => {
+      anchor.current = { row: Math.max(0, Math.min(row, count - 1)), top, pinned: true }
+      settle()
+      look(true)
+      setCurrent(anchor.current.row)
+    },
+    [count, top, anchor, settle, setCurrent, look],
+  )
+
+  const first = Math.min(range.first, chunks)
+  const end = Math.min(range.end, chunks)
+  return {
+    list,
+    firstChunk: first,
+    endChunk: end,
+    before: heights.current.start(first),
+    after: heights.current.start(chunks) - heights.current.start(end),
+    current: Math.min(current, Math.max(count - 1, 0)),
+    goTo,
+  }
+}
+
+type List = RefObject<HTMLOListElement | null>
+
+/** The chunks that are drawn, and looking again which those are. */
+function useRange(list: List, heights: RefObject<Heights>, chunks: number) {
+  const [range, setRange] = useState({ first: 0, end: Math.min(chunks, 6), version: 0 })
   const look = useCallback(
     (changed: boolean) => {
       const element = list.current
@@ -52,34 +75,13 @@ export function useTimeline(count: number, top: number): TimelineWindow {
           : { first, end, version: changed ? now.version + 1 : now.version },
       )
     },
-    [chunks],
+    [list, heights, chunks],
   )
+  return { range, look }
+}
 
-  const settle = useCallback(() => {
-    const element = list.current
-    const wanted = anchor.current
-    if (!element || !wanted) return
-    const row = rowElement(element, wanted.row)
-    if (row) {
-      const away = row.getBoundingClientRect().top - wanted.top
-      if (Math.abs(away) > 0.5) window.scrollBy({ top: away, behavior: 'instant' })
-    } else if (wanted.pinned) {
-      const start = heights.current.start(Math.floor(wanted.row / CHUNK))
-      const place = element.getBoundingClientRect().top + window.scrollY + start - wanted.top
-      window.scrollTo({ top: place, behavior: 'instant' })
-    }
-    expected.current = window.scrollY
-  }, [])
-
-  const hold = useCallback(() => {
-    const row = rowAt(list.current, top)
-    if (!row) return
-    // Who still looks at what is above the list keeps that in place, not the list.
-    const above = (list.current?.getBoundingClientRect().top ?? 0) > top
-    anchor.current = above ? null : { row: row.row, top: row.top, pinned: false }
-    setCurrent(row.row)
-  }, [top])
-
+/** Draw other chunks as the reader scrolls, and hold on to what is then looked at. */
+function useFollowing({ anchor, expected, settle, hold }: Held, look: (changed: boolean) => void) {
   useEffect(() => {
     let frame = 0
     const onScroll = () => {
@@ -103,8 +105,21 @@ export function useTimeline(count: number, top: number): TimelineWindow {
       window.removeEventListener('scroll', onScroll)
       window.removeEventListener('resize', onResize)
     }
-  }, [hold, look, settle])
+  }, [anchor, expected, hold, look, settle])
+}
 
+interface MeasuringOptions {
+  list: List
+  heights: RefObject<Heights>
+  range: { first: number; end: number }
+  chunks: number
+  held: Held
+  look: (changed: boolean) => void
+}
+
+/** Learn the heights of the chunks that are drawn. */
+function useMeasuring({ list, heights, range, chunks, held, look }: MeasuringOptions) {
+  const { anchor, settle, hold } = held
   // Chunks are measured whenever their content changes: text unfolds, images arrive, windows are loaded.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawn chunks are others when the range is
   useLayoutEffect(() => {
@@ -127,41 +142,4 @@ export function useTimeline(count: number, top: number): TimelineWindow {
     for (const node of nodes) observer.observe(node)
     return () => observer.disconnect()
   }, [range.first, range.end, chunks, settle, look, hold])
-
-  useLayoutEffect(settle)
-
-  const goTo = useCallback(
-    (row: number) => {
-      anchor.current = { row: Math.max(0, Math.min(row, count - 1)), top, pinned: true }
-      settle()
-      look(true)
-      setCurrent(anchor.current.row)
-    },
-    [count, top, settle, look],
-  )
-
-  const first = Math.min(range.first, chunks)
-  const end = Math.min(range.end, chunks)
-  return {
-    list,
-    firstChunk: first,
-    endChunk: end,
-    before: heights.current.start(first),
-    after: heights.current.start(chunks) - heights.current.start(end),
-    current: Math.min(current, Math.max(count - 1, 0)),
-    goTo,
-  }
-}
-
-function rowElement(list: HTMLElement, row: number): Element | null {
-  return list.querySelector(`[${ROW}="${row}"]`)
-}
-
-/** Return the first row whose lower edge is below the line `top`. */
-function rowAt(list: HTMLElement | null, top: number): { row: number; top: number } | null {
-  for (const element of list?.querySelectorAll(`[${ROW}]`) ?? []) {
-    const box = element.getBoundingClientRect()
-    if (box.bottom > top + 1) return { row: Number(element.getAttribute(ROW)), top: box.top }
-  }
-  return null
 }

@@ -1,11 +1,10 @@
-import { type ReactNode, startTransition, useCallback, useEffect, useId, useRef, useState } from 'react'
+import { type ReactNode, useId } from 'react'
 import { type Column, fitting, template } from './column'
+import { TableBody } from './TableBody'
 import { TableHead } from './TableHead'
-import { TableRow } from './TableRow'
-import { useSize } from './useSize'
+import { type Rows, useRows } from './useRows'
 import { useTableKeys } from './useTableKeys'
 import styles from './VirtualTable.module.css'
-import { drawn, reveal, view } from './windowing'
 
 /** A table of any length. */
 export interface VirtualTableProps<Row> {
@@ -44,63 +43,20 @@ export interface VirtualTableProps<Row> {
 }
 
 const BOX_WIDTH = 40
-const NEAR_END = 30
 
 /** A table that draws only the rows in view: a million of them scroll like ten. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, columns, count, getRow, rowKey, rowHeight = 36, maxHeight = '70dvh', sort, onSort } = props
-  const { onOpen, selected, onSelect, onMore, onRange, empty, shortcuts = false, mark } = props
+  const { selected, onSelect, onMore, onRange, empty, mark } = props
   const { headHeight = Math.min(rowHeight, 36) } = props
-  const scroller = useRef<HTMLDivElement>(null)
   const id = useId()
-  const { width, height } = useSize(scroller)
-  const [top, setTop] = useState(0)
-  const [active, setActive] = useState(-1)
-  const shown = fitting(columns, width - (onSelect ? BOX_WIDTH : 0))
+  const rows = useRows({ count, rowHeight, headHeight, onRange, onMore })
+  const { scroller, active, first, last } = rows
+  const shown = fitting(columns, rows.width - (onSelect ? BOX_WIDTH : 0))
   const tracks = onSelect ? [{ width: BOX_WIDTH }, ...shown] : shown
   const grid = template(tracks)
   const least = tracks.reduce((sum, track) => sum + track.width, 0)
-  const body = Math.max(0, height - headHeight)
-  const { first, last, height: tall, offset } = view(count, rowHeight, top, body)
-  const slots = drawn(rowHeight, body)
-
-  // Telling may lag behind drawing: React takes a chain of urgent updates, as fast scrolling makes one, for an endless loop.
-  useEffect(() => startTransition(() => onRange?.(first, last)), [onRange, first, last])
-  useEffect(() => {
-    if (count > 0 && last >= count - NEAR_END) onMore?.()
-  }, [onMore, last, count])
-  useEffect(() => setActive((at) => Math.min(at, count - 1)), [count])
-
-  const go = useCallback(
-    (index: number) => {
-      const target = scroller.current
-      if (!target || count === 0) return
-      const next = Math.max(0, Math.min(count - 1, index))
-      setActive(next)
-      target.scrollTop = reveal(next, count, rowHeight, target.scrollTop, target.clientHeight - headHeight)
-      // The row is in the table's view now; a table that reaches out of the window must come into it as well.
-      target.scrollIntoView?.({ block: 'nearest' })
-    },
-    [count, rowHeight, headHeight],
-  )
-  const toggle = (index: number) => {
-    const row = getRow(index)
-    if (row !== undefined) onSelect?.(row, !selected?.has(rowKey(row)), index)
-  }
-  const open = (index: number) => {
-    const row = getRow(index)
-    if (row !== undefined) onOpen?.(row, index)
-  }
-  const press = useTableKeys({
-    active,
-    count,
-    page: Math.max(1, Math.floor(body / rowHeight) - 1),
-    go,
-    take: () => scroller.current?.focus({ preventScroll: true }),
-    open: onOpen && open,
-    toggle: onSelect && toggle,
-    shortcuts,
-  })
+  const { open, toggle, press } = useRowActions(props, rows, rowHeight)
 
   return (
     <div className={styles.frame}>
@@ -115,7 +71,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
         tabIndex={0}
         className={styles.scroller}
         style={{ maxHeight }}
-        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+        onScroll={(event) => rows.setTop(event.currentTarget.scrollTop)}
         onKeyDown={press}
       >
         <TableHead
@@ -127,33 +83,45 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
           sort={sort}
           onSort={onSort}
         />
-        <div role="rowgroup" className={styles.body} style={{ height: tall, minWidth: least }}>
-          {Array.from({ length: last - first + 1 }, (_none, at) => {
-            const index = first + at
-            const row = getRow(index)
-            return (
-              <TableRow
-                // Rows that leave lend their elements to those that come: fast scrolling would leave 200 MB of old ones.
-                key={index % slots}
-                id={`${id}-${index}`}
-                index={index}
-                row={row}
-                columns={shown}
-                grid={grid}
-                top={offset + at * rowHeight}
-                height={rowHeight}
-                active={index === active}
-                chosen={row !== undefined && onSelect ? (selected?.has(rowKey(row)) ?? false) : undefined}
-                mark={row === undefined ? undefined : mark?.(row)}
-                onPoint={setActive}
-                onOpen={onOpen && open}
-                onToggle={onSelect && toggle}
-              />
-            )
-          })}
-        </div>
+        <TableBody
+          id={id}
+          rows={rows}
+          columns={shown}
+          grid={grid}
+          least={least}
+          rowHeight={rowHeight}
+          getRow={getRow}
+          chosen={onSelect && ((row: Row) => selected?.has(rowKey(row)) ?? false)}
+          mark={mark}
+          onOpen={open}
+          onToggle={toggle}
+        />
       </div>
       {count === 0 && empty}
     </div>
   )
+}
+
+/** What clicks and keys do to rows, as far as the table is asked for it; never to a row that is not there yet. */
+function useRowActions<Row>(props: VirtualTableProps<Row>, rows: Rows, rowHeight: number) {
+  const { count, getRow, rowKey, onOpen, selected, onSelect, shortcuts = false } = props
+  const toggle = (index: number) => {
+    const row = getRow(index)
+    if (row !== undefined) onSelect?.(row, !selected?.has(rowKey(row)), index)
+  }
+  const open = (index: number) => {
+    const row = getRow(index)
+    if (row !== undefined) onOpen?.(row, index)
+  }
+  const actions = { open: onOpen && open, toggle: onSelect && toggle }
+  const press = useTableKeys({
+    active: rows.active,
+    count,
+    page: Math.max(1, Math.floor(rows.body / rowHeight) - 1),
+    go: rows.go,
+    take: () => rows.scroller.current?.focus({ preventScroll: true }),
+    shortcuts,
+    ...actions,
+  })
+  return { ...actions, press }
 }
