@@ -160,3 +160,16 @@ def test_a_report_leads_to_the_log_of_what_failed(run: "Invoke") -> None:
     again = ("eval", "run-local", "configs/eval/sums.toml", "--no-view")
     assert "mesocosm eval logs first --failed\n" in run(*again, "--name", "first").out
     assert "mesocosm eval logs easy\n" in run(*again, "--name", "easy", "--rows", "0-1").out
+
+
+def test_a_run_from_elsewhere_gives_no_files_of_this_machine(run: "Invoke", tmp_path: Path) -> None:
+    ours = run("eval", "download", "first", "-o", "ours", "--type", "all", "--json")
+    assert any(name.endswith("note.txt") for name in ours.document["files"])
+    assert run("export", "first", "-o", "first.zip").code == 0
+
+    assert run("import", "first.zip", "--results-dir", "theirs").code == 0
+    theirs = run("eval", "download", "first", "-o", "copied", "--type", "all", "--results-dir", "theirs", "--json")
+
+    assert theirs.code == 0
+    assert "samples.jsonl" in theirs.document["files"]
+    assert not any(name.endswith("note.txt") for name in theirs.document["files"])

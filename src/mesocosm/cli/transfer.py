@@ -133,6 +133,7 @@ def _take_replay(path: Path) -> list[tuple[str, int]]:
 def _take_bundle(path: Path) -> list[tuple[str, int]]:
     from mesocosm.cli.run import results
     from mesocosm.interop.bundle import Bundle
+    from mesocosm.interop.places import settled
     from mesocosm.store import Artifact
 
     taken = []
@@ -144,7 +145,8 @@ def _take_bundle(path: Path) -> list[tuple[str, int]]:
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
                 for item in bundle.artifacts(run_id)
             ]
-            new = store.insert_bundle(bundle.run(run_id), bundle.entries(run_id), bundle.blobs(run_id), artifacts)
+            run = settled(bundle.run(run_id), options().results())
+            new = store.insert_bundle(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
         for grouped in bundle.groups():
             store.insert_group(grouped.group, grouped.outcomes)

@@ -1,0 +1,33 @@
+"""Files that a run names beside the store: of a run from elsewhere, only those below the results of here are believed.
+
+What somebody gave us may name any file of this machine, and a download would copy it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.run import Run
+
+PLACES = frozenset({"artifacts", "log"})
+"""Options of a rollout that name what it left beside the store."""
+
+
+def settled(run: Run, results: Path) -> Run:
+    """Return a run from elsewhere without the places of files that do not lie below `results`."""
+    home, benchmark = results.resolve(), run.spec.benchmark
+    options = {name: value for name, value in benchmark.options.items() if name not in PLACES or _below(value, home)}
+    if len(options) == len(benchmark.options):
+        return run
+    kept = msgspec.structs.replace(benchmark, options=options)
+    return msgspec.structs.replace(run, spec=msgspec.structs.replace(run.spec, benchmark=kept))
+
+
+def _below(value: Any, home: Path) -> bool:
+    if not isinstance(value, str) or not value or "\0" in value:
+        return False
+    try:
+        return Path(value).resolve().is_relative_to(home)
+    except (OSError, RuntimeError):
+        return False
