@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.viewer.conftest import Server, ask, find_episode, find_run
 
 
@@ -43,6 +43,23 @@ def last_step(page: Page) -> int:
 
 def events(page: Page, label: str) -> Locator:
     return page.get_by_role("article", name=label, exact=True)
+
+
+def test_an_episode_that_is_on_its_way_has_its_outline_drawn(page: Page, server: Server) -> None:
+    episode = find_episode(server, find_run(server.results, "grid-world", "openai/small"))
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/v1/episodes/*", hold)
+    with page.expect_request("**/v1/episodes/*"):
+        page.goto(f"{server.url}/episodes/{episode}")
+    expect(page.get_by_role("main").locator("[aria-busy='true']")).to_be_visible()
+    expect(page.get_by_role("heading", name="Episode")).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(outline(page, 0)).to_be_visible()
 
 
 def test_an_episode_tells_its_run_scores_and_numbers(long: Page) -> None:

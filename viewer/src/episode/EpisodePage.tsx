@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useCallback } from 'react'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
+import { PageSkeleton } from '../parts/PageSkeleton'
 import { EpisodeHead } from './EpisodeHead'
 import { EpisodeView } from './EpisodeView'
 import type { EpisodeSearch } from './search'
@@ -18,10 +19,11 @@ export function EpisodePage() {
     [navigate],
   )
   const { data: episode, error, refetch, isPlaceholderData } = useEpisode(episodeId)
+  if (!episode && !error) return <PageSkeleton />
   if (!episode) {
     return (
       <Page title="Episode" trail={<Link to="/">Runs</Link>}>
-        {error && <Failure error={error} title="The episode could not be read" onRetry={() => void refetch()} />}
+        <Failure error={error} title="The episode could not be read" onRetry={() => void refetch()} />
       </Page>
     )
   }
