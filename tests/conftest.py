@@ -34,7 +34,6 @@ def cores() -> int:
     return seen if quota == "max" else max(1, min(seen, round(int(quota) / int(period))))
 
 
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return three workers for two processors: a third of the tests' time is waiting for processes and pages."""
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
@@ -51,11 +50,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         gc.set_threshold(*SELDOM)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the browser: its pages take longest, and at the end one worker would wait for them alone."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/viewer/"))
 
 
 @pytest.fixture(autouse=True)
