@@ -204,9 +204,12 @@ def own_server(recorded: Path, tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, as headless as it comes."""
+    """Debian's Chromium, as headless as it comes.
+
+    It ends with its module: as long as it is there an event loop runs in this thread, in which nobody else's can.
+    """
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield chromium
@@ -281,7 +284,7 @@ def watched_page(browser: Browser, **context: object) -> Iterator[tuple[Page, Wa
         window.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Window]:
     """The window of all tests that need none of their own."""
     window = Window(browser)
