@@ -62,7 +62,9 @@ async def test_hostile_runs_come_out_as_documents(writer: "ApiClient", hostile: 
     assert "<script>alert(1)</script>" in next(item.name for item in page.items if item.id == run_id)
     detail = RunDetail.model_validate_json(writer.get(f"/v1/runs/{run_id}").content)
     assert detail.info["big"] == 2**60
-    assert detail.failures == []
+    (failed,) = detail.failures
+    assert (failed.cause, failed.count) == (Cause.ENVIRONMENT_ERROR, 1)
+    assert "<script>" in failed.message
 
 
 async def test_hostile_episodes_come_out_as_documents(writer: "ApiClient", hostile: tuple[str, str]) -> None:
