@@ -78,8 +78,8 @@ def test_runs_added_at_once_get_different_numbers(store: SqlStore, samples: "Sam
     assert sorted(run.attempt for run in runs) == list(range(1, 9))
 
 
-def test_of_many_that_begin_the_same_experiment_at_once_one_is_added(store: SqlStore, samples: "Samples") -> None:
-    runs = [samples.run(signature="same", created_at=time.time()) for _ in range(6)]
+def added_at_once(store: SqlStore, runs: list[Run]) -> list[str]:
+    """Add runs from a thread each, and return what those were told that were refused."""
     refused: list[str] = []
 
     def add(run: Run) -> None:
@@ -93,6 +93,12 @@ def test_of_many_that_begin_the_same_experiment_at_once_one_is_added(store: SqlS
         thread.start()
     for thread in threads:
         thread.join()
+    return refused
+
+
+def test_of_many_that_begin_the_same_experiment_at_once_one_is_added(store: SqlStore, samples: "Samples") -> None:
+    runs = [samples.run(signature="same", created_at=time.time()) for _ in range(6)]
+    refused = added_at_once(store, runs)
     (added,) = store.list_runs().items
     assert refused == [f"run {added.id} of the same experiment is going on"] * 5
 
@@ -104,19 +110,7 @@ def test_what_is_over_keeps_nobody_from_the_same_experiment(store: SqlStore, sam
 
 def test_of_many_that_begin_under_one_name_at_once_one_is_added(store: SqlStore, samples: "Samples") -> None:
     runs = [samples.run(name="mine", signature=f"of {n}", created_at=time.time()) for n in range(6)]
-    refused: list[str] = []
-
-    def add(run: Run) -> None:
-        try:
-            store.add_run(run, alone=True)
-        except RunHeld as error:
-            refused.append(str(error))
-
-    threads = [threading.Thread(target=add, args=(run,)) for run in runs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    refused = added_at_once(store, runs)
     (added,) = store.list_runs().items
     assert len(refused) == 5
     assert all("run 'mine'" in words and added.id in words for words in refused)
