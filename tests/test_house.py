@@ -1,17 +1,13 @@
 """Rules of the house that no linter knows."""
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(path for top in ("src", "tests", "perf", "examples") for path in (ROOT / top).rglob("*.py"))
-GENERATED = {ROOT / "viewer" / "src" / "api" / name for name in ("schema.d.ts", "platform-schema.d.ts")}
-VIEWER = sorted(path for path in (ROOT / "viewer" / "src").rglob("*.*") if path not in GENERATED)
 LIGHT = {
     "mesocosm",
     "msgspec",
@@ -21,26 +17,6 @@ LIGHT = {
     "typing_extensions",
     "typing_inspection",
 }
-
-
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
-def test_files_stay_below_500_lines() -> None:
-    long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES + VIEWER}
-    assert {name: lines for name, lines in long.items() if lines > 500} == {}
-
-
-def test_functions_stay_below_60_lines() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for path in SOURCES
-        for node in functions(ast.parse(path.read_text()))
-        if (node.end_lineno or 0) - node.lineno >= 60
-    ]
-    # A command's parameters are its flags, one decorator each; they do not count as its body.
-    assert long == []
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
