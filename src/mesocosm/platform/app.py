@@ -63,8 +63,9 @@ def create_app(
     app.state.shelf = shelf or Shelf()
     for resource in RECORD:
         app.include_router(resource.router, prefix=PREFIX)
-    for resource in (older, pages):
-        app.include_router(resource.router)
+    app.include_router(older.router)
+    app.state.routes = tuple(app.routes)
+    app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
     app.add_middleware(Guard, names=tuple(names))

@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunHeld, UnknownName, UsageError
 from mesocosm.platform.documents.document import ErrorDocument
@@ -15,6 +16,7 @@ from mesocosm.platform.documents.document import ErrorDocument
 _log = logging.getLogger(__name__)
 
 _WORDS = {400: "usage", 404: "unknown", 405: "method", 409: "held", 422: "invalid", 503: "infrastructure"}
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _SHOWN = 200
 """Characters of a wrong value that are repeated to the one who sent it."""
 
@@ -88,15 +90,35 @@ def nothing_at(request: Request) -> str:
     return f"there is nothing at {request.url.path[:_SHOWN]}; {request.app.openapi_url} lists what there is"
 
 
+def unanswered(request: Request) -> Response:
+    """Answer what no route takes: 405 where one takes the path with other methods, which are all named, else 404."""
+    allowed = _methods(request)
+    if not allowed:
+        return error_response(404, _WORDS[404], nothing_at(request))
+    methods = ", ".join(allowed)
+    detail = f"{request.method[:20]} is not possible on {request.url.path[:_SHOWN]}; it takes {methods}"
+    answer = error_response(405, _WORDS[405], detail)
+    answer.headers["Allow"] = methods
+    return answer
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that routes of the API take on a path; the pages' own routes take every path."""
+    routes: tuple[BaseRoute, ...] = request.app.state.routes
+    asked = {**request.scope, "path_params": {}}
+    return [
+        method
+        for method in _METHODS
+        if any(route.matches({**asked, "method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
 async def refused(request: Request, error: Exception) -> Response:
     """Answer what no route takes, and what routes refuse by themselves."""
     assert isinstance(error, HTTPException)
-    detail = str(error.detail)
-    if error.status_code == 404:
-        detail = nothing_at(request)
-    if error.status_code == 405:
-        detail = f"{request.method[:20]} is not possible on {request.url.path[:_SHOWN]}"
-    answer = error_response(error.status_code, _WORDS.get(error.status_code, "refused"), detail)
+    if error.status_code in {404, 405}:
+        return unanswered(request)
+    answer = error_response(error.status_code, _WORDS.get(error.status_code, "refused"), str(error.detail))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value
     return answer

@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     prefix: str = Field(
         "",
         validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"),
-        description="path below which it answers too, such as /bench",
+        description="path below which it answers too, such as /base; it always does below /bench",
     )
     names: Words = Field((), description="names that it answers to; none: every name")
     cors_origins: Words = Field(

@@ -81,7 +81,7 @@ def test_own_pages_and_programs_may_read(client: "ApiClient", headers: dict[str,
 
 
 def test_a_link_on_another_site_may_lead_here(client: "ApiClient") -> None:
-    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Accept": "text/html"}
     assert client.get("/runs/some-run", headers=headers).status_code == 200
 
 

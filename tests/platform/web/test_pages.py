@@ -1,16 +1,19 @@
 """The web app's files: one page for all addresses, assets that are kept, nothing from elsewhere."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.platform.web.pages import PAGES, PLATFORM_PAGES
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:
     from tests.platform.conftest import ApiClient, OpenClient
 
+ROOT = Path(__file__).parents[3]
 SCRIPT = "console.log('here');" * 200
 
 
@@ -33,13 +36,71 @@ def app(open_client: "OpenClient", store: SqlStore, viewer: Path) -> "ApiClient"
     return open_client(store, viewer=viewer)
 
 
-@pytest.mark.parametrize("path", ["/", "/runs", "/runs/01a/episodes/02b?q=x", "/compare?run=a&run=b", "/index.html"])
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/runs/01a", "/episodes/02b/?q=x", "/compare?run=a&run=b", "/benchmarks/own%2Fwords.v1", "/index.html"],
+)
 def test_every_address_of_the_app_is_its_page(app: "ApiClient", path: str) -> None:
-    answer = app.get(path)
+    answer = app.get(path, headers=BROWSER)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "private, no-cache"
     assert "<title>app</title>" in answer.text
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html;q=0, */*", ""])
+@pytest.mark.parametrize(
+    "path", ["/runs", "/runs/01a", "/bench/v1/runs", "/api/cli/models", "/chat/completions", "/v1/none", "/v1/v1/runs"]
+)
+def test_a_program_never_gets_the_page_for_a_path_that_nothing_answers(
+    app: "ApiClient", path: str, accept: str
+) -> None:
+    answer = app.get(path, headers={"Accept": accept})
+    assert (answer.status_code, answer.json()["error"]) == (404, "unknown")
+    assert path in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/runs", "/teams", "/none/at/all"])
+def test_a_browser_gets_the_page_with_404_where_the_app_has_none(app: "ApiClient", path: str) -> None:
+    answer = app.get(path, headers=BROWSER)
+    assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
+    assert "<title>app</title>" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/none", "/v1", "/api/none", "/bench/v1/runs", "/none.txt", "/assets/none"])
+def test_a_browser_gets_a_document_below_the_api_and_for_a_file_that_is_not_there(app: "ApiClient", path: str) -> None:
+    answer = app.get(path, headers=BROWSER)
+    assert (answer.status_code, answer.json()["error"]) == (404, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("POST", "/v1/runs", 405, "GET"),
+        ("GET", "/v1/runs/x/stop", 405, "POST"),
+        ("PUT", "/health", 405, "GET"),
+        ("POST", "/v1/chat/completions", 404, None),
+        ("POST", "/runs/x", 404, None),
+        ("DELETE", "/none", 404, None),
+    ],
+)
+def test_a_wrong_method_is_told_with_the_right_ones(
+    app: "ApiClient", method: str, path: str, status: int, allow: str | None
+) -> None:
+    answer = app.request(method, path, headers={"X-Mesocosm": "1"})
+    assert (answer.status_code, answer.headers.get("allow")) == (status, allow)
+    assert answer.json()["error"] == {404: "unknown", 405: "method"}[status]
+
+
+def test_the_server_knows_every_page_of_the_apps_router() -> None:
+    def pages(file: str) -> set[str]:
+        return set(re.findall(r"^  path: '(/.+)',$", (ROOT / "viewer" / "src" / file).read_text(), re.MULTILINE))
+
+    assert set(PAGES) == pages("router.tsx")
+    assert set(PLATFORM_PAGES) == pages("platform/router.tsx")
 
 
 def test_assets_are_kept_for_good(app: "ApiClient") -> None:
@@ -96,7 +157,7 @@ def test_nothing_else_is_served(app: "ApiClient", path: str) -> None:
 
 
 def test_without_a_build_the_page_says_so(open_client: "OpenClient", store: SqlStore, tmp_path: Path) -> None:
-    answer = open_client(store, viewer=tmp_path / "none").get("/runs/x")
+    answer = open_client(store, viewer=tmp_path / "none").get("/runs/x", headers=BROWSER)
     assert answer.status_code == 200
     assert "not built" in answer.text
     assert "/v1/openapi.json" in answer.text

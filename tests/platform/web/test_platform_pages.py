@@ -12,6 +12,7 @@ from mesocosm.platform.bench.app import create_platform
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.platform.web.pages import platform_page
+from mesocosm.platform.web.requests import Prefixed
 from mesocosm.store import open_store
 
 ROOT = Path(__file__).parents[3]
@@ -41,7 +42,7 @@ def opened(tmp_path: Path, viewer: Path) -> Iterator[Opened]:
     def open_platform(prefix: str = "") -> TestClient:
         settings = read_settings(data_dir=tmp_path / "data", prefix=prefix)
         app = create_platform(Service(settings, store), viewer=viewer)
-        return TestClient(app, base_url="http://127.0.0.1:8010", headers={"accept": "text/html"})
+        return TestClient(Prefixed(app, prefix), base_url="http://127.0.0.1:8010", headers={"accept": "text/html"})
 
     yield open_platform
     store.close()
@@ -66,7 +67,20 @@ def test_the_page_is_known_again_by_its_own_tag(opened: Opened) -> None:
 
 def test_links_of_the_page_begin_at_the_prefix(opened: Opened) -> None:
     assert '<base href="/bench/"' in opened("/bench").get("/teams").text
+    assert '<base href="/bench/"' in opened().get("/bench/teams").text
+    assert '<base href="/base/"' in opened("/base").get("/base/teams").text
     assert b'<base href="/a&quot;b/"' in platform_page(PAGE.encode(), '/a"b')
+
+
+@pytest.mark.parametrize("prefix", ["", "/base"])
+def test_the_api_is_below_bench_too_where_clients_look_who_only_know_the_server(opened: Opened, prefix: str) -> None:
+    client = opened(prefix)
+    client.headers["accept"] = "*/*"
+    for before in ("", "/bench", prefix):
+        assert client.get(f"{before}/v1/domains").json() == []
+        assert client.get(f"{before}/health").json()["status"] == "ok"
+    assert client.get("/bench").json()["openapi"] == "/bench/openapi.json"
+    assert client.get("/bench/none").status_code == client.get("/bench/bench/v1/runs").status_code == 404
 
 
 def test_the_committed_description_of_a_platform_is_fresh() -> None:

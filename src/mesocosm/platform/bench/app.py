@@ -1,12 +1,11 @@
 """The application of a platform: its own resources, the record of runs as each may see it, and the web app."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from anyio import to_thread
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
 from mesocosm import __version__
 from mesocosm.platform.accounts.guard import Guard
@@ -78,7 +77,7 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     for resource in RESOURCES:
         app.include_router(resource.router)
     record.mount(app)
-    app.state.routes = tuple(_routes(app))
+    app.state.routes = tuple(app.routes)
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
@@ -86,12 +85,6 @@ def create_platform(service: Service | None = None, *, viewer: Path | None = Non
     if service is not None:
         app.add_middleware(Guard, settings=service.settings)
     return app
-
-
-def _routes(app: FastAPI) -> Iterator[APIRoute]:
-    """Yield the routes of the API: those of its resources, and those of the record."""
-    for routes in (*(resource.router.routes for resource in RESOURCES), record.router.routes, app.routes):
-        yield from (route for route in routes if isinstance(route, APIRoute))
 
 
 @asynccontextmanager

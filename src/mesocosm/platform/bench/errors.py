@@ -7,8 +7,6 @@ from typing import Any, cast
 from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
 
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.platform import errors
@@ -74,7 +72,6 @@ def add_handlers(app: FastAPI) -> None:
     errors.add_handlers(app)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(InfrastructureError, _unusable)
-    app.add_exception_handler(HTTPException, _unanswered)
     app.add_exception_handler(RequestValidationError, _invalid)
 
 
@@ -92,27 +89,6 @@ async def _unusable(request: Request, error: Exception) -> Response:
         return await errors.ours(request, error)
     _log.error("%s %s: %s", request.method, request.url.path, error)
     return error_document(503, _UNUSABLE)
-
-
-async def _unanswered(request: Request, error: Exception) -> Response:
-    """Answer what no route takes; where others take the path, all of their methods are named, not those of one.
-
-    Without any the path is unknown, though the pages' own routes, which only read, take every path.
-    """
-    assert isinstance(error, HTTPException)
-    allowed = _methods(request) if error.status_code == 405 else []
-    if error.status_code == 405 and not allowed:
-        error = HTTPException(404)
-    answer = await errors.refused(request, error)
-    if allowed:
-        answer.headers["Allow"] = ", ".join(allowed)
-    return answer
-
-
-def _methods(request: Request) -> list[str]:
-    routes: tuple[APIRoute, ...] = request.app.state.routes
-    path = request.scope["path"]
-    return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

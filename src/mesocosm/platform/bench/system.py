@@ -14,6 +14,7 @@ from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.web import pages
 from mesocosm.platform.web.measures import CONTENT_TYPE, Measures
+from mesocosm.platform.web.requests import prefix_of
 
 router = APIRouter(tags=["system"])
 
@@ -39,7 +40,7 @@ def root(request: Request, service: Served) -> Any:
     """Return what this is, and where to read on; a browser gets the web app instead."""
     if "text/html" in request.headers.get("accept", ""):
         return pages.page("", request)
-    before = service.settings.prefix
+    before = prefix_of(request, service.settings.prefix)
     return ServiceDocument(
         service="mesocosm",
         version=__version__,
@@ -61,7 +62,7 @@ def health(service: Served) -> HealthDocument:
 @router.get("/redoc", include_in_schema=False)
 def docs(request: Request, service: Served) -> Response:
     """Return a page that lists the routes. It loads nothing from anywhere, and runs no script."""
-    page = routes_page(request.app.openapi(), service.settings.prefix)
+    page = routes_page(request.app.openapi(), prefix_of(request, service.settings.prefix))
     return Response(page, headers={"Content-Security-Policy": _POLICY}, media_type="text/html")
 
 

@@ -1,7 +1,12 @@
-"""The web app's files: one page for all its addresses, and assets whose names change with their content."""
+"""The web app's files: one page for all its addresses, and assets whose names change with their content.
+
+A program that asks for a path which nothing answers gets a document, never the page: a client with a wrong base URL
+would take the page for an answer.
+"""
 
 import html
 import mimetypes
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -11,12 +16,11 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 
 from mesocosm.core.ids import digest_bytes
-from mesocosm.platform.errors import error_response, nothing_at
+from mesocosm.platform.errors import unanswered
 from mesocosm.platform.web.answer import FOREVER, SETTLED, known
+from mesocosm.platform.web.requests import prefix_of
 
 if TYPE_CHECKING:
-    from fastapi.routing import APIRoute
-
     from mesocosm.platform.service import Service
 
 FRAME_POLICY = (
@@ -52,19 +56,27 @@ an installed package has them.</p>
 
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 
+PAGES = (
+    *("/runs/$runId", "/episodes/$episodeId", "/compare", "/compare/episodes"),
+    *("/benchmarks", "/benchmarks/$benchmarkId"),
+)
+"""Addresses of the app beside `/`, as its router writes them."""
+
+PLATFORM_PAGES = (
+    *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
+    *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
+)
+"""Those that only a platform has."""
+
+API = frozenset({"v1", "api", "auth", "bench"})
+"""What paths begin with that are asked by programs alone."""
+
 router = APIRouter(include_in_schema=False)
 
 
 def built_viewer() -> Path:
     """Return where the build of the web app lies, whether it is there or not."""
     return Path(str(files("mesocosm"))) / "viewer"
-
-
-@router.api_route("/v1", methods=["GET", "HEAD"])
-@router.api_route("/v1/{path:path}", methods=["GET", "HEAD"])
-def unknown_resource(request: Request) -> Response:
-    """Answer that the API has no such resource."""
-    return error_response(404, "unknown", nothing_at(request))
 
 
 @router.api_route("/frame.html", methods=["GET", "HEAD"])
@@ -76,23 +88,26 @@ def frame() -> Response:
 
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
 def page(path: str, request: Request) -> Response:
-    """Return a file of the build, or the one page for every address of the app."""
+    """Return a file of the build, or to a browser the one page for the addresses of the app.
+
+    A browser gets the page at an unknown address too, with 404; below `API` and for a file, everybody a document.
+    """
+    if path in {"", "index.html"}:
+        return _page(request)
     root: Path = request.app.state.viewer
     found = _file(root, path)
-    if found is not None and path != "index.html":
+    if found is not None:
         return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
-    if _is_route(request, path[:-1] if path.endswith("/") else f"{path}/"):
-        return error_response(404, "unknown", nothing_at(request))
-    if path.startswith("assets/") or ("." in path.rpartition("/")[2] and path != "index.html"):
-        return error_response(404, "unknown", f"there is no file {path[:200]!r}")
-    index = _file(root, "index.html")
-    if index is None:
-        missing = MISSING.replace("{openapi}", request.app.openapi_url)
-        return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
-    service: Service | None = getattr(request.app.state, "service", None)
-    if service is None:
-        return _sent(index, request, SETTLED)
-    return _whole(platform_page(index.read_bytes(), service.settings.prefix), request, SETTLED, index)
+    if not _navigates(request):
+        return unanswered(request)
+    if _is_page(request):
+        return _page(request)
+    if path.partition("/")[0] in API or path.startswith("assets/") or "." in path.rpartition("/")[2]:
+        return unanswered(request)
+    answer = _page(request)
+    answer.status_code = 404
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 def platform_page(page: bytes, prefix: str = "") -> bytes:
@@ -102,10 +117,30 @@ def platform_page(page: bytes, prefix: str = "") -> bytes:
     return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
 
 
-def _is_route(request: Request, path: str) -> bool:
-    """Return whether a path is one of the API. Only the slash at its end is missing then, or one too many."""
-    routes: tuple[APIRoute, ...] = getattr(request.app.state, "routes", ())
-    return any(route.path_regex.match(f"/{path}") for route in routes)
+def _page(request: Request) -> Response:
+    index = _file(request.app.state.viewer, "index.html")
+    if index is None:
+        missing = MISSING.replace("{openapi}", request.app.openapi_url)
+        return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
+    service: Service | None = getattr(request.app.state, "service", None)
+    if service is None:
+        return _sent(index, request, SETTLED)
+    page = platform_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
+    return _whole(page, request, SETTLED, index)
+
+
+def _navigates(request: Request) -> bool:
+    """Return whether a browser asks for a page: it names the type, where programs take anything."""
+    accepted = (part.partition(";") for part in request.headers.get("accept", "").split(","))
+    return any(kind.strip().casefold() == "text/html" and "q=0" not in more for kind, _, more in accepted)
+
+
+def _is_page(request: Request) -> bool:
+    """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    path = raw.decode("latin-1").partition("?")[0].rstrip("/")
+    pages = PAGES if getattr(request.app.state, "service", None) is None else (*PAGES, *PLATFORM_PAGES)
+    return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
 
 
 def _file(root: Path, path: str) -> Path | None:

@@ -22,23 +22,36 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _log = logging.getLogger(REQUEST)
 
 
-class Prefixed:
-    """Serves an application below `prefix` too: `/bench/v1/runs` is `/v1/runs`, whoever took the prefix away or not."""
+BENCH = "/bench"
+"""Where clients look for the API that were only told the address of the server."""
 
-    def __init__(self, app: ASGIApp, prefix: str) -> None:
+_TAKEN = "mesocosm.prefix"
+
+
+class Prefixed:
+    """Serves an application below `prefix` and `/bench` too, whether a proxy took the prefix away or not."""
+
+    def __init__(self, app: ASGIApp, prefix: str = "") -> None:
         self.app = app
-        self.prefix = prefix
+        self.prefixes = tuple(dict.fromkeys(name for name in (prefix, BENCH) if name))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        if self.prefix and scope["type"] in {"http", "websocket"}:
+        if scope["type"] in {"http", "websocket"}:
             path: str = scope["path"]
-            if path == self.prefix or path.startswith(f"{self.prefix}/"):
+            prefix = next((one for one in self.prefixes if path == one or path.startswith(f"{one}/")), "")
+            if prefix:
                 raw: bytes = scope.get("raw_path") or path.encode()
-                begun = self.prefix.encode()
-                shorter = raw.removeprefix(begun)
-                scope = {**scope, "path": path[len(self.prefix) :] or "/", "raw_path": shorter or b"/"}
+                shorter = raw.removeprefix(prefix.encode()) or b"/"
+                scope = {**scope, "path": path.removeprefix(prefix) or "/", "raw_path": shorter, _TAKEN: prefix}
         await self.app(scope, receive, send)
+
+
+def prefix_of(connection: HTTPConnection, prefix: str) -> str:
+    """Return what addresses in an answer begin with: what the request's began with, else the prefix of the settings."""
+    taken = connection.scope.get(_TAKEN, prefix)
+    assert isinstance(taken, str)
+    return taken
 
 
 class Observed:
