@@ -2,9 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FOREIGN := .venv-foreign
+# osmosis-ai needs Python 3.12; tests of it are skipped, and say so, where there is none.
+FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3)),$(shell command -v python3.12),$(PYTHON))
 VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type f -print)
 
-.PHONY: demo test check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test test-foreign foreign check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -13,6 +16,14 @@ demo: $(VENV)/.installed
 # Hundreds of processes are started: each would compile everything where no byte code may be kept.
 test: $(VENV)/.installed-test
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
+
+# Two environments: what imports mesocosm, and servers that need other versions of the same packages.
+foreign: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.installed
+
+# Against model servers, clients and agent frameworks that were not written here.
+test-foreign: foreign
+	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(FOREIGN)/clients/bin:$$PATH" MESOCOSM_TEST_FOREIGN="$(CURDIR)/$(FOREIGN)/servers/bin" \
+	  $(FOREIGN)/clients/bin/pytest -rs $(or $(TESTS),tests/foreign)
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -48,9 +59,14 @@ lock:
 	  $(BIN)/uv pip compile pyproject.toml $$( [ $$extra = base ] || echo --extra $$extra ) --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$extra.txt; \
 	done
+	for part in "foreign pyproject.toml --extra test" foreign-servers; do \
+	  set -- $$part; name=$$1; shift; \
+	  $(BIN)/uv pip compile requirements/$$name.in "$$@" --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
+	done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
+	rm -rf $(VENV) $(FOREIGN) .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12"; exit 1; }
@@ -65,3 +81,14 @@ $(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@ $(VENV)/.installed
+
+$(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
+	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/foreign-servers.txt
+	touch $@
+
+$(FOREIGN)/clients/.installed: requirements/foreign.txt pyproject.toml $(VIEWER)
+	rm -rf $(@D) && $(FOREIGN_PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/foreign.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@

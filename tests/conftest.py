@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 KEPT = ("MESOCOSM_TEST_",)
+collect_ignore = [] if "MESOCOSM_TEST_FOREIGN" in os.environ else ["foreign"]
+"""`make test-foreign` runs that folder, in an environment of its own with servers and frameworks that are not ours."""
 MOST_WORKERS = 8
 """The PostgreSQL server of the tests takes fifty connections."""
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
