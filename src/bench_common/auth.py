@@ -2,7 +2,7 @@
 
 import getpass
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class BenchSession:
     """Who calls which platform. `mode` is member or guest, `team_id` the team that is worked for."""
 
     base_url: str
-    token: str
+    token: str = field(repr=False)
     mode: str = "member"
     team_id: str | None = None
 

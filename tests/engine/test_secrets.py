@@ -17,6 +17,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Context, Observation, Observer, Step
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
+from mesocosm.engine import session
 from mesocosm.environments.inprocess import ClassBenchmark
 
 if TYPE_CHECKING:
@@ -162,3 +163,16 @@ async def test_a_model_that_cannot_answer_does_not_tell_its_key(lab: "Lab") -> N
 async def test_the_search_for_leaks_finds_one(lab: "Lab") -> None:
     await lab.run(msgspec.structs.replace(lab.spec(lab.model()), name=f"named {CANARY}"))
     assert leaks(lab.store.place)
+
+
+@pytest.mark.parametrize("secret", ["e", "1", '"', "kind", "reward", "null"])
+async def test_a_run_with_a_short_secret_is_recorded_and_scored_as_one_without(lab: "Lab", secret: str) -> None:
+    spec = lab.spec(lab.model())
+    plain = await lab.run(spec)
+    run = await session.run(spec, lab.store, settings=session.Settings(secrets=[secret]))
+    stored = lab.store.get_run(run.id)
+    assert stored.metrics == plain.metrics
+    assert session.SHORT_SECRET in stored.warnings
+    for one, other in zip(lab.episodes(plain), lab.episodes(run), strict=True):
+        assert (one.key, one.status, one.scores) == (other.key, other.status, other.scores)
+        assert [event.kind for event in lab.events(one)] == [event.kind for event in lab.events(other)]

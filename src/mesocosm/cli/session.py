@@ -134,7 +134,7 @@ def without_credentials(spec: RunSpec, hidden: Iterable[str]) -> None:
     """Raise UsageError where a setting holds a credential: a password in a URL, or one of the values `hidden`."""
     models = [settings.name for settings in (spec.model, spec.judge) if settings is not None]
     urls = (*(ModelName.parse(name).base_url for name in models), str(spec.benchmark.options.get("env_url", "")))
-    if any(is_secret("", url) for url in urls) or Redactor(hidden).value(spec, RunSpec) != spec:
+    if any(is_secret("", url) for url in urls) or Redactor(hidden).value(spec) != spec:
         raise UsageError(
             "a setting of this run holds a credential, and settings are stored with the results; give credentials in "
             "the environment: a model takes its own from there, --pass-env NAME hands one to the adapter, and the "

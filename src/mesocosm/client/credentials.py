@@ -23,11 +23,11 @@ class Credentials:
     """
 
     mode: str = ""
-    token: str = ""
+    token: str = field(default="", repr=False)
     server_url: str = ""
     bench_url: str = ""
     active_team_id: str = ""
-    refresh_token: str = ""
+    refresh_token: str = field(default="", repr=False)
     username: str = ""
     rest: Mapping[str, Any] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Any
 
@@ -34,7 +34,7 @@ class Identity:
     """
 
     base_url: str
-    token: str = ""
+    token: str = field(default="", repr=False)
     mode: str = ""
     way: str = ""
     team_id: str = ""

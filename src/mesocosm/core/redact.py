@@ -4,17 +4,24 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from enum import Enum
+from functools import cache, cached_property
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import Boundary, Cause
+from mesocosm.core.ids import DIGEST_HEX
+from mesocosm.core.message import Role
 from mesocosm.core.secret import is_secret
+from mesocosm.core.usage import Usage
 
 MARK = "[redacted]"
 
-_SHORTEST = 8
-"""Shorter values are words; hiding them would blank ordinary text."""
+SHORTEST = 8
+"""Shorter values of variables are taken for words. A shorter value that is named as a secret is hidden all the same."""
 
 _SHAPES = (
     rb"sk-[A-Za-z0-9_\-]{20,}",
@@ -31,18 +38,105 @@ _SHAPES = (
 
 T = TypeVar("T")
 
+Shape = Mapping[str, Any]
+"""The names of fields that are ours in a JSON object, each with what its value is.
+
+A frozenset: words of ours, which stay where the value is one of them. A mapping: an object of ours. A list of one: a
+list of such. BLOB: content, or a reference to it. None: content.
+"""
+
+BLOB = object()
+
+_BLOB_FIELDS = frozenset({"$blob", "bytes"})
+_DIGEST = re.compile(rf"[0-9a-f]{{{DIGEST_HEX}}}")
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+_CAUSES = frozenset(cause.value for cause in Cause)
+_FAILURE: Shape = {
+    "cause": _CAUSES,
+    "boundary": frozenset(boundary.value for boundary in Boundary),
+    **dict.fromkeys(("message", "detail", "stderr")),
+}
+_CALL: Shape = dict.fromkeys(("id", "name", "arguments"))
+_ROLES = frozenset(get_args(Role))
+_PART: Shape = {"type": frozenset({"text", "image"}), "data": BLOB, **dict.fromkeys(("text", "media_type", "url"))}
+
+FACTS: Shape = {
+    **dict.fromkeys(
+        (
+            *("answer", "artifacts", "attempt", "blocked", "broken_items", "capabilities", "declared_max_steps"),
+            *("duration_s", "error", "explanation", "first", "found", "items", "items_file", "label", "max_steps"),
+            *("partial", "patch", "result", "returncode", "revised", "reward", "row", "stderr", "stdout"),
+            *("total_tokens", "turns"),
+        )
+    ),
+    "reason": _CAUSES | {"step_limit", "wall_time_limit"},
+    "timing": dict.fromkeys(("queued_s", "workflow_s", "grader_s")),
+    "grader_failure": _FAILURE,
+    "judge_failed": _FAILURE,
+}
+"""What we ourselves write into `Episode.terminal_info`, beside what the environment says."""
+
+_PAYLOAD: Shape = {
+    **dict.fromkeys(
+        (
+            *("action", "arguments", "asked", "bytes", "cached", "detail", "id", "index", "latency_s", "message"),
+            *("messages", "model", "name", "path", "reasoning", "repaired", "reply", "retries", "reward", "seed"),
+            *(
+                "stderr",
+                "steps",
+                "streamed",
+                "structured",
+                "system_prompt",
+                "task",
+                "terminated",
+                "text",
+                "tool_call_id",
+            ),
+            *("tokens_per_role", "total_reward", "total_tokens", "trial", "truncated", "try", "url", "wait_s"),
+        )
+    ),
+    "boundary": _FAILURE["boundary"],
+    "cause": _CAUSES,
+    "content_type": frozenset({"application/json", "text/plain", "text/html", "image/png", "image/jpeg"}),
+    "data": BLOB,
+    "finish_reason": frozenset({"stop", "length", "tool_calls", "content_filter"}),
+    "info": FACTS,
+    "kind": frozenset({"tokens_per_role"}),
+    "request": dict.fromkeys(("input", "max_tokens", "response_format", "seed", "stop", "temperature", "tools"), BLOB),
+    "role": _ROLES,
+    "status": frozenset(status.value for status in EpisodeStatus),
+    "stream": frozenset({"stdout", "stderr"}),
+    "terminal_info": FACTS,
+    "tool_calls": [_CALL],
+    "usage": dict.fromkeys(Usage.__struct_fields__),
+}
+"""Fields of the payloads that `core.event.Event` lists. A plug-in's own fields are content."""
+
+_MESSAGE: Shape = {**_PAYLOAD, "content": [_PART]}
+
 
 def secret_values(environment: Mapping[str, str]) -> set[str]:
     """Return the values of variables that look like credentials."""
-    return {value for name, value in environment.items() if len(value) >= _SHORTEST and is_secret(name, value)}
+    return {value for name, value in environment.items() if len(value) >= SHORTEST and is_secret(name, value)}
 
 
 class Redactor:
-    """Replaces secrets in encoded JSON and in values; the same object serves a whole run."""
+    """Replaces secrets in texts, events and values; the same object serves a whole run.
+
+    Contents are redacted, structure is not: strings and the keys of foreign objects lose every secret; numbers, the
+    fields of our own documents, the words of our enumerations and digests of stored content stay as they are. So a
+    record can be read whatever the secret is. `mark` stands in the place of a secret. It is MARK, unless the secrets
+    are such that one of them would come to stand in or beside it.
+    """
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
-        self._secrets = {_bytes(spelling) for value in values if value for spelling in _spellings(value)}
+        spellings = {spelling for value in values if value for spelling in _spellings(value)}
+        self.mark = _mark(spellings)
+        self._secrets = {_bytes(spelling) for spelling in spellings}
+        self._mark = self.mark.encode()  # neither mark has a backslash, which a substitution would read
 
     # Each is compiled where it is needed: that takes longer than to redact a short text.
     @cached_property
@@ -53,46 +147,118 @@ class Redactor:
     def _in_json(self) -> re.Pattern[bytes]:
         return _pattern({_escaped(value) for value in self._secrets})
 
-    def json(self, data: bytes) -> bytes:
-        """Return JSON lines with every secret in their strings replaced; the same object when there is none."""
+    def events(self, data: bytes) -> bytes:
+        """Return lines of events with every secret in their payloads replaced; the same object when there is none."""
         if self._in_json.search(data) is None:
             return data
         # Replacing bytes could cut an escape in two, so lines with a hit are taken apart; that is rare.
-        return b"\n".join(self._line(line) for line in data.split(b"\n"))
+        return b"\n".join(self._event(line) for line in data.split(b"\n"))
 
     def text(self, text: str) -> str:
         """Return `text` with every secret replaced."""
         data = _bytes(text)
         if self._in_text.search(data) is None:
             return text
-        return self._in_text.sub(self._replace, data).decode("utf-8", "replace")
+        return self._in_text.sub(self._mark, data).decode("utf-8", "replace")
 
-    def _line(self, line: bytes) -> bytes:
+    def value(self, value: T, shape: Shape | None = None) -> T:
+        """Return a JSON value, or a struct, with every secret inside replaced; the same object when there is none.
+
+        `shape` names the fields of a JSON object that are ours.
+        """
+        if self._in_json.search(msgspec.json.encode(value)) is None:
+            return value
+        clean: T = self._clean(value, shape)
+        return clean
+
+    def _clean(self, value: Any, shape: Shape | None) -> Any:
+        try:
+            return self._walk(value, shape)
+        except RecursionError:
+            # Deeper than can be walked here, but not than can be stored: the strings are found in the text instead.
+            if not isinstance(value, dict):
+                return self._strings(value)
+            return {name: self._strings(item) for name, item in value.items()}
+
+    def _strings(self, value: Any) -> Any:
+        def clean(found: re.Match[bytes]) -> bytes:
+            return msgspec.json.encode(self.text(msgspec.json.decode(found[0])))
+
+        return msgspec.json.decode(_STRING.sub(clean, msgspec.json.encode(value)))
+
+    def _event(self, line: bytes) -> bytes:
         if self._in_json.search(line) is None:
             return line
-        return msgspec.json.encode(self._walk(msgspec.json.decode(line)))
+        event = msgspec.json.decode(line)
+        payload = event.get("payload")
+        if payload is not None:
+            event["payload"] = self._clean(payload, _MESSAGE if event["kind"] == Kind.MESSAGE else _PAYLOAD)
+        return msgspec.json.encode(event)
 
-    def _walk(self, value: Any) -> Any:
+    def _walk(self, value: Any, shape: Any = None) -> Any:
         if isinstance(value, str):
+            if isinstance(value, Enum) or (isinstance(shape, frozenset) and value in shape):
+                return value
             return self.text(value)
-        if isinstance(value, list):
-            return [self._walk(item) for item in value]
+        if isinstance(value, list | tuple):
+            inner = shape[0] if isinstance(shape, list) else None
+            return type(value)([self._walk(item, inner) for item in value])
         if isinstance(value, dict):
-            return {self.text(key): self._walk(item) for key, item in value.items()}
+            if shape is BLOB and self._is_reference(value):
+                return value
+            return self._object(value, shape if isinstance(shape, Mapping) else {})
+        if isinstance(value, msgspec.Struct):
+            words = _words(type(value))
+            return msgspec.structs.replace(
+                value,
+                **{name: self._walk(getattr(value, name), words.get(name)) for name in value.__struct_fields__},
+            )
         return value
 
-    def value(self, value: T, kind: Any = Any) -> T:
-        """Return a JSON value (or a struct of type `kind`) with every secret inside replaced."""
-        data = msgspec.json.encode(value)
-        clean = self.json(data)
-        return value if clean is data else msgspec.json.decode(clean, type=kind)
+    def _object(self, value: dict[Any, Any], shape: Shape) -> dict[Any, Any]:
+        clean: dict[Any, Any] = {}
+        for key, item in value.items():
+            if not isinstance(key, str) or key in shape:
+                clean[key] = self._walk(item, shape.get(key))
+                continue
+            name = self.text(key)
+            # Two keys that differ in a secret alone would become one.
+            while name != key and (name in clean or name in value):
+                name += self.mark
+            clean[name] = self._walk(item)
+        return clean
 
-    def _replace(self, match: re.Match[bytes]) -> bytes:
-        found = match[0]
-        before = match.string[match.start() - 1 : match.start()]
-        if found not in self._secrets and before.isalnum():
-            return found
-        return MARK.encode()
+    def _is_reference(self, value: dict[Any, Any]) -> bool:
+        name = value.get("$blob")
+        return (
+            value.keys() == _BLOB_FIELDS
+            and isinstance(name, str)
+            and bool(_DIGEST.fullmatch(name))
+            and name.encode() not in self._secrets
+        )
+
+
+@cache
+def _words(kind: type[msgspec.Struct]) -> dict[str, frozenset[Any]]:
+    """Return the fields of a struct that hold one of a few words, with these."""
+    hints = get_type_hints(kind)
+    return {name: frozenset(get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal}
+
+
+def _mark(secrets: set[str]) -> str:
+    """Return a mark that holds no secret, and of which none arises together with what stands before or after it."""
+    if not any(_touches(MARK, secret) for secret in secrets):
+        return MARK
+    used = set("".join(secrets))
+    return next(mark for mark in map(chr, range(0x2588, 0xD800)) if mark not in used)
+
+
+def _touches(mark: str, secret: str) -> bool:
+    return (
+        secret in mark
+        or mark in secret
+        or any(secret.startswith(mark[-size:]) or secret.endswith(mark[:size]) for size in range(1, len(mark)))
+    )
 
 
 def _spellings(value: str) -> set[str]:
@@ -110,4 +276,6 @@ def _escaped(raw: bytes) -> bytes:
 
 def _pattern(spellings: Iterable[bytes]) -> re.Pattern[bytes]:
     exact = [re.escape(spelling) for spelling in sorted(spellings, key=len, reverse=True)]
-    return re.compile(b"|".join([*exact, *_SHAPES]), re.DOTALL)
+    # A credential begins a word; one that goes on in the midst of another could hide a known secret from this search.
+    shapes = b"(?<![A-Za-z0-9])(?:" + b"|".join(_SHAPES) + b")"
+    return re.compile(b"|".join([*exact, shapes]), re.DOTALL)

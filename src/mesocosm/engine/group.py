@@ -180,7 +180,10 @@ class Group:
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
             await _check(parts)
             record.group_id = self.group.id
-            record.provenance = {**record.provenance, "bench": self._redactor.value(dict(member.facts))}
+            record.provenance = {
+                **record.provenance,
+                "bench": self._redactor.value(dict(member.facts), dict.fromkeys(member.facts)),
+            }
             begun = msgspec.structs.replace(begun, run_id=record.id if decision.run is None else decision.run.id)
             await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
             run = await self._play(decision, record, parts, member)

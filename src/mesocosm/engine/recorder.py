@@ -12,7 +12,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
 from mesocosm.core.ports import Journal
-from mesocosm.core.redact import Redactor
+from mesocosm.core.redact import FACTS, Redactor
 from mesocosm.core.score import Score
 
 CHUNK_EVENTS = 128
@@ -140,11 +140,11 @@ class Recorder:
         episode = self.episode
         row = msgspec.structs.replace(episode, events=self._seq)
         if episode.terminal_info:
-            row.terminal_info = self._redactor.value(episode.terminal_info, dict[str, Any])
+            row.terminal_info = self._redactor.value(episode.terminal_info, FACTS)
         if episode.labels:
-            row.labels = self._redactor.value(episode.labels, dict[str, str])
+            row.labels = self._redactor.value(episode.labels)
         if episode.failure is not None:
-            row.failure = self._redactor.value(episode.failure, type(episode.failure))
+            row.failure = self._redactor.value(episode.failure)
         if any(score.explanation for score in episode.scores):
             row.scores = tuple(self._explained(score) for score in episode.scores)
         return row
@@ -156,7 +156,7 @@ class Recorder:
     def _take(self) -> list[Chunk]:
         if not self._lines:
             return []
-        raw = self._redactor.json(b"\n".join(self._lines) + b"\n")
+        raw = self._redactor.events(b"\n".join(self._lines) + b"\n")
         chunk = Chunk(self._chunk, self._first, self._seq - 1, self._first_step, self._last_step, raw)
         self._chunk += 1
         self._lines, self._size, self.pending_since = [], 0, None

@@ -29,7 +29,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.ids import digest, digest_bytes, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
-from mesocosm.core.redact import Redactor, secret_values
+from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
@@ -90,7 +90,7 @@ class Settings:
     parallel: int | None = None
     limits: Limits | None = None
     backoff: Backoff = field(default_factory=Backoff)
-    secrets: Sequence[str] | None = None
+    secrets: Sequence[str] | None = field(default=None, repr=False)
     checked: bool = False
     alone: bool = False
     retry_unscored: str = ""
@@ -280,8 +280,12 @@ class _Session:
         self.settings = settings or Settings()
         given = self.settings.secrets
         hidden = secret_values(os.environ) if given is None else given
-        self.redactor = Redactor([*hidden, *_declared(record.spec)])
+        secrets = [*hidden, *_declared(record.spec)]
+        self.redactor = Redactor(secrets)
         self.warnings = dict.fromkeys(record.warnings)
+        if any(0 < len(secret) < SHORTEST for secret in secrets):
+            # In plain words: the redactor would hide the warning itself.
+            self.warnings[SHORT_SECRET] = None
         self.holder = store.holder()
         self.started = time.monotonic()
         self.held = False
@@ -470,6 +474,12 @@ class _Session:
         if message not in self.warnings and len(self.warnings) < MOST_WARNINGS:
             self.warnings[message] = None
             self._notice(f"warning: {message}")
+
+
+SHORT_SECRET = (
+    f"a secret of this run has fewer than {SHORTEST} characters; it is hidden wherever these characters stand, also in "
+    "ordinary words, so the record may be hard to read; use a longer secret"
+)
 
 
 def _declared(spec: RunSpec) -> Iterator[str]:

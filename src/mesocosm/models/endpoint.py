@@ -2,7 +2,7 @@
 
 import ipaddress
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from mesocosm.core.failure import UsageError
@@ -26,7 +26,7 @@ class Endpoint:
     """An OpenAI-compatible address: base URL, the key to send (may be empty), the variables that can hold one."""
 
     base_url: str
-    key: str
+    key: str = field(repr=False)
     variables: tuple[str, ...]
     needs_key: bool
 

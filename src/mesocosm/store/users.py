@@ -1,8 +1,8 @@
 """People with an account."""
 
 import time
+from dataclasses import dataclass, field, fields
 
-import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select, update
 
 from mesocosm.core.failure import UsageError
@@ -18,7 +18,8 @@ class NameTaken(UsageError):
     """A name, or an identity at a provider, that somebody has already."""
 
 
-class User(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class User:
     """Somebody with an account; times in UNIX seconds.
 
     `password` is an Argon2id hash, empty for who comes by `subject` ("issuer subject" of OIDC). Tokens that carry
@@ -34,7 +35,7 @@ class User(msgspec.Struct, frozen=True):
     budget_usd: float | None = None
     last_login_at: float | None = None
     subject: str | None = None
-    password: str = ""
+    password: str = field(default="", repr=False)
 
     @property
     def actor(self) -> str:
@@ -142,4 +143,4 @@ def _first(connection: Connection, condition: ColumnElement[bool]) -> User | Non
 
 
 def _user(row: RowMapping) -> User:
-    return User(**{name: row[name] for name in User.__struct_fields__})
+    return User(**{name: row[name] for name in (field.name for field in fields(User))})

@@ -48,11 +48,12 @@ class Work(AbstractContextManager["Work"]):
         group_id = stamped_id("rg")
         self.members: list[Member] = members(request, catalogue, chosen.results().absolute() / group_id)
         self.notes = unheeded(request, catalogue)
-        redactor = Redactor(hidden_values(chosen))
+        document = request.as_document()
+        kept = Redactor(hidden_values(chosen)).value(document, dict.fromkeys(document))
         self.group = RunGroup(
             id=group_id,
             created_at=time.time(),
-            request={**redactor.value(request.as_document()), **({"side": comparison[1]} if comparison[1] else {})},
+            request={**kept, **({"side": comparison[1]} if comparison[1] else {})},
             benchmarks=tuple(member.benchmark for member in self.members),
             repository=repository(Path.cwd()),
             comparison_id=comparison[0],

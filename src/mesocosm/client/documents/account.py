@@ -21,7 +21,7 @@ class Done(BaseModel):
 class GuestToken(BaseModel):
     """What a guest is recognised by."""
 
-    guest_token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    guest_token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When the guest's stay ends.")
 
 
@@ -79,9 +79,9 @@ class SignInInput(BaseModel):
 class Tokens(BaseModel):
     """An access token, and the refresh token that gets the next one."""
 
-    token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When the access token ends.")
-    refresh_token: str = Field(description="For `/auth/refresh/`, once: its answer has the next one.")
+    refresh_token: str = Field(description="For `/auth/refresh/`, once: its answer has the next one.", repr=False)
 
 
 class SignedIn(BaseModel):
@@ -90,15 +90,15 @@ class SignedIn(BaseModel):
     detail: str = Field(default="signed in", description="What was done.")
     user_id: int = Field(description="The number of the member.")
     username: str = Field(description="The name of the member.")
-    token: str | None = Field(default=None, description="An access token.")
+    token: str | None = Field(default=None, description="An access token.", repr=False)
     expires_at: datetime | None = Field(default=None, description="When the access token ends.")
-    refresh_token: str | None = Field(default=None, description="What `/auth/refresh/` takes, once.")
+    refresh_token: str | None = Field(default=None, description="What `/auth/refresh/` takes, once.", repr=False)
 
 
 class AccessToken(BaseModel):
     """A token that says for some minutes who somebody is."""
 
-    token: str = Field(description="Goes into `Authorization: Bearer …`.")
+    token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When it ends.")
 
 
@@ -183,7 +183,7 @@ class PersonalToken(BaseModel):
 class PersonalTokenCreated(PersonalToken):
     """A new personal token."""
 
-    token: str = Field(description="The token itself. It is shown this once.")
+    token: str = Field(description="The token itself. It is shown this once.", repr=False)
 
 
 class UserInput(BaseModel):
@@ -232,7 +232,9 @@ class UserRow(BaseModel):
 class UserCreated(UserRow):
     """Somebody new, or with a new password."""
 
-    password: str | None = Field(default=None, description="The password where it was made up. It is shown this once.")
+    password: str | None = Field(
+        default=None, description="The password where it was made up. It is shown this once.", repr=False
+    )
 
 
 class UserPage(BaseModel):

@@ -4,10 +4,10 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
 from fastapi import Request
 
 from mesocosm.core.failure import MesocosmError
@@ -45,11 +45,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _WRONG = "wrong user name or password"
 
 
-class GuestSession(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class GuestSession:
     """A new guest: the token to be recognised by, until a UNIX time."""
 
     id: str
-    token: str
+    token: str = field(repr=False)
     expires_at: float
 
 

@@ -9,9 +9,9 @@ import hmac
 import re
 import secrets
 import time
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-import msgspec
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.platform.accounts.accounts import Accounts
@@ -28,11 +28,12 @@ _ODD = re.compile(r"[^A-Za-z0-9._+-]+")
 _PAGE = re.compile(r"/(?![/\\])[^\\\x00-\x20]*")
 
 
-class Begun(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Begun:
     """A sign-in that has begun: where the browser goes, and the cookie that it keeps."""
 
     url: str
-    cookie: str
+    cookie: str = field(repr=False)
 
 
 class Oidc:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,7 +28,7 @@ _OFF_THE_WIRE: dict[str, Any] = {"sample": {"id", "trajectory_messages"}}
 class ControllerAuth:
     """How a rollout server names itself to its controller."""
 
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
 
     def as_bearer_headers(self) -> dict[str, str] | None:
         """Return the header that carries the key, None without a key."""

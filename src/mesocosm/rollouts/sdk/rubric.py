@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, NoReturn
 
@@ -58,7 +58,7 @@ class ModelNotFoundError(ProviderRequestError):
 class _Judge:
     provider: str
     model: str
-    key: str | None
+    key: str | None = field(repr=False)
     base_url: str | None
     seconds: float
 

@@ -1,6 +1,7 @@
 """Results that a server does not send but wants to be asked for: osmosis-ai from 0.3.3 on."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -33,10 +34,11 @@ _GRADERS = (
 """A message of a grader that brings no sample begins with one of these; the last is ctx.sample.messages without one."""
 
 
-class Lease(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Lease:
     """What a server that wants to be polled says when it takes a try; without a token it does not want to be."""
 
-    polling_lease_token: str = ""
+    polling_lease_token: str = field(default="", repr=False)
     result_wait_timeout_sec: float = 30.0
 
 

@@ -1,0 +1,83 @@
+"""What holds a credential does not print it."""
+
+import dataclasses
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pydantic
+
+import bench_common
+import mesocosm
+import swecc_mesocosm
+from mesocosm.core.secret import is_secret
+
+NO_CREDENTIALS = {
+    "mesocosm.agents.choice.Token.key": "a part of a reply",
+    "mesocosm.agents.loose_json._Frame.key": "a key of an object",
+    "mesocosm.cli.eval.work.Flags.secrets_file": "a path",
+    "mesocosm.client.documents.account.KeyRotated.key_id": "an id",
+    "mesocosm.platform.accounts.provider.Places.token_endpoint": "an address",
+    "mesocosm.platform.accounts.provider.Places.token_endpoint_auth_methods_supported": "names of methods",
+    "mesocosm.platform.catalogue.ServedModel.key": "the name of a variable",
+    "mesocosm.platform.settings.ModelEntry.key": "the name of a variable",
+    "mesocosm.rollouts.configuration.Config.secrets": "names of variables",
+    "mesocosm.rollouts.opening.Options.secrets": "names of variables",
+    "mesocosm.store.environments.EnvironmentRow.holder_key": "an id",
+}
+
+
+def _modules() -> Iterator[ModuleType]:
+    for package in (mesocosm, bench_common, swecc_mesocosm):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.endswith("__main__") or ".migrations." in found.name or ".builtin." in found.name:
+                continue
+            try:
+                yield importlib.import_module(found.name)
+            except ImportError:
+                # An extra that is not installed here.
+                continue
+
+
+def _records() -> list[type]:
+    found: dict[str, type] = {}
+    for module in _modules():
+        for kind in vars(module).values():
+            ours = isinstance(kind, type) and kind.__module__ == module.__name__
+            if ours and (
+                dataclasses.is_dataclass(kind) or issubclass(kind, msgspec.Struct | pydantic.BaseModel | tuple)
+            ):
+                found[f"{kind.__module__}.{kind.__qualname__}"] = kind
+    return [found[name] for name in sorted(found)]
+
+
+def _shown(kind: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that the text of an object shows, each with its type."""
+    if issubclass(kind, pydantic.BaseModel):
+        yield from ((name, field.annotation) for name, field in kind.model_fields.items() if field.repr)
+    elif dataclasses.is_dataclass(kind):
+        yield from ((field.name, field.type) for field in dataclasses.fields(kind) if field.repr)
+    elif issubclass(kind, msgspec.Struct):
+        if kind.__repr__ is msgspec.Struct.__repr__:
+            yield from ((field.name, field.type) for field in msgspec.structs.fields(kind))
+    elif hasattr(kind, "_fields"):
+        yield from ((name, kind.__annotations__.get(name)) for name in kind._fields)
+
+
+def test_no_record_prints_a_credential() -> None:
+    printed = [
+        f"{kind.__module__}.{kind.__qualname__}.{name}"
+        for kind in _records()
+        for name, hint in _shown(kind)
+        if is_secret(name, "") and not re.search(r"(^|_)tokens(_|$)", name) and _is_text(hint)
+    ]
+    assert sorted(printed) == sorted(NO_CREDENTIALS)
+
+
+def _is_text(hint: Any) -> bool:
+    said = str(hint)
+    return ("str" in said or "Any" in said) and "SecretStr" not in said
