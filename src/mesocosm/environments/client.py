@@ -15,6 +15,7 @@ from mesocosm.environments.contract import Contract
 from mesocosm.environments.payload import PayloadError, describe, encode
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, ResponseTooLarge, Timeout
+from mesocosm.http.pool import OwnConnection
 from mesocosm.http.response import Response
 from mesocosm.http.target import visible
 
@@ -56,7 +57,8 @@ class Host(Protocol):
 class HttpEnvironment:
     """Implements core.ports.Environment over the adapter protocol.
 
-    Calls are never repeated, because neither reset nor step may happen twice; only connecting is tried again. Whatever
+    Calls are never repeated, because neither reset nor step may happen twice; only connecting is tried again. The
+    episode has a connection of its own, so that a server that closes after one episode's fault ends no other. Whatever
     goes wrong is an EpisodeError: environment_unreachable (no connection, or it broke), environment_timeout,
     environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
     the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started. `renewed`
@@ -70,6 +72,7 @@ class HttpEnvironment:
         "_contract",
         "_host",
         "_id",
+        "_own",
         "_patience",
         "_renewed",
         "_seed",
@@ -97,6 +100,7 @@ class HttpEnvironment:
         self._patience = timeouts.close
         self._begun = False
         self._broken = False
+        self._own = OwnConnection()
 
     async def reset(self) -> Observation:
         """Start the episode; the seed is sent unless the task has none."""
@@ -141,19 +145,21 @@ class HttpEnvironment:
 
     async def close(self) -> None:
         """Say that the episode is over; whatever comes back is ignored, as is a server that is gone."""
-        if not self._begun or self._broken:
-            return
-        self._begun = False
         try:
-            await self._client.request(
-                "POST",
-                f"{self._host.url}/close",
-                headers=HEADERS,
-                body=_encode({"episode_id": self._id}),
-                timeout=self._patience,
-            )
+            if self._begun and not self._broken:
+                self._begun = False
+                await self._client.request(
+                    "POST",
+                    f"{self._host.url}/close",
+                    headers=HEADERS,
+                    body=_encode({"episode_id": self._id}),
+                    timeout=self._patience,
+                    own=self._own,
+                )
         except HttpError:
             return
+        finally:
+            self._own.drop()
 
     async def _post(self, call: "_Call", body: dict[str, Any]) -> Response:
         response = await self._request(call, self._body(body))
@@ -176,7 +182,7 @@ class HttpEnvironment:
             try:
                 url = self._host.url + call.path
                 return await self._client.request(
-                    "POST", url, headers=HEADERS, body=body, timeout=call.timeout, resend=False
+                    "POST", url, headers=HEADERS, body=body, timeout=call.timeout, resend=False, own=self._own
                 )
             except ConnectFailed as error:
                 if wait is None:

@@ -18,13 +18,14 @@ from typing import Self
 from mesocosm.http.connection import Connection
 from mesocosm.http.dial import Route
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, InvalidRequest, Timeout
-from mesocosm.http.pool import Pool
+from mesocosm.http.pool import OwnConnection, Pool
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.response import Response
 from mesocosm.http.streamed import Streamed
 from mesocosm.http.target import Origin, Target, request_head, target, visible
 
 _LONGEST = 86_400.0
+_IDLE_TOO_LONG = 408
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -73,26 +74,32 @@ class Client:
         timeout: float,  # noqa: ASYNC109 -- asyncio.timeout around the call would cost more, and could not say the phase
         unix_socket: str | None = None,
         resend: bool = True,
+        own: OwnConnection | None = None,
     ) -> Response:
         """Send one request and return the complete response.
 
         `timeout` is in seconds, from here to the last byte (at most a day). `unix_socket` is the path of a socket to
-        use instead of the URL's host. A kept-open connection that turns out dead before anything of the response came
-        is replaced once and the request sent again; `resend=False` forbids that, for requests that must not be
-        processed twice. Raises HttpError.
+        use instead of the URL's host. A kept-open connection that turns out dead before anything of the response came,
+        or on which the server says that it waited too long for a request (408), is replaced once and the request sent
+        again; `resend=False` forbids that, for requests that must not be processed twice. With `own` the request goes
+        over the caller's own connection, never over one that served others. Raises HttpError.
         """
         pool, call = self._prepare(method, url, headers, body, timeout, unix_socket)
         await _permit(pool, call)
         try:
-            connection = pool.take()
+            connection = pool.take(own, repeatable=resend)
             if connection is None:
-                return await _exchange(pool, await self._connect(pool, call), call)
+                return await _exchange(pool, await self._connect(pool, call), call, own)
             try:
-                return await _exchange(pool, connection, call)
+                response = await _exchange(pool, connection, call, own)
             except ConnectionLost as lost:
+                pool.abrupt = pool.abrupt or not self._closed
                 if self._closed or lost.received or (lost.processed and not resend):
                     raise
-                return await self._again(pool, call, lost)
+                return await self._again(pool, call, lost, own)
+            if response.status == _IDLE_TOO_LONG and resend:
+                return await _exchange(pool, await self._connect(pool, call), call, own)
+            return response
         finally:
             pool.permits.release()
 
@@ -120,12 +127,16 @@ class Client:
             connection = connection or await self._connect(pool, call)
             try:
                 streamed = _start(pool, connection, call)
+                dead = False
                 try:
                     await streamed.begun()
+                    dead = streamed.status == _IDLE_TOO_LONG and not fresh
                 except ConnectionLost as lost:
                     if self._closed or lost.received or fresh:
                         raise
-                    pool.give_back(connection)
+                    dead = True
+                if dead:
+                    connection.abort()
                     connection = await self._connect(pool, call)
                     streamed = _start(pool, connection, call)
                     await streamed.begun()
@@ -218,14 +229,14 @@ class Client:
         if self._closed:
             raise ConnectFailed(call.method, call.where.shown, "the client was closed")
 
-    async def _again(self, pool: Pool, call: "_Call", lost: ConnectionLost) -> Response:
+    async def _again(self, pool: Pool, call: "_Call", lost: ConnectionLost, own: OwnConnection | None) -> Response:
         """Repeat a request whose kept-open connection was dead."""
         try:
             connection = await self._connect(pool, call)
         except ConnectFailed as error:
             cause = f"{lost.cause}, and then: {error.cause}"
             raise ConnectionLost(lost.method, lost.url, cause, lost.processed, lost.received) from error
-        return await _exchange(pool, connection, call)
+        return await _exchange(pool, connection, call, own)
 
 
 @dataclass(slots=True)
@@ -278,9 +289,9 @@ def _start(pool: Pool, connection: Connection, call: _Call) -> Streamed:
     return streamed
 
 
-async def _exchange(pool: Pool, connection: Connection, call: _Call) -> Response:
+async def _exchange(pool: Pool, connection: Connection, call: _Call, own: OwnConnection | None) -> Response:
     """Send the request and wait. Whatever else happens, an unfinished connection is not used again."""
     try:
         return await connection.send(call.method, call.where, call.head, call.body, call.deadline, call.timeout)
     finally:
-        pool.give_back(connection)
+        pool.give_back(connection, own)

@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection, which carries one request at a time."""
 
 import asyncio
+import select
 import socket
 from collections.abc import Callable
 from typing import cast
@@ -59,6 +60,19 @@ class Connection(asyncio.Protocol):
     def usable(self) -> bool:
         """Whether a request can be sent now."""
         return self.reusable and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is usable, and nothing came on it since the last response: no byte, no end, no reset.
+
+        Asks the socket, because what came in the last moment has not reached the event loop yet. An unread byte (a late
+        408, more than was asked for) would be taken for the answer to the next request.
+        """
+        if not self.usable or self._transport is None:
+            return False
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not poll.poll(0)
 
     def send(
         self,
@@ -155,8 +169,10 @@ class Connection(asyncio.Protocol):
             waiter.set_exception(BadResponse(method, url, str(error)))
         else:
             waiter.set_result(Response(self._status, headers, body, method=method, url=url))
-        # An answer that came before the whole request was written leaves the rest of it in the way.
-        self.reusable = keep and self._transport.get_write_buffer_size() == 0
+        # Many servers close after an error without saying so, or leave the body of a refused request unread, where the
+        # next request is expected. An answer that came before the whole request was written leaves the rest of it in
+        # the way.
+        self.reusable = keep and self._status < 400 and self._transport.get_write_buffer_size() == 0
 
     # Called by the transport
 

@@ -7,11 +7,37 @@ from collections.abc import Callable
 from mesocosm.http.connection import Connection
 from mesocosm.http.dial import Dialer, Route
 
+FRESH_S = 1.0
+"""Seconds that a connection may have been idle to carry a request that must not be repeated.
+
+Servers close idle connections when they like (gunicorn after 2 s, uvicorn and Node after 5 s), and of a request that
+crosses the close on the wire nobody can say whether it was seen.
+"""
+
+
+class OwnConnection:
+    """A connection that one caller keeps for itself between its requests, so that no fault of others reaches it.
+
+    Call `drop` when the caller is done.
+    """
+
+    __slots__ = ("connection",)
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+
+    def drop(self) -> None:
+        """Close the connection."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.abort()
+
 
 class Pool:
-    """Connections along one route: at most `limit` at once, dropped after `idle_seconds` without a request.
+    """Connections along one route: at most `limit` in use at once, dropped after `idle_seconds` without a request.
 
-    Whoever holds a permit may use one connection: take an idle one, or open one when there is none.
+    Whoever holds a permit may use one connection: take an idle one, or open one when there is none. `abrupt` says that
+    the server once closed a kept-open connection under a request.
     """
 
     def __init__(self, route: Route, *, limit: int, idle_seconds: float, max_response: int) -> None:
@@ -25,13 +51,28 @@ class Pool:
         self._emptied: Callable[[], object] = lambda: None
         self.permits = asyncio.Semaphore(limit)
         self.route = route
+        self.abrupt = False
 
-    def take(self) -> Connection | None:
-        """Return the connection that was idle for the shortest time, None when there is none."""
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.usable:
+    def take(self, own: OwnConnection | None = None, *, repeatable: bool = True) -> Connection | None:
+        """Return the connection of `own`, else the one that was idle for the shortest time; None when there is none.
+
+        For a request that is not `repeatable`, none that was idle for longer than FRESH_S, and none at all of an abrupt
+        server.
+        """
+        oldest = float("-inf") if repeatable else self.loop.time() - FRESH_S
+        if not repeatable and self.abrupt:
+            oldest = float("inf")
+        if own is not None:
+            connection, own.connection = own.connection, None
+            if connection is None or (connection.idle_since >= oldest and connection.quiet):
                 return connection
+            connection.abort()
+            return None
+        while self._idle and self._idle[-1].idle_since >= oldest:
+            connection = self._idle.pop()
+            if connection.quiet:
+                return connection
+            connection.abort()
         return None
 
     async def open(self) -> Connection:
@@ -41,12 +82,15 @@ class Pool:
             self._open.add(connection)
         return connection
 
-    def give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next request when it can carry one; drop it otherwise."""
-        if not connection.usable:
+    def give_back(self, connection: Connection, own: OwnConnection | None = None) -> None:
+        """Keep a connection for the next request, of `own` or of anybody, when it can carry one; drop it otherwise."""
+        if not connection.usable or (own is not None and own.connection is not None):
             connection.abort()
             return
         connection.idle_since = self.loop.time()
+        if own is not None:
+            own.connection = connection
+            return
         self._idle.append(connection)
         if self._sweeper is None:
             self._sweeper = self.loop.call_later(self._idle_seconds, self._sweep)

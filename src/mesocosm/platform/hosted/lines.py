@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
 from mesocosm.http.client import Client
 from mesocosm.http.errors import ConnectFailed
+from mesocosm.http.pool import OwnConnection
 from mesocosm.http.response import Response
 
 
@@ -37,13 +38,14 @@ class Lines(Client):
         timeout: float,  # noqa: ASYNC109 -- as in Client
         unix_socket: str | None = None,
         resend: bool = True,
+        own: OwnConnection | None = None,
     ) -> Response:
         """Send one request to the server whose port the URL has. Raises HttpError."""
         del unix_socket
         line = self._lines.get(urlsplit(url).port or 0)
         if line is None:
             raise ConnectFailed(method, url, "the environment that listened there has ended")
-        return await line.request(method, url, headers=headers, body=body, timeout=timeout, resend=resend)
+        return await line.request(method, url, headers=headers, body=body, timeout=timeout, resend=resend, own=own)
 
     async def close(self) -> None:
         """Drop all connections."""
