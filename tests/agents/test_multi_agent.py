@@ -10,7 +10,7 @@ from mesocosm.core.ports import Observation, Step
 from mesocosm.core.usage import Usage
 from mesocosm.testing.context import MemoryContext, ScriptedEnvironment
 
-ROLES = {"roles": {"seller": "You sell.", "buyer": {"description": "You buy.", "system_prompt": "Be hard."}}}
+ROLES = {"roles": {"buyer": {"description": "You buy.", "system_prompt": "Be hard."}, "seller": "You sell."}}
 
 
 async def played(*shown: Any, config: Any = None, **options: Any) -> MemoryContext:
@@ -30,8 +30,13 @@ def step(data: Any, **info: Any) -> Step:
     return Step(Observation(data), info=info)
 
 
-async def test_roles_take_turns_sorted_by_name() -> None:
-    assert acting(await played("a", "b", "c", "d")) == ["buyer", "seller", "buyer"]
+async def test_roles_take_turns_in_the_order_of_the_file() -> None:
+    roles = {"zoe": "first", "adam": "second"}
+    assert acting(await played("a", "b", "c", "d", config={"roles": roles})) == ["zoe", "adam", "zoe"]
+
+
+async def test_a_reset_names_the_role_that_begins() -> None:
+    assert acting(await played(Observation("a", info={"active_role": "seller"}), "b", "end")) == ["seller", "seller"]
 
 
 async def test_a_turn_order_is_kept() -> None:

@@ -146,7 +146,7 @@ def test_a_headline_tells_what_runs(tracker: Tracker, played: "Played") -> None:
     tracker.resumed, tracker.planned = 1, 1
     assert "(1 episode, 1 of them finished before, 3 at a time)" in headline(tracker)
     tracker.run.info["parallel"] = 2
-    assert "2 at a time, as the environment's parallel_episodes says)" in headline(tracker)
+    assert "2 at a time, as the environment's manifest says)" in headline(tracker)
     tracker.run.info["growing"] = True
     assert "2 at a time)" in headline(tracker)
 

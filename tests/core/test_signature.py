@@ -104,3 +104,15 @@ def test_an_agent_in_a_file_is_known_by_content_not_by_path() -> None:
 def test_it_is_the_same_in_every_process() -> None:
     plain = RunSpec(BenchmarkRef("python", "x.py:X"), ModelSettings("builtin/random"))
     assert signature(plain, "x:X", "0" * 32) == "e34cfbdf49f6bfa8defdacae3b22b642"
+
+
+def test_the_order_of_roles_is_part_of_the_experiment_and_that_of_other_options_is_not() -> None:
+    def under(**options: Any) -> str:
+        return of(REPLACE(BASE, agent=AgentSettings("loop", options)))
+
+    def cast(*names: str) -> str:
+        return under(techniques={"multi_agent": {"roles": dict.fromkeys(names, "")}})
+
+    assert cast("a", "b") != cast("b", "a")
+    assert under(roles={"a": {}, "b": {}}) != under(roles={"b": {}, "a": {}})
+    assert under(reask=1, history="full") == under(history="full", reask=1)

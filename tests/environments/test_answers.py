@@ -278,3 +278,17 @@ def test_any_bytes_give_a_value_or_an_episode_error(body: bytes) -> None:
     result = outcome(answers.decode, body)
     assert not isinstance(result, EpisodeError) or result.cause is Cause.ENVIRONMENT_INVALID
     assert len(answers.own_words(body)) <= answers.TEXT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("answer", "data"),
+    [
+        ({"data": "x", "info": {"active_role": "b"}}, "x"),
+        ({"observation": "x"}, "x"),
+        ({"observation": "x", "info": {"active_role": "b"}}, {"observation": "x", "info": {"active_role": "b"}}),
+    ],
+)
+def test_a_reset_may_say_more_beside_its_observation(answer: dict[str, Any], data: Any) -> None:
+    read = answers.read_reset(answer)
+    assert (read.data, read.info) == (data, answer.get("info", {}))
+    assert not any("info" in note for note in read.notes)

@@ -77,10 +77,26 @@ def test_the_digest_follows_the_content(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize(
-    ("episode", "parallel"), [({}, None), ({"parallel_episodes": 1}, 1), ({"parallel_episodes": 4}, 4)]
+    ("episode", "parallel"),
+    [
+        ({}, None),
+        ({"parallel_episodes": 1}, None),
+        ({"parallel_episodes": 4}, 4),
+        ({"max_parallel_episodes": 1}, 1),
+        ({"parallel_episodes": 1, "max_parallel_episodes": 2}, 2),
+    ],
 )
-def test_only_declared_parallelism_is_a_limit(repository: Repository, episode: Any, parallel: int | None) -> None:
+def test_the_number_of_a_template_is_no_limit_and_a_declared_one_is(
+    repository: Repository, episode: Any, parallel: int | None
+) -> None:
     assert opened(repository(binding_vow={**VOW, "episode": episode})).info.parallel == parallel
+
+
+@pytest.mark.parametrize(
+    ("episode", "number"), [({}, None), ({"parallel_episodes": 1}, 1), ({"parallel_episodes": 4}, None)]
+)
+def test_a_number_that_limits_nothing_is_still_known(repository: Repository, episode: Any, number: int | None) -> None:
+    assert opened(repository(binding_vow={**VOW, "episode": episode})).info.parallel_default == number
 
 
 def test_spaces_are_those_of_the_vow(repository: Repository) -> None:

@@ -404,3 +404,28 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     (directory / "secret.txt").symlink_to("secret.txt")
     with pytest.raises(UsageError, match=r"secret\.txt cannot be read"):
         digest(directory)
+
+
+def cast(tmp_path: Path, *names: str) -> str:
+    technique = {"technique_id": "multi_agent", "config_schema": {"roles": dict.fromkeys(names, "You act.")}}
+    return digest(
+        repository(tmp_path / "-".join(names), binding_vow=document()["binding_vow"] | {"techniques": [technique]})
+    )
+
+
+def test_the_digest_changes_with_the_order_of_roles(tmp_path: Path) -> None:
+    assert cast(tmp_path, "a", "b") != cast(tmp_path, "b", "a")
+
+
+def test_a_second_manifest_in_a_repository_is_told(tmp_path: Path) -> None:
+    directory = repository(tmp_path)
+    repository(tmp_path, "auxiliary")
+    for path in (directory, directory / "auxiliary"):
+        (warning,) = load_manifest(path).warnings
+        assert "benchanything.json, auxiliary/benchanything.json" in warning.message
+        assert "where none is named, benchanything.json counts" in warning.message
+
+
+def test_folders_of_other_repositories_are_no_second_manifest(tmp_path: Path) -> None:
+    repository(tmp_path, "one")
+    assert load_manifest(repository(tmp_path, "two") / "two").warnings == ()

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.environments.validation import Verdict, is_manifest, load_policy, validate_document
+from mesocosm.environments.manifest import load_manifest
+from mesocosm.environments.validation import (
+    Verdict,
+    is_manifest,
+    load_policy,
+    validate_bytes,
+    validate_document,
+    validate_file,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -213,3 +221,115 @@ def test_a_policy_that_cannot_be_used_is_an_issue(
     assert not verdict.ok
     assert words in verdict.to_json()["issues"][0]
     assert verdict.to_json()["schema"] == "benchanything_manifest"
+
+
+def warned(verdict: Verdict) -> list[str]:
+    return [problem.path for problem in verdict.warnings]
+
+
+def acting(schema: object) -> dict[str, Any]:
+    return manifest(binding_vow=VOW | {"action_space": {"type": "json", "schema": schema}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"type": "objct"}, "type"),
+        ({"type": "integer", "minimum": 5, "maximum": 1}, ""),
+        ({"type": "number", "exclusiveMinimum": 1, "maximum": 1}, ""),
+        ({"enum": []}, "enum"),
+        ({"type": "string", "enum": [1, 2]}, "enum"),
+        ({"type": "string", "const": 1}, "const"),
+        ({"required": ["a"], "properties": {"b": {}}, "additionalProperties": False}, "required"),
+        ({"properties": {"a": {"type": "array", "minItems": 3, "maxItems": 2}}}, "properties.a"),
+        ({"properties": {"a": False}, "required": ["a"]}, "properties.a"),
+        ({"properties": ["a"]}, "properties"),
+        ({"type": "string", "pattern": "("}, "pattern"),
+        ({"$ref": "#/$defs/none"}, "$ref"),
+        ({"anyOf": [{"type": "none"}]}, "anyOf[0].type"),
+    ],
+)
+def test_a_schema_that_nothing_fits_is_an_issue(schema: object, path: str) -> None:
+    whole = "binding_vow.action_space.schema" + (f".{path}" if path else "")
+    assert places(check(acting(schema))) == [whole]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": ["string", "null"], "maxLength": 0},
+        {"$defs": {"a": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/a"}, "no": False}},
+        {"type": "integer", "minimum": 1, "maximum": 1, "enum": [1.0]},
+        {"required": ["a"], "patternProperties": {"a": {}}, "additionalProperties": False},
+        {"$ref": "https://elsewhere.example/schema"},
+    ],
+)
+def test_a_schema_that_something_fits_is_none(schema: object) -> None:
+    assert check(acting(schema)).ok
+
+
+def scored(threshold: float, **reward: float) -> dict[str, Any]:
+    metrics = [{**SCORING["metrics"][0], "pass_threshold": threshold}]
+    return manifest(
+        binding_vow=VOW | {"reward": {"type": "scalar", "range": reward}}, scoring={**SCORING, "metrics": metrics}
+    )
+
+
+def test_a_threshold_that_no_episode_can_exceed_is_an_issue() -> None:
+    path = "scoring.metrics[0].pass_threshold"
+    assert places(check(scored(1.0, low=0, high=1))) == [path]
+    assert places(check(scored(-0.5, low=0, high=1))) == [path]
+    assert check(scored(0.5, low=0, high=1)).ok
+    assert check(scored(5, low=0)).ok
+
+
+def test_unknown_techniques_and_parameters_are_warnings() -> None:
+    techniques = [{"technique_id": "telepathy"}, {"technique_id": "memory", "config_schema": {"window": 3}}]
+    found = check(manifest(binding_vow=VOW | {"techniques": techniques}))
+    assert (found.ok, warned(found)) == (True, ["binding_vow.techniques[0]", "binding_vow.techniques[1]"])
+    assert "'telepathy'" in found.warnings[0].message
+    assert "'window'" in found.warnings[1].message
+
+
+def test_an_id_that_is_none_is_told() -> None:
+    assert warned(check(manifest(id="my env/1"))) == ["id"]
+    assert places(check(register(id="my env/1"))) == ["id"]
+
+
+def test_a_key_given_twice_is_an_issue() -> None:
+    text = json.dumps(manifest())[:-1] + ', "name": "Other"}'
+    assert places(validate_bytes(text.encode())) == ["name"]
+
+
+def test_a_text_that_is_no_json_has_a_verdict() -> None:
+    document = validate_bytes(b'{"a": 1,}').to_json()
+    assert (document["ok"], document["rules_version"]) == (False, "0.1.0")
+    assert "line 1, column" in document["issues"][0]
+
+
+def test_a_folder_stands_for_the_manifest_that_a_run_would_take(tmp_path: Path) -> None:
+    for place in ("auxiliary", "files"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "adapter.py").touch()
+        (tmp_path / place / "benchanything.json").write_text(json.dumps(manifest(name=place)))
+    found = validate_file(tmp_path)
+    assert found.ok
+    assert "2 manifests (auxiliary/benchanything.json, files/benchanything.json)" in found.warnings[0].message
+    assert load_manifest(tmp_path).name == "auxiliary"
+
+
+def test_a_file_with_the_name_of_a_manifest_is_one(tmp_path: Path) -> None:
+    (tmp_path / "benchanything.json").write_text("{}")
+    assert places(validate_file(tmp_path / "benchanything.json")) == [
+        "adapter",
+        "name",
+        "binding_vow",
+        "scoring",
+    ]
+
+
+@pytest.mark.parametrize("raw", [acting({"enum": []}), scored(1.0, low=0, high=1)])
+def test_what_makes_results_meaningless_keeps_no_run_from_starting(raw: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "adapter.py").touch()
+    (tmp_path / "benchanything.json").write_text(json.dumps(raw))
+    assert len(load_manifest(tmp_path).warnings) == 1

@@ -74,6 +74,7 @@ class _Play:
                 await self._equip()
             decider = Decider(self.context, self.setting, self.techniques, self.toolbox)
             observation = await self.context.reset()
+            self.info = observation.info
             self._check(observation, observation.notes)
             prompt = observation.system_prompt
             self.environment = self.setting.info.system_prompt if prompt is None else prompt

@@ -19,7 +19,7 @@ class MultiAgentParams(Params):
 
     `roles` maps names to what the environment tells each role; a list of names, or of objects with `name` and
     `description` or `system_prompt`, is read as well. `turn_order` is who follows whom where the environment does not
-    say who acts (default: a list of roles in its order, else the names sorted). `prompts` are the operator's own words
+    say who acts (default: the roles in the order in which they are written). `prompts` are the operator's own words
     for roles; they replace those of the vow.
     """
 
@@ -31,7 +31,7 @@ class MultiAgentParams(Params):
     @classmethod
     def _told(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
-            return {str(name): _prompt_of(given[name]) for name in sorted(given, key=str)}
+            return {str(name): _prompt_of(given[name]) for name in given}
         if isinstance(given, list):
             pairs = [
                 (item.get("name", item.get("id")), item) if isinstance(item, Mapping) else (item, "") for item in given

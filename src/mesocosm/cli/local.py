@@ -15,6 +15,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Sele
 DEFAULT_MODEL = "ollama/llama3.2"
 DEFAULT_EPISODES = 5
 DEFAULT_ENV_URL = "http://localhost:8765"
+START_S = 30.0
 MOST_EPISODES = 100_000_000
 MOST_SEEDS = 1_000_000
 """Seeds listed one by one are part of the run's description."""
@@ -161,6 +162,13 @@ class Local(Command):
     show_default=True,
     help="Seconds per adapter call.",
 )
+@click.option(
+    "--start-timeout",
+    type=Finite(min=0, min_open=True),
+    default=START_S,
+    show_default=True,
+    help="Seconds that the adapter has to answer /health.",
+)
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
 @click.option("--allow-cloud", is_flag=True, help="Allow a model that is not on this machine.")
 @click.option("--resume", is_flag=True, help="Continue an unfinished run of the same experiment, if there is one.")
@@ -201,6 +209,8 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
         "explicit_env_url": given["env_url"] is not None,
         "step_timeout": given["step_timeout"],
     }
+    if given["start_timeout"] != START_S:
+        source["start_timeout"] = given["start_timeout"]
     if given["pass_env"]:
         source["pass_env"] = list(given["pass_env"])
     if given["domain_id"]:

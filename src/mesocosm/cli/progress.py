@@ -165,7 +165,7 @@ def headline(progress: Progress) -> str:
     most = run.info.get("parallel")
     at_once = f"{run.spec.parallel} at a time"
     if most is not None and most < run.spec.parallel:
-        says = "the rollout" if rollout else "the environment's parallel_episodes"
+        says = "the rollout" if rollout else "the environment's manifest"
         why = "" if run.info.get("growing") else f", as {says} says"
         at_once = f"{most} at a time{why}"
     episodes = plural(progress.planned, "sample" if rollout else "episode")

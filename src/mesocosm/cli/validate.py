@@ -14,18 +14,23 @@ class Unreadable(MesocosmError):
 
 
 @click.command(cls=Command)
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|DIR|-")
 def validate(file: str) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
+
+    Of a folder the manifest is checked that `run local` would take.
 
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.environments.validation import validate_document
+    from mesocosm.environments.validation import validate_bytes, validate_file
 
-    directory = None if file == "-" else Path(file).resolve().parent
-    verdict = validate_document(_read(file), directory=directory)
+    try:
+        verdict = validate_bytes(sys.stdin.buffer.read()) if file == "-" else validate_file(Path(file))
+    except UsageError as error:
+        # A document that cannot be read fails the check (1) like one that breaks a rule; 2 stays for wrong flags.
+        raise Unreadable(str(error)) from error
     emit(verdict.to_json())
     if not options().json and sys.stderr.isatty():
         for problem in verdict.problems:
@@ -33,15 +38,3 @@ def validate(file: str) -> int:
         for problem in verdict.warnings:
             click.secho(f"! {problem}", fg="yellow", err=True)
     return 0 if verdict.ok else 1
-
-
-def _read(file: str) -> object:
-    from mesocosm.environments.document import parse_json, read_json
-
-    try:
-        if file == "-":
-            return parse_json(sys.stdin.buffer.read(), "standard input")[0]
-        return read_json(Path(file), "document")[0]
-    except UsageError as error:
-        # A document that cannot be read fails the check (1) like one that breaks a rule; 2 stays for wrong flags.
-        raise Unreadable(str(error)) from error

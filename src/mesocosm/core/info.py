@@ -11,13 +11,14 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of a benchmark before anything runs.
 
     `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
-    `parallel` is how many episodes it can take at once (None: any number). A `growing` one has found all its tasks only
-    when it is over (the items of a foreign program); `unscored` of its episodes have no score by design. An `offline`
-    one asks no model: whatever model a run names is not opened. `card` is what its descriptor says of it: source,
-    licence, unit, split, reference scores. The graders of a `judged` one may ask a model. One that `discovers` gives
-    scores that nobody declared: each becomes a metric of its own, undirected. `inputs` are digests of what an
-    experiment is made of beside the model, by the names under which people know it: they are part of its signature,
-    and a change of one can be named.
+    `parallel` is how many episodes it can take at once (None: any number), `parallel_default` a number that its
+    manifest names without limiting anything. A `growing` one has found all its tasks only when it is over (the items
+    of a foreign program); `unscored` of its episodes have no score by design. An `offline` one asks no model:
+    whatever model a run names is not opened. `card` is what its descriptor says of it: source, licence, unit, split,
+    reference scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that nobody
+    declared: each becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of
+    beside the model, by the names under which people know it: they are part of its signature, and a change of one can
+    be named.
     """
 
     id: str
@@ -31,6 +32,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     max_steps: int | None = None
     max_seconds: float | None = None
     parallel: int | None = None
+    parallel_default: int | None = None
     system_prompt: str = ""
     oracle: bool = False
     growing: bool = False

@@ -24,12 +24,16 @@ from mesocosm.core.usage import Usage
 
 
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an environment shows. `notes` name deviations from its contract, for the author to read."""
+    """What an environment shows. `notes` name deviations from its contract, for the author to read.
+
+    `info` is what the answer to a reset says beside the observation; that of a step is in Step.
+    """
 
     data: Any = None
     content_type: str = "application/json"
     system_prompt: str | None = None
     notes: tuple[str, ...] = ()
+    info: dict[str, Any] = {}
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -42,4 +42,14 @@ def _agent(settings: AgentSettings, content: str) -> dict[str, Any]:
     name = f"{content}:{settings.name.rpartition(':')[2]}" if content else settings.name
     # Without a label as it was before there were labels: runs of then can still be resumed.
     covered: dict[str, Any] = {"name": name, "options": settings.options}
+    if order := _role_order(settings.options):
+        covered["role_order"] = order
     return {**covered, "label": settings.label} if settings.label else covered
+
+
+def _role_order(options: dict[str, Any]) -> list[list[str]]:
+    """Return the order of roles wherever it is not the alphabet's: it says who acts, and digests sort their keys."""
+    techniques = options.get("techniques")
+    places = [options, *(techniques.values() if isinstance(techniques, dict) else ())]
+    roles = [place.get("roles") for place in places if isinstance(place, dict)]
+    return [list(given) for given in roles if isinstance(given, dict) and list(given) != sorted(given)]

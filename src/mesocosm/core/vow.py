@@ -46,14 +46,32 @@ class RewardSpec(BaseModel):
 
 
 class EpisodeSemantics(BaseModel):
-    """How an episode runs: budgets (None: unlimited), seeds, how many at once."""
+    """How an episode runs: budgets (None: unlimited), seeds, how many at once.
+
+    Scaffolds wrote `parallel_episodes: 1` into every manifest, so that number is no statement: `parallel_limit` and
+    `parallel_default` tell what is meant. `max_parallel_episodes` always is one.
+    """
 
     max_steps: int | None = Field(default=None, description="a whole number of at least 1, or null")
     max_wall_seconds: int | None = Field(default=None, description="a whole number of at least 1, or null")
     deterministic_reset: bool = Field(default=False, description="true or false")
     supports_seed: bool = Field(default=True, description="true or false")
     parallel_episodes: int = Field(default=1, description="a whole number of at least 1")
+    max_parallel_episodes: int | None = Field(default=None, description="a whole number of at least 1, or null")
     observability: Literal["full", "partial"] = Field(default="full", description="full or partial")
+
+    @property
+    def parallel_limit(self) -> int | None:
+        """The most episodes that the adapter takes at once; None where the author set no limit."""
+        if self.max_parallel_episodes is not None:
+            return self.max_parallel_episodes
+        return self.parallel_episodes if self.parallel_episodes > 1 else None
+
+    @property
+    def parallel_default(self) -> int | None:
+        """The number that stands in the document although it limits nothing; None where there is none."""
+        written = "parallel_episodes" in self.model_fields_set
+        return self.parallel_episodes if written and self.parallel_limit is None else None
 
 
 class TechniqueDeclaration(BaseModel):
@@ -166,7 +184,7 @@ def _episode(raw: object, path: str, problems: list[Problem]) -> EpisodeSemantic
     reading = read_fields(EpisodeSemantics, raw, path, {})
     problems += reading.problems
     problems += unknown_keys(raw, EpisodeSemantics.model_fields, path, harmless=_HARMLESS)
-    for name in ("max_steps", "max_wall_seconds", "parallel_episodes"):
+    for name in ("max_steps", "max_wall_seconds", "parallel_episodes", "max_parallel_episodes"):
         number = getattr(reading.partial, name)
         if number is not None and number < 1:
             fix = "write 1 or more" if name == "parallel_episodes" else "write 1 or more, or leave it out for no limit"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
@@ -22,6 +23,17 @@ FLUSH_S = 1.0
 
 GRACE_S = 5.0
 """Running episodes have this time to end when a budget is used up."""
+
+
+def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
+    """Return a warning where more episodes are played at once than the environment's document names, else ""."""
+    named = info.parallel_default
+    if named is None or parallel <= named:
+        return ""
+    return (
+        f"{parallel} episodes at a time, as asked, although the manifest says parallel_episodes {named}, which "
+        "scaffolds write by default; where the environment really takes no more, say so with max_parallel_episodes"
+    )
 
 
 class LocalExecutor:
@@ -44,11 +56,10 @@ class LocalExecutor:
     async def execute(self, run: Run, owed: Iterator[Planned], parts: Parts, journal: Journal) -> None:
         """Play until nothing is owed, a budget is used up, or `stop` was called."""
         spec = run.spec
-        parallel = (
-            spec.parallel
-            if parts.benchmark.info.parallel is None
-            else min(spec.parallel, parts.benchmark.info.parallel)
-        )
+        info = parts.benchmark.info
+        parallel = spec.parallel if info.parallel is None else min(spec.parallel, info.parallel)
+        if warning := beyond_default(info, parallel):
+            self._warned(warning)
         budget = Budget(spec.limits, run.usage)
         # One program may well make several calls at once.
         caller = Caller(parts.model, spec.limits, spec.parallel, budget, self._backoff)

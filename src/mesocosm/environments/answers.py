@@ -43,16 +43,28 @@ def decode(body: bytes) -> Any:
 
 
 def read_reset(value: Any) -> Observation:
-    """Return the first observation from the answer to POST /reset; `{"observation": X}` is read as X."""
+    """Return the first observation from the answer to POST /reset; `{"observation": X}` is read as X.
+
+    An object under `info` is kept beside it: an environment names the role that acts first there.
+    """
+    observation = _first_observation(value)
+    info = value.get("info") if isinstance(value, dict) else None
+    return msgspec.structs.replace(observation, info=info) if isinstance(info, dict) else observation
+
+
+def _first_observation(value: Any) -> Observation:
     if isinstance(value, dict) and len(value) == 1 and "observation" in value:
         inner = read_observation(value["observation"])
         note = "the answer to /reset wraps the observation in `observation`; send the observation itself"
         return msgspec.structs.replace(inner, notes=(note, *inner.notes))
-    return read_observation(value)
+    return read_observation(value, known=WRAPPER | {"info"})
 
 
-def read_observation(value: Any) -> Observation:
-    """Return an observation, sent bare or wrapped as `{data, content_type, system_prompt}`; one such key wraps."""
+def read_observation(value: Any, *, known: frozenset[str] = WRAPPER) -> Observation:
+    """Return an observation, sent bare or wrapped as `{data, content_type, system_prompt}`; one such key wraps.
+
+    A note names the keys beside them that are not `known`.
+    """
     if not isinstance(value, dict) or WRAPPER.isdisjoint(value):
         return Observation(value)
     content_type = value.get("content_type")
@@ -61,7 +73,7 @@ def read_observation(value: Any) -> Observation:
     notes: list[str] = []
     if "data" not in value:
         notes.append("the observation is a wrapper without `data`, so the agent sees null")
-    if foreign := value.keys() - WRAPPER:
+    if foreign := value.keys() - known:
         given = _listed(value.keys() & WRAPPER)
         notes.append(
             f"the observation has {given}, so it is read as a wrapper, and its {_listed(foreign)} not shown to "

@@ -194,16 +194,7 @@ def _info(manifest: Manifest) -> BenchmarkInfo:
         vow=vow.model_dump(mode="json", exclude_none=True),
         max_steps=vow.episode.max_steps,
         max_seconds=vow.episode.max_wall_seconds,
-        parallel=_parallel(manifest),
+        parallel=vow.episode.parallel_limit,
+        parallel_default=vow.episode.parallel_default,
         system_prompt=manifest.system_prompt,
     )
-
-
-def _parallel(manifest: Manifest) -> int | None:
-    """Return the declared number of parallel episodes, None where it is not declared.
-
-    The default of the field is 1, but authors hardly ever write it, and their environments keep episodes apart: only
-    an explicit number is a wish.
-    """
-    episode = manifest.vow.episode
-    return episode.parallel_episodes if "parallel_episodes" in episode.model_fields_set else None

@@ -28,7 +28,7 @@ from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, parse_space
 from mesocosm.core.task import Task
 from mesocosm.environments.answers import JSON, no_oracle
 from mesocosm.environments.contract import Contract
-from mesocosm.environments.payload import PayloadError, describe, jsonable, reward_payload, text_keys
+from mesocosm.environments.payload import PayloadError, describe, is_wrapped, jsonable, reward_payload, text_keys
 from mesocosm.environments.scoring import field_score, reward_score
 from mesocosm.environments.sdk import BaseEnv
 from mesocosm.environments.seeds import seed_count, seed_tasks
@@ -234,17 +234,14 @@ class ClassEnvironment:
         return self._env
 
     def _first(self, returned: Any) -> Observation:
-        content_type, prompt = JSON, None
-        if (
-            type(returned) is dict
-            and "data" in returned
-            and ("content_type" in returned or "system_prompt" in returned)
-        ):
+        content_type, prompt, info = JSON, None, {}
+        if is_wrapped(returned):
+            info = plain(text_keys(returned.get("info")))
             content_type = _content_type(returned.get("content_type") or JSON)
             prompt = _prompt(returned.get("system_prompt"))
             returned = returned["data"]
         data = plain(returned)
-        return Observation(data, content_type, prompt, self._contract.observed(data))
+        return Observation(data, content_type, prompt, self._contract.observed(data), info)
 
     def _stepped(self, result: Any, action: Any) -> Step:
         try:

@@ -9,15 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from mesocosm.agents.technique import declared_params
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.vow import BindingVow, read_vow
 from mesocosm.environments.document import read_json
+from mesocosm.environments.plausibility import contract_problems
 
 MANIFEST_NAME = "benchanything.json"
 PLACES = (".", "auxiliary", "files")
 """Where a manifest may lie in a repository; the first hit wins."""
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+"""The form of a domain's id on a platform."""
+ID_FIX = "use letters, digits, dots, underscores and hyphens, beginning with a letter or a digit"
 
 REQUIRED = ("adapter", "name", "binding_vow", "scoring")
 _KNOWN = frozenset({*REQUIRED, "id", "description", "detail", "tags", "system_prompt"})
@@ -63,6 +71,24 @@ def find_manifest(directory: Path) -> Path:
     return found
 
 
+def other_manifests(path: Path) -> Iterator[Problem]:
+    """Warn of further manifests in the repository of the one at `path`, and say which one counts where none is named.
+
+    The order is that of PLACES, here as in the original program and on a platform.
+    """
+    directory = path.absolute().parent
+    if path.name != MANIFEST_NAME:
+        return
+    root = directory.parent if directory.name in PLACES else directory
+    found = [root / place / MANIFEST_NAME for place in PLACES if (root / place / MANIFEST_NAME).is_file()]
+    # Another repository's folder may be called files.
+    if directory / MANIFEST_NAME not in found or len(found) < 2:
+        return
+    names = [place.relative_to(root).as_posix() for place in found]
+    message = f"the repository has {len(found)} manifests ({', '.join(names)}); where none is named, {names[0]} counts"
+    yield Problem("", message, "keep one of them", "warning")
+
+
 def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
     """Read the manifest at `path` (a file, or a directory to search). `domain_id` overrides the id.
 
@@ -70,7 +96,7 @@ def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
     """
     path = find_manifest(path) if path.is_dir() else path
     raw, notes = read_json(path, "manifest")
-    problems = [*notes, *manifest_problems(raw, path.parent)]
+    problems = [*other_manifests(path), *notes, *manifest_problems(raw, path.parent)]
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or not isinstance(raw, dict):
         raise InvalidInput(f"manifest {path}", errors)
@@ -141,7 +167,8 @@ def directory_id(path: Path) -> str:
 def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
     """Yield everything wrong with a manifest, errors and warnings.
 
-    `directory` is the one of the file; without it (standard input) nobody can say whether the adapter exists.
+    `directory` is the one of the file; without it (standard input) nobody can say whether the adapter exists. What
+    makes results meaningless but keeps nothing from running is a warning: see `contract_problems`.
     """
     if not isinstance(raw, Mapping):
         yield not_an_object(raw, "", "the manifest")
@@ -156,6 +183,9 @@ def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
         yield from read_vow(raw["binding_vow"])[1]
     if raw.get("scoring") not in (None, ""):
         yield from read_scoring(raw["scoring"])[1]
+    yield from (msgspec.structs.replace(problem, severity="warning") for problem in contract_problems(raw))
+    if isinstance(raw.get("id"), str) and not ID.fullmatch(raw["id"]):
+        yield Problem("id", f"{shown(raw['id'])} is no id that a platform takes", ID_FIX, "warning")
     yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
 
 
@@ -236,12 +266,19 @@ def content_digest(manifest: Manifest) -> str:
     without an adapter is not known here, so its digest is that of the contract. Raises UsageError when something cannot
     be read.
     """
-    contract = {
+    contract: dict[str, Any] = {
         "vow": manifest.vow.model_dump(mode="json", exclude={"id", "domain_id"}),
         "scoring": manifest.scoring.model_dump(mode="json"),
         "system_prompt": manifest.system_prompt,
         "adapter": manifest.adapter.name if manifest.adapter else None,
     }
+    episode = contract["vow"]["episode"]
+    for later in _LATER:
+        # Left out where it is not used: environments of before this key keep their digest, and runs can be resumed.
+        if episode[later] is None:
+            del episode[later]
+    if order := _role_order(manifest.vow):
+        contract["role_order"] = order
     total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
     if manifest.adapter is None:
         return total.hexdigest()[:32]
@@ -255,6 +292,19 @@ def content_digest(manifest: Manifest) -> str:
             "make it readable, or move it out of the adapter's directory"
         ) from error
     return total.hexdigest()[:32]
+
+
+_LATER = ("max_parallel_episodes",)
+"""Fields of the episode that vows did not have at first."""
+
+
+def _role_order(vow: BindingVow) -> list[str]:
+    """Return the names of roles in the order of the document where that is not the alphabet's; it says who acts."""
+    for technique in vow.techniques:
+        roles = declared_params(technique.config_schema).get("roles")
+        if isinstance(roles, Mapping) and list(roles) != sorted(roles):
+            return list(roles)
+    return []
 
 
 def _fingerprint(path: Path) -> str:

@@ -56,6 +56,20 @@ def info_payload(info: Mapping[Any, Any] | None) -> dict[str, Any]:
     return fields
 
 
+def is_wrapped(returned: Any) -> bool:
+    """Return whether what `reset` returned is `{"data": observation, …}` rather than an observation.
+
+    A second key of ours must stand beside `data`, because observations may have a `data` of their own; `info` is one
+    where the two are alone and it names the role that acts.
+    """
+    if not isinstance(returned, Mapping) or "data" not in returned:
+        return False
+    if "content_type" in returned or "system_prompt" in returned:
+        return True
+    info = returned.get("info")
+    return len(returned) == 2 and isinstance(info, Mapping) and "active_role" in info
+
+
 def text_keys(info: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return `info` with its own keys as text and its values untouched; None is an empty info.
 

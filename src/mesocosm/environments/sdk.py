@@ -40,7 +40,8 @@ class BaseEnv(ABC):
         """Start the episode and return its first observation.
 
         Return either the observation itself, or `{"data": observation, "content_type": …, "system_prompt": …}` with
-        at least one of the last two. The same `seed` must give the same episode. `params` are scenario parameters.
+        at least one of the last two, or `{"data": observation, "info": {"active_role": …}}`. The same
+        `seed` must give the same episode. `params` are scenario parameters.
         """
 
     @abstractmethod

@@ -6,13 +6,13 @@ import logging
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mesocosm.environments.payload import PayloadError, describe, encode, reward_payload, text_keys
+from mesocosm.environments.payload import PayloadError, describe, encode, is_wrapped, reward_payload, text_keys
 from mesocosm.environments.requests import (
     CloseRequest,
     OracleRequest,
@@ -208,14 +208,15 @@ def _offers_oracle(env_class: type) -> bool:
 
 
 def _reset_answer(returned: Any) -> bytes:
-    """A dict is unwrapped only with a second key of ours beside `data`: observations may have a `data` of their own."""
-    wrapped = isinstance(returned, Mapping) and "data" in returned
-    if wrapped and ("content_type" in returned or "system_prompt" in returned):
+    if is_wrapped(returned):
         data, prompt = returned["data"], returned.get("system_prompt")
         content_type = returned.get("content_type") or "application/json"
     else:
         data, content_type, prompt = returned, "application/json", None
-    return encode({**_observation(data, content_type), "system_prompt": _prompt(prompt)})
+    answer = {**_observation(data, content_type), "system_prompt": _prompt(prompt)}
+    if is_wrapped(returned) and returned.get("info"):
+        answer["info"] = text_keys(returned["info"])
+    return encode(answer)
 
 
 def _step_answer(result: Any) -> bytes:

@@ -2,20 +2,30 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel, ValidationError
 
 from mesocosm.client.documents.domain import EnvironmentEndpoint
-from mesocosm.core.failure import Problem
+from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.json_schema import spelled
 from mesocosm.core.reading import join, not_an_object, read_fields, shown
 from mesocosm.core.scoring import read_scoring
 from mesocosm.core.vow import read_vow
-from mesocosm.environments.manifest import manifest_problems
+from mesocosm.environments.document import parse_json, read_json
+from mesocosm.environments.manifest import (
+    ID,
+    ID_FIX,
+    MANIFEST_NAME,
+    find_manifest,
+    manifest_problems,
+    other_manifests,
+)
+from mesocosm.environments.plausibility import contract_problems
 
 PLATFORM_STEPS = 200
 """Step budget that a platform grants unless its settings say otherwise; a local run has none."""
@@ -66,26 +76,71 @@ def _as_json(problem: Problem) -> dict[str, str]:
     return {"path": problem.path, "message": problem.message, "fix": problem.fix, "severity": problem.severity}
 
 
-def validate_document(raw: object, *, directory: Path | None) -> Verdict:
+def validate_file(path: Path) -> Verdict:
+    """Check the document at `path` (a file, or a directory whose manifest is meant) against every rule.
+
+    It is found and read as a run reads it; a text that is no JSON is a verdict too. Raises UsageError when there is no
+    such file.
+    """
+    path = find_manifest(path) if path.is_dir() else path
+    try:
+        raw, notes = read_json(path, "document")
+    except InvalidInput as error:
+        return unreadable(error)
+    manifest = True if path.name == MANIFEST_NAME else None
+    return validate_document(
+        raw, directory=path.resolve().parent, notes=(*other_manifests(path), *notes), is_a=manifest
+    )
+
+
+def validate_bytes(data: bytes) -> Verdict:
+    """Check a document that has no file against every rule."""
+    try:
+        raw, notes = parse_json(data, "standard input")
+    except InvalidInput as error:
+        return unreadable(error)
+    return validate_document(raw, directory=None, notes=notes)
+
+
+def unreadable(error: InvalidInput) -> Verdict:
+    """Return the verdict about a text that is no JSON document."""
+    policy, faults = load_policy()
+    return Verdict((*faults, *error.problems), rules_version=policy.rules_version if policy else "")
+
+
+def validate_document(
+    raw: object, *, directory: Path | None, notes: Sequence[Problem] = (), is_a: bool | None = None
+) -> Verdict:
     """Check a manifest, or the body of a domain registration, against every rule; any JSON value is taken.
 
-    `directory` is where the file lies, None for standard input: then the adapter cannot be looked up.
+    `directory` is where the file lies, None for standard input: then the adapter cannot be looked up. `notes` were
+    found when it was read; a key given twice is an error here. `is_a` says whether it is a manifest where the file's
+    name tells.
     """
     policy, faults = load_policy()
-    manifest = is_manifest(raw)
+    manifest = is_manifest(raw) if is_a is None else is_a
     if not isinstance(raw, Mapping):
         problems: Iterable[Problem] = [not_an_object(raw, "", "the document")]
     elif manifest:
         problems = [*manifest_problems(raw, directory), *_budget_problems(raw)]
     else:
         problems = [*_register_problems(raw, policy), *_budget_problems(raw)]
-    found = [*faults, *problems]
+    found = [*faults, *(_strictly(note) for note in notes), *problems]
+    if isinstance(raw, Mapping):
+        # Here they are errors: a run goes on with them, but its result means nothing.
+        strict = [problem for problem in contract_problems(raw) if problem.severity == "error"]
+        lax = {(problem.path, problem.message) for problem in strict}
+        found = [problem for problem in found if (problem.path, problem.message) not in lax] + strict
     return Verdict(
         problems=tuple(problem for problem in found if problem.severity == "error"),
         warnings=tuple(problem for problem in found if problem.severity != "error"),
         rules_version=policy.rules_version if policy else "",
         schema=MANIFEST_SCHEMA if manifest else "",
     )
+
+
+def _strictly(note: Problem) -> Problem:
+    return note if not note.path else msgspec.structs.replace(note, severity="error")
 
 
 def is_manifest(raw: object) -> bool:
@@ -143,6 +198,8 @@ def _register_problems(raw: Mapping[str, Any], policy: Policy | None) -> Iterato
     for key in ("id", "name", "owner_id"):
         if not isinstance(raw.get(key, ""), str | None):
             yield Problem(key, f"must be a string, not {shown(raw[key])}", "write it in double quotes")
+    if isinstance(raw.get("id"), str) and raw["id"] and not ID.fullmatch(raw["id"]):
+        yield Problem("id", f"{shown(raw['id'])} is no id", ID_FIX)
     if isinstance(vow, Mapping) and vow.get("domain_id") and raw.get("id") and vow["domain_id"] != raw["id"]:
         message = f"{shown(vow['domain_id'])} is not the id of the document, {shown(raw['id'])}"
         yield Problem("binding_vow.domain_id", message, "write the same id in both places")

@@ -4318,6 +4318,9 @@ export interface components {
         /**
          * EpisodeSemantics
          * @description How an episode runs: budgets (None: unlimited), seeds, how many at once.
+         *
+         *     Scaffolds wrote `parallel_episodes: 1` into every manifest, so that number is no statement: `parallel_limit` and
+         *     `parallel_default` tell what is meant. `max_parallel_episodes` always is one.
          */
         EpisodeSemantics: {
             /**
@@ -4326,6 +4329,11 @@ export interface components {
              * @default false
              */
             deterministic_reset: boolean;
+            /**
+             * Max Parallel Episodes
+             * @description a whole number of at least 1, or null
+             */
+            max_parallel_episodes?: number | null;
             /**
              * Max Steps
              * @description a whole number of at least 1, or null

@@ -16,6 +16,7 @@ from mesocosm.environments.manifest import (
     content_digest,
     load_manifest,
     manifest_problems,
+    other_manifests,
 )
 from mesocosm.platform.builds.checkout import walk
 from mesocosm.platform.builds.fault import BuildFault
@@ -53,7 +54,13 @@ def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Chec
         raw, notes = read_json(path, "manifest")
     except UsageError as error:
         raise BuildFault(log.clean(str(error))) from error
-    problems = [*notes, *manifest_problems(raw, path.parent), *_shown_problems(raw), *_step_problems(raw, settings)]
+    problems = [
+        *other_manifests(path),
+        *notes,
+        *manifest_problems(raw, path.parent),
+        *_shown_problems(raw),
+        *_step_problems(raw, settings),
+    ]
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
         raise BuildFault(log.clean(str(InvalidInput(name, errors))))
