@@ -16,7 +16,7 @@ from mesocosm.core.score import MetricResult
 from mesocosm.engine import session
 from mesocosm.engine.grading import rescore
 from mesocosm.http.client import Client
-from mesocosm.rollouts.benchmark import Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
 from mesocosm.rollouts.place import Access, Blocked, Ended, Failed, Log, Sampled, Work
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import SqlStore, open_store
@@ -316,9 +316,17 @@ async def test_no_more_rows_are_in_flight_than_the_rollout_takes(bench: Bench) -
     assert bench.places[-1].most <= 2
 
 
-async def test_where_nobody_chose_and_the_rollout_does_not_say_one_row_is_in_flight(bench: Bench) -> None:
-    await bench.run(lambda work: said("a", 1.0), [row(n) for n in range(5)], capped=True)
-    assert bench.places[-1].most == 1
+async def test_where_nobody_chose_and_the_rollout_sets_no_limit_a_default_number_of_rows_is_in_flight(
+    bench: Bench,
+) -> None:
+    together = asyncio.Barrier(UNBOUNDED)
+
+    async def play(work: Work) -> Ended:
+        await together.wait()
+        return said("a", 1.0)
+
+    await bench.run(play, [row(n) for n in range(2 * UNBOUNDED)], capped=True, parallel=256)
+    assert bench.places[-1].most == UNBOUNDED
 
 
 async def test_scores_are_read_again_from_what_graders_left(bench: Bench) -> None:

@@ -33,6 +33,12 @@ from mesocosm.rollouts.verdict import Judging
 
 KIND = "rollout"
 RATE = "pass_rate"
+UNBOUNDED = 16
+"""Rows in flight where neither the configuration nor the rollout names a number.
+
+More would be faster with a large provider. With a model that answers one call at a time, which many on this machine do,
+every further row makes each call slower, and a row that waits for its turn comes closer to its time limit.
+"""
 _OWN = frozenset({REWARD, RATE})
 
 
@@ -79,7 +85,7 @@ class Origin:
 class RolloutBenchmark:
     """Implements core.ports.Benchmark. `place` executes the rollout; `judging` takes the place of its grader.
 
-    With `capped` at most as many rows are in flight as the place says that it can take, one where it does not say.
+    At most as many rows are in flight as the place can take; where that is any number, `capped` allows UNBOUNDED.
     """
 
     action_space: Any = None
@@ -111,7 +117,7 @@ class RolloutBenchmark:
         if not self._opened:
             return self._known
         capacity = self._place.capacity
-        return msgspec.structs.replace(self._known, parallel=capacity or (1 if self._capped else None))
+        return msgspec.structs.replace(self._known, parallel=capacity or (UNBOUNDED if self._capped else None))
 
     @cached_property
     def _known(self) -> BenchmarkInfo:
