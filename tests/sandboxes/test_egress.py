@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from mesocosm.sandboxes import egress as module
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress import Egress, Entrance
 from mesocosm.sandboxes.relay import Taker
 
 
@@ -19,6 +19,20 @@ async def server() -> AsyncIterator[int]:
         with suppress(OSError):
             writer.write(b"heard: " + await reader.read())
             writer.write_eof()
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield listening.sockets[0].getsockname()[1]
+    listening.close()
+
+
+@pytest.fixture
+async def index() -> AsyncIterator[int]:
+    """Says the head of a request back; returns its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            writer.write(b"heard: " + await reader.readuntil(b"\r\n\r\n"))
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -140,3 +154,67 @@ def test_programs_are_told_by_the_usual_variables() -> None:
     told = Egress([]).variables(3128)
     assert told["https_proxy"] == told["HTTPS_PROXY"] == told["http_proxy"] == "http://127.0.0.1:3128"
     assert told["no_proxy"] == ""
+
+
+def entered(index: int) -> Egress:
+    """Return a way out that enters an index with a password."""
+    paths = ("/simple/", "/packages/")
+    doors = [Entrance(index, False, "Basic planted-canary", paths), Entrance(index, False, "Basic other", ("/two",))]
+    return Egress([], loopback=[f"127.0.0.1:{index}"], entrances={f"127.0.0.1:{index}": doors})
+
+
+@pytest.mark.parametrize(
+    ("asked", "password"),
+    [
+        ("GET /simple/x/", "planted-canary"),
+        ("HEAD /packages/x-1.0.whl?a=../b", "planted-canary"),
+        ("GET /two", "other"),
+    ],
+)
+async def test_a_package_is_fetched_with_the_password_of_its_index(index: int, asked: str, password: str) -> None:
+    method, path = asked.split()
+    head = f"{method} http://127.0.0.1:{index}{path} HTTP/1.1\r\nAuthorization: own\r\nAccept: y\r\n\r\n"
+    said = await asks(entered(index), head.encode())
+    lines = [asked + " HTTP/1.1", f"Host: 127.0.0.1:{index}", "Connection: close", f"Authorization: Basic {password}"]
+    assert said == b"heard: " + "\r\n".join([*lines, "Accept: y", "", ""]).encode()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(
+            "POST /simple/x/",
+            "PUT /simple/x",
+            "DELETE /packages/x",
+            "PATCH /simple/",
+            "get /simple/",
+            "OPTIONS /simple/",
+        ),
+        *("GET /", "GET /api/users", "GET /simplex", "GET /simple/../api", "GET /simple/%2e%2e/api", "GET /twofold"),
+        *("GET /simple/%252e%252e/api", "GET /simple/..;a=b/api", "GET /simple/..%5capi", "GET /simple/..%2fapi"),
+        "GET //simple/",
+    ],
+)
+async def test_nothing_else_borrows_the_password_of_an_index(index: int, asked: str) -> None:
+    egress = entered(index)
+    method, path = asked.split()
+    said = await asks(egress, f"{method} http://127.0.0.1:{index}{path} HTTP/1.1\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 403 ")
+    assert b"canary" not in said
+    assert "only GET below /simple/ or /packages/ or /two is allowed" in egress.refused[0]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("X-HTTP-Method-Override: DELETE", "X-Original-URL: /api/users", "Content-Length: 30", "Upgrade: h2c"),
+        *("Transfer-Encoding: chunked", "Accept: y\nX-Original-URL: /api", " folded", "Authorization: own"),
+    ],
+)
+async def test_a_field_that_could_turn_the_request_into_another_does_not_go_along(index: int, field: str) -> None:
+    head = f"GET http://127.0.0.1:{index}/simple/ HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"
+    egress = entered(index)
+    said = await asks(egress, head.encode() + b"DELETE /api/users HTTP/1.1\r\n\r\n")
+    lines = ["GET /simple/ HTTP/1.1", f"Host: 127.0.0.1:{index}", "Connection: close"]
+    assert said == b"heard: " + "\r\n".join([*lines, "Authorization: Basic planted-canary", "", ""]).encode()
+    assert egress.carried == len(said), "what follows a request was carried as well"

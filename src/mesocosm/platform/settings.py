@@ -84,7 +84,9 @@ class Settings(BaseSettings):
         validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"),
         description="path below which it answers too, such as /base; it always does below /bench",
     )
-    names: Words = Field((), description="names that it answers to; none: every name")
+    names: Words = Field(
+        (), description="names that it answers to; none: every name, or with auth_disabled those of loopback alone"
+    )
     cors_origins: Words = Field(
         (),
         validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"),

@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from mesocosm.http.public import public
 from mesocosm.http.target import target
@@ -15,20 +16,35 @@ _HEAD_S = 30.0
 _CONNECT_S = 10.0
 _IDLE_S = 120.0
 _REMEMBERED = 20
-_OWN = re.compile(rb"^authorization\s*:", re.IGNORECASE)
 _HOP = re.compile(rb"^(proxy-[^:]*|connection|keep-alive|host)\s*:", re.IGNORECASE)
+_FETCHING = re.compile(
+    rb"(accept|accept-encoding|cache-control|if-modified-since|if-none-match|if-range|pragma|range|user-agent)[ \t]*:"
+    rb"[^\x00-\x08\x0a-\x1f\x7f]*",
+    re.IGNORECASE,
+)
+"""Header fields that a borrowed password goes along with. Others could name another method or path than the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """How a server is entered for a program that must not know the password: it asks for `http://HOST:PORT/…` here.
 
-    The request goes on to `port` with TLS where `tls` says so, and with `authorization` in place of its own.
+    A GET or HEAD request at or below one of `paths` goes on to `port` with TLS where `tls` says so, and with
+    `authorization` in place of its own. Anything else that is asked of the server is refused.
     """
 
     port: int
     tls: bool
     authorization: str
+    paths: tuple[str, ...]
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path of a request, with or without a query, is at or below one of `paths`."""
+        path = path.partition("?")[0]
+        plain = unquote(unquote(path))
+        if "\\" in plain or any(part.partition(";")[0] in {".", ".."} for part in plain.split("/")):
+            return False
+        return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in self.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +54,11 @@ class _Asked:
     host: str
     port: int
     first: bytes
-    tunnel: bool
+    tunnel: bool = False
     tls: bool = False
+    entered: bool = False
+    """Whether `first` holds a password of ours: nothing that the program says may follow it."""
+    refusal: str = ""
 
     @property
     def place(self) -> str:
@@ -51,7 +70,7 @@ class Egress:
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached as well, each `host:port`. `most_bytes` is how much may be carried
-    in both directions together. `entrances` are servers, each `host:port`, that ask for a password which only we know;
+    in both directions together. `entrances` are servers, each `host:port`, that ask for passwords which only we know;
     `trusted` is a file with the authority of their certificates, none for those of the system. `refused` lists what was
     asked for in vain and why, `carried` counts bytes.
     """
@@ -62,7 +81,7 @@ class Egress:
         *,
         loopback: Sequence[str] = (),
         most_bytes: int | None = None,
-        entrances: Mapping[str, Entrance] | None = None,
+        entrances: Mapping[str, Sequence[Entrance]] | None = None,
         trusted: str | None = None,
     ) -> None:
         self.hosts = frozenset(host.lower().rstrip(".") for host in hosts)
@@ -99,12 +118,17 @@ class Egress:
             if asked.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             here.write(asked.first)
-            await asyncio.gather(self._pour(reader, here), self._pour(there, writer))
+            if asked.entered:
+                await self._pour(there, writer)
+            else:
+                await asyncio.gather(self._pour(reader, here), self._pour(there, writer))
         finally:
             here.close()
 
     async def _connected(self, asked: _Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Return a connection to a checked address. Raises OSError that says why there is none."""
+        if asked.refusal:
+            raise OSError(asked.refusal)
         local = asked.place in self.loopback
         if not local and asked.host not in self.hosts:
             raise OSError(f"this host is not allowed; there are: {', '.join(sorted(self.hosts)) or 'none'}")
@@ -148,7 +172,7 @@ async def _piece(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(_CHUNK)
 
 
-def _asked(head: bytes, entrances: Mapping[str, Entrance]) -> _Asked:
+def _asked(head: bytes, entrances: Mapping[str, Sequence[Entrance]]) -> _Asked:
     """Read the head of a request. Raises ValueError for what is no request to a proxy."""
     start, *fields = head[:-4].split(b"\r\n")
     method, url, version = start.decode("ascii").split(" ")
@@ -160,19 +184,25 @@ def _asked(head: bytes, entrances: Mapping[str, Entrance]) -> _Asked:
     where = target(url)
     if where.origin.scheme != "http":
         raise ValueError("https is asked for with CONNECT")
-    # One request to a connection: the next might be for another host.
-    kept = [field for field in fields if not _HOP.match(field)]
     name, number = where.origin.host.rstrip("."), where.origin.port
-    entrance = entrances.get(f"{name}:{number}")
-    authority = where.origin.authority
-    ours = [f"{method} {where.path} {version}", f"Host: {authority}", "Connection: close"]
-    if entrance is not None:
-        kept = [field for field in kept if not _OWN.match(field)]
-        ours.append(f"Authorization: {entrance.authorization}")
-    first = b"\r\n".join([*(line.encode("ascii") for line in ours), *kept, b"", b""])
-    if entrance is not None:
-        return _Asked(name, entrance.port, first, tunnel=False, tls=entrance.tls)
-    return _Asked(name, number, first, tunnel=False)
+    # One request to a connection: the next might be for another host.
+    ours = [f"{method} {where.path} {version}", f"Host: {where.origin.authority}", "Connection: close"]
+    kept = [field for field in fields if not _HOP.match(field)]
+    doors = entrances.get(f"{name}:{number}", ())
+    if not doors:
+        return _Asked(name, number, _head(ours, kept))
+    door = next((one for one in doors if one.covers(where.path)), None)
+    if door is None or method not in {"GET", "HEAD"}:
+        below = " or ".join(dict.fromkeys(path for one in doors for path in one.paths))
+        words = f"{method} {where.path.partition('?')[0]} is refused; of this server only GET below {below} is allowed"
+        return _Asked(name, number, b"", refusal=words)
+    ours.append(f"Authorization: {door.authorization}")
+    first = _head(ours, [field for field in fields if _FETCHING.fullmatch(field)])
+    return _Asked(name, door.port, first, tls=door.tls, entered=True)
+
+
+def _head(ours: Sequence[str], kept: Sequence[bytes]) -> bytes:
+    return b"\r\n".join([*(line.encode("ascii") for line in ours), *kept, b"", b""])
 
 
 async def _addresses(asked: _Asked) -> list[str]:

@@ -16,7 +16,7 @@ from tests.platform.builds.conftest import adapter, manifest
 
 from mesocosm.platform.builds.check import check
 from mesocosm.platform.builds.fault import BuildFault
-from mesocosm.platform.builds.install import install, make
+from mesocosm.platform.builds.install import install, make, read_operators
 from mesocosm.platform.builds.log import BuildLog
 from mesocosm.platform.builds.place import Place
 from mesocosm.platform.builds.source import Source
@@ -279,6 +279,19 @@ def build_wheel(folder, settings=None, metadata=None):
     seen = said(place, "import own; print(own.SEEN)")
     assert address in seen
     assert "canary" not in seen
+
+
+def test_each_index_is_entered_with_its_own_password_below_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://ann:one@pypi.example/root/+simple/")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://ann:two@pypi.example/team/wheels")
+    (doors,) = read_operators().entrances.values()
+
+    def entered(path: str) -> list[str]:
+        return [base64.b64decode(door.authorization.split()[1]).decode() for door in doors if door.covers(path)]
+
+    assert entered("/root/+simple/sunfish/") == entered("/root/+f/1a/sunfish-2.0.whl") == ["ann:one"]
+    assert entered("/team/wheels/sunfish-2.0.whl") == ["ann:two"]
+    assert entered("/root/") == entered("/team/wheels2/") == entered("/") == []
 
 
 async def test_a_folder_pip_of_the_repository_is_not_what_installs(place: Place, log: BuildLog, index: Path) -> None:

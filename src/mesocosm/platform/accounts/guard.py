@@ -1,6 +1,5 @@
 """Who may talk to a platform: names that it answers to, pages that may use it, and headers on every answer."""
 
-import ipaddress
 from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -13,16 +12,17 @@ from mesocosm.platform.accounts.cookies import RECOGNISED
 from mesocosm.platform.accounts.recognition import AUTH_STATE, bearer
 from mesocosm.platform.bench.errors import error_document
 from mesocosm.platform.settings import Settings
-from mesocosm.platform.web.guard import HEADERS, LOOPBACK_NAMES, host_name, page_place
+from mesocosm.platform.web.guard import HEADERS, host_name, is_address, is_own_name, page_place
 
 AUTH_HEADER = "X-Mesocosm-Auth"
 """Says in an answer why the bearer token of the request was not recognised: `expired` or `invalid`."""
 
 PROBES = frozenset({"/health", "/metrics"})
-"""Paths that load balancers ask under any name."""
+"""Paths that load balancers ask under any name. With accounts switched off numbers are told under our names alone."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGES = frozenset({"", "same-origin", "none"})
+_READ_BY_OWN_PAGES = ("/v1", "/auth", "/metrics")
 _SHARED = {
     "Access-Control-Allow-Credentials": "true",
     "Access-Control-Expose-Headers": f"ETag, Retry-After, {AUTH_HEADER}, X-CSRFToken",
@@ -40,6 +40,9 @@ class Guard:
     Pages of `cors_origins` may use the platform like its own. Who brings a bearer token is never refused for where
     they come from: no browser adds that by itself. Where the platform has names (`names`, `public_url`), it answers
     to them, to loopback names, and to addresses, which cannot be pointed elsewhere.
+
+    With accounts switched off everybody is the administrator, so where a request comes from is all that can be checked:
+    it answers to loopback, to `host` and to the names above alone, and to pages of other sites not even what they read.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -47,8 +50,9 @@ class Guard:
         public = page_place(settings.public_url)
         self._origins = frozenset(origin.rstrip("/").casefold() for origin in settings.cors_origins)
         self._own = frozenset({public} if public else ())
+        self._open = settings.auth_disabled
         names = {name.casefold() for name in settings.names} | {host_name(place) or "" for place in self._own}
-        self._names = names | LOOPBACK_NAMES if names else frozenset()
+        self._names = frozenset(names | {settings.host.casefold()} if self._open else names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -79,26 +83,20 @@ class Guard:
         host = headers.get("host", "")
         if len(headers.getlist("host")) > 1:
             return 400, "the request has several Host headers; a proxy before this may have read another one"
-        if self._names and scope["path"] not in PROBES and not self._known(host):
+        probe = scope["path"] == "/health" if self._open else scope["path"] in PROBES
+        if self._names and not probe and not self._known(host):
             return 421, f"this platform does not answer to the name {host[:100]!r}; its settings `names` list those"
-        if bearer(headers) is not None or _preflight(scope, headers):
+        if (bearer(headers) is not None and not self._open) or _preflight(scope, headers):
             return None
         reading = scope["type"] == "http" and scope["method"] in _READING
+        if self._open and reading and scope["path"].startswith(_READ_BY_OWN_PAGES) and not self._welcome(headers, host):
+            return 403, "a page of another site asked for this; use the pages of this platform instead"
         if reading or self._welcome(headers, host):
             return None if reading or scope["type"] == "websocket" else _unmarked(headers)
         return 403, "a page of another site asked for this; use the pages of this platform instead"
 
     def _known(self, host: str) -> bool:
-        name = host_name(host)
-        if name is None:
-            return False
-        if name in self._names or name.endswith(".localhost"):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return is_own_name(host, self._names) or (not self._open and is_address(host))
 
     def _welcome(self, headers: Headers, host: str) -> bool:
         """Return whether a program, one of our own pages, or one of a site that we know asks."""

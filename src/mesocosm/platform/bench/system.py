@@ -13,6 +13,7 @@ from mesocosm.client.documents.system import HealthDocument, ServiceDocument
 from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.web import pages
+from mesocosm.platform.web.guard import is_own_name
 from mesocosm.platform.web.measures import CONTENT_TYPE, Measures
 from mesocosm.platform.web.requests import prefix_of
 
@@ -115,9 +116,10 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
 
 
 def _beside(request: Request) -> bool:
-    """Return whether a program on this machine asks for itself."""
+    """Return whether a program on this machine asks for itself, and no page in a browser of it by a foreign name."""
     address = request.client.host if request.client is not None else ""
-    return address in _LOOPBACK and not any(name in request.headers for name in _FORWARDED)
+    own = is_own_name(request.headers.get("host", ""), ()) and "origin" not in request.headers
+    return own and address in _LOOPBACK and not any(name in request.headers for name in _FORWARDED)
 
 
 def _worker(request: Request, service: Served) -> bool:

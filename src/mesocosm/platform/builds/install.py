@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import venv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -86,7 +86,7 @@ async def install(settings: Settings, source: Source, checked: Checked, place: P
     # Packages of the repository itself are built where they lie, which must not be what was checked.
     here = any(_HERE.match(line.text) for line in lines)
     root = Path(shutil.copytree(place.source, place.scratch / "source", symlinks=True)) if here else place.source
-    operators = _operators()
+    operators = read_operators()
     egress = _way_out(settings, operators)
     names = [word for file in files for word in ("-r", str(root / file.relative_to(place.source)))]
     done = await _pip(settings, place, root, names, (operators, egress), log)
@@ -125,7 +125,7 @@ async def _pip(
     place: Place,
     root: Path,
     names: list[str],
-    outside: "tuple[_Operators, Egress]",
+    outside: "tuple[Operators, Egress]",
     log: BuildLog,
 ) -> Finished:
     operators, egress = outside
@@ -147,7 +147,7 @@ async def _pip(
 
 
 @dataclass(frozen=True, slots=True)
-class _Operators:
+class Operators:
     """What the operator says of packages: variables of pip without passwords, the files and folders that they name,
     the places that indexes are at, and how those that ask for a password are entered.
     """
@@ -155,14 +155,14 @@ class _Operators:
     variables: Mapping[str, str]
     shown: list[Path]
     places: list[str]
-    entrances: Mapping[str, Entrance]
+    entrances: Mapping[str, Sequence[Entrance]]
 
 
-def _operators() -> _Operators:
+def read_operators() -> Operators:
     """Read the PIP_* variables. Packages run code of strangers beside pip, so it may know no password."""
     variables: dict[str, str] = {}
     places: list[str] = []
-    entrances: dict[str, Entrance] = {}
+    entrances: dict[str, list[Entrance]] = {}
     for name, value in os.environ.items():
         if not name.startswith("PIP_") or name in _NOT_PASSED:
             continue
@@ -176,10 +176,10 @@ def _operators() -> _Operators:
         variables["PIP_TRUSTED_HOST"] = " ".join([variables.get("PIP_TRUSTED_HOST", ""), *hosts]).strip()
     words = [word for value in variables.values() for word in value.split()]
     paths = [Path(unquote(urlsplit(word).path) if word.startswith("file:") else word) for word in words]
-    return _Operators(variables, [path for path in paths if path.is_absolute() and path.exists()], places, entrances)
+    return Operators(variables, [path for path in paths if path.is_absolute() and path.exists()], places, entrances)
 
 
-def _without_password(word: str, places: list[str], entrances: dict[str, Entrance]) -> str:
+def _without_password(word: str, places: list[str], entrances: dict[str, list[Entrance]]) -> str:
     """Return the address of an index as pip may know it, and note its place, and how it is entered."""
     try:
         origin, authorization = target(word).origin, target(word).authorization
@@ -191,11 +191,20 @@ def _without_password(word: str, places: list[str], entrances: dict[str, Entranc
         return word
     tls = origin.scheme == "https"
     asked = Origin("http", host, 80 if tls and origin.port == 443 else origin.port)
-    entrances[f"{host}:{asked.port}"] = Entrance(origin.port, tls, authorization)
+    entrance = Entrance(origin.port, tls, authorization, _folders(target(word).path))
+    entrances.setdefault(f"{host}:{asked.port}", []).append(entrance)
     return f"http://{asked.authority}{target(word).path}"
 
 
-def _way_out(settings: Settings, operators: _Operators) -> Egress:
+def _folders(path: str) -> tuple[str, ...]:
+    """Return the paths of an index: its own, and those beside it where servers of indexes keep their files."""
+    path = path.partition("?")[0]
+    before, _, last = path.rstrip("/").rpartition("/")
+    beside = ("packages", "files", "+f") if last in {"simple", "+simple"} else ()
+    return (path, *(f"{before}/{name}/" for name in beside))
+
+
+def _way_out(settings: Settings, operators: Operators) -> Egress:
     hosts = [place.rpartition(":")[0] for place in operators.places]
     # Who names a port may mean a place in the own network.
     ports = [place for place in operators.places if not place.endswith((":80", ":443"))]

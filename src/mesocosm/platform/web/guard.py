@@ -1,7 +1,7 @@
 """Who may talk to the server: names that it answers to, pages that may ask it, and headers on every answer."""
 
 import ipaddress
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Collection, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -56,7 +56,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
         self.app = app
-        self.names = LOOPBACK_NAMES | {name.casefold() for name in names}
+        self.names = frozenset(name.casefold() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -79,7 +79,7 @@ class Guard:
     def refusal(self, method: str, path: str, headers: Headers) -> tuple[int, str] | None:
         """Return status and reason when a request is not to be answered."""
         host = headers.get("host", "")
-        if len(headers.getlist("host")) != 1 or not self._known(host):
+        if len(headers.getlist("host")) != 1 or not is_own_name(host, self.names):
             return 421, (
                 f"this server does not answer to the name {_shown(host)}; open it by the address that it printed, "
                 "or start it with --host and the name that you use"
@@ -88,16 +88,24 @@ class Guard:
             return _foreign(method, host, headers)
         return None
 
-    def _known(self, host: str) -> bool:
-        name = host_name(host)
-        if name is None:
-            return False
-        if name in self.names or name.endswith(".localhost"):
-            return True
-        try:
-            return ipaddress.ip_address(name).is_loopback
-        except ValueError:
-            return False
+
+def is_own_name(host: str, names: Collection[str]) -> bool:
+    """Return whether a `Host` header names this machine's loopback or one of `names`."""
+    name = host_name(host)
+    if name is None:
+        return False
+    if name in LOOPBACK_NAMES or name in names or name.endswith(".localhost"):
+        return True
+    return is_address(host) and ipaddress.ip_address(name).is_loopback
+
+
+def is_address(host: str) -> bool:
+    """Return whether a `Host` header has an address rather than a name, which could be pointed elsewhere."""
+    try:
+        ipaddress.ip_address(host_name(host) or "")
+    except ValueError:
+        return False
+    return True
 
 
 def _foreign(method: str, host: str, headers: Headers) -> tuple[int, str] | None:

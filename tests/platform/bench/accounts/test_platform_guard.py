@@ -5,6 +5,8 @@ from typing import Any
 import anyio
 import pytest
 from starlette.datastructures import Headers
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.platform.accounts.guard import Guard
 from mesocosm.platform.settings import read_settings
@@ -187,3 +189,64 @@ def test_a_request_with_two_hosts_is_refused(hosted: Any) -> None:
     refusal = guard.refusal(scope, Headers(raw=[named, (b"host", b"evil.example")]))
     assert refusal is not None
     assert refusal[0] == 400
+
+
+REBOUND = ["evil.example", "evil.example:8010", "127.0.0.1.evil.example", "192.168.1.5:8010", "0.0.0.0", "", "[::2]"]
+OPEN = ["/v1/me", "/v1/domains", "/v1/record/runs", "/v1/admin/status", "/metrics", "/auth/csrf/", "/docs", "/"]
+    "/v1/me",
+    "/v1/domains",
+    "/v1/record/runs",
+    "/v1/admin/status",
+    "/metrics",
+    "/auth/csrf/",
+    "/docs",
+    "/",
+    "/teams",
+]
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_without_accounts_a_foreign_name_is_never_the_administrator(open_hosted: Any, path: str) -> None:
+    hosted = open_hosted(auth_disabled=True)
+    answers = [hosted.request("GET", path, headers={"Host": host}) for host in REBOUND]
+    assert [answer.status_code for answer in answers] == [421] * len(REBOUND)
+    for host in ("127.0.0.1:8010", "localhost:8010", "[::1]:8010"):
+        assert hosted.request("GET", path, headers={"Host": host, "Accept": "text/html"}).status_code != 421
+
+
+def test_without_accounts_the_names_of_the_settings_are_answered(open_hosted: Any) -> None:
+    hosted = open_hosted(auth_disabled=True, host="Box.local", names="192.168.1.5", public_url="https://bench.example")
+    for host, status in (("box.local:1", 200), ("192.168.1.5", 200), ("bench.example", 200), ("evil.example", 421)):
+        assert hosted.request("GET", "/v1/me", headers={"Host": host}).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/record/runs", "/v1/record/live", "/metrics", "/auth/csrf/"])
+def test_without_accounts_a_page_of_another_site_reads_nothing(open_hosted: Any, path: str) -> None:
+    hosted = open_hosted(auth_disabled=True)
+    for headers in FOREIGN:
+        for token in ({}, {"Authorization": "Bearer x"}):
+            assert hosted.request("GET", path, headers={**headers, **token}).status_code == 403
+
+
+def test_without_accounts_a_page_of_another_site_changes_nothing_whatever_it_brings(open_hosted: Any) -> None:
+    hosted = open_hosted(auth_disabled=True)
+    for headers in FOREIGN:
+        sent = {**headers, "Authorization": "Bearer x", "X-Mesocosm": "1"}
+        assert hosted.request("POST", "/v1/teams", json={"name": "theirs"}, headers=sent).status_code == 403
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example", "Origin": "http://evil.example"}, {"Origin": "null"}])
+def test_without_accounts_a_page_of_another_site_opens_no_socket(open_hosted: Any, headers: dict[str, str]) -> None:
+    client = TestClient(open_hosted(auth_disabled=True).app, base_url="http://127.0.0.1:8010")
+    with (
+        pytest.raises(WebSocketDisconnect) as closed,
+        client.websocket_connect("/v1/ws/episodes/x.0/trace?token=x", headers=headers),
+    ):
+        pass
+    assert closed.value.code == 1008
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
+def test_a_page_in_a_browser_of_this_machine_reads_no_numbers(hosted: Any, headers: dict[str, str]) -> None:
+    assert hosted.request("GET", "/metrics").status_code == 200
+    assert hosted.request("GET", "/metrics", headers=headers).status_code == 401
