@@ -85,7 +85,7 @@ class Settings(BaseSettings):
         description="path below which it answers too, such as /base; it always does below /bench",
     )
     names: Words = Field(
-        (), description="names that it answers to; none: every name, or with auth_disabled those of loopback alone"
+        (), description="names that it answers to; none: all, or only loopback ones with auth_disabled"
     )
     cors_origins: Words = Field(
         (),
