@@ -254,7 +254,8 @@ def test_a_gate_is_written_as_junit_and_markdown(workspace: Workspace) -> None:
     assert 'failures="1"' in (workspace.root / "out/gate.xml").read_text()
     report = (workspace.root / "out/report.md").read_text()
     assert "### answering on rows" in report
-    assert "`pass_rate<0.9` pass_rate is 0.5000" in report
+    assert "❌ `pass_rate<0.9` rows " in report
+    assert "FAIL: pass_rate is 0.5000" in report
 
 
 def test_a_baseline_guards_against_regressions(workspace: Workspace) -> None:
@@ -266,7 +267,8 @@ def test_a_baseline_guards_against_regressions(workspace: Workspace) -> None:
     report = (workspace.root / "report.md").read_text()
     assert "Against the baseline main:\n\n| benchmark | run | score |" in report
     assert "against the baseline main:" in outcome.out
-    assert "gate regression>0.5: closed" in outcome.out
+    assert "gate regression>0.5  rows  worse against main  FAIL: reward -1.0000" in outcome.out
+    assert "\ngate closed\n" in outcome.out
 
 
 def test_the_document_has_the_comparison_with_the_baseline(workspace: Workspace) -> None:
@@ -278,11 +280,12 @@ def test_the_document_has_the_comparison_with_the_baseline(workspace: Workspace)
     assert pair["delta"] == pytest.approx(-0.25)
 
 
-def test_a_run_that_is_its_own_baseline_is_not_compared(workspace: Workspace) -> None:
+def test_a_run_that_is_its_own_baseline_is_an_error(workspace: Workspace) -> None:
     workspace.data("--name", "main")
-    outcome = workspace.run("--name", "main", "--baseline", "main", "--fail-if", "regression")
-    assert outcome.code == 0
-    assert "the baseline is this run itself" in outcome.err
+    for words in ((), ("--fail-if", "regression"), ("--fail-if", "score<0.1", "--allow-undecided")):
+        outcome = workspace.run("--name", "main", "--baseline", "main", *words)
+        assert outcome.code == 1
+        assert "NOTHING TO JUDGE: the baseline is this run itself" in outcome.out
 
 
 def test_a_regression_without_a_baseline_cannot_be_asked_for(workspace: Workspace) -> None:

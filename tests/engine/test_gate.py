@@ -1,53 +1,92 @@
-"""Conditions of gates: read, and judged over comparisons."""
+"""Conditions of gates: read, and answered with pass, fail, or cannot tell."""
 
+import json
+import math
+import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import ScoreRow
+from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
+from mesocosm.core.usage import Usage
 from mesocosm.engine.comparison import compare
-from mesocosm.engine.gate import Verdict, judge, read_condition
+from mesocosm.engine.gate import Answer, Verdict, exit_code, judge, judge_comparison, read_condition
 from mesocosm.engine.metrics import measure
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)
-LATENCY = Metric("latency", "correct", "mean", higher_is_better=False, primary=True)
+ERRORS = Metric("errors", "correct", "mean", low=0.0, high=1.0, higher_is_better=False, primary=True)
+REWARD = Metric("reward", "correct", "mean", primary=True)
+
+Values = Sequence[float | None]
+
+GOOD: Values = [1.0] * 30
+BAD: Values = [0.0] * 15 + [1.0] * 15
+UNCHANGED = (GOOD, GOOD)
 
 
+@dataclass
 class Shelf:
     """Runs with one score for each task; None is missing."""
 
-    def __init__(self, *runs: Sequence[float | None], metric: Metric = ACCURACY, failed: int = 0) -> None:
-        self.rows: dict[str, list[ScoreRow]] = {}
-        self.runs: dict[str, Run] = {}
-        for number, values in enumerate(runs):
-            name = f"run-{number}"
-            rows = [
-                ScoreRow(f"t{task}", "", 0, "correct", value, None if value is not None else "model_timeout", False)
-                for task, value in enumerate(values)
-            ]
-            self.rows[name] = rows
-            self.runs[name] = Run(
-                id=name,
-                signature=name,
-                benchmark="words",
-                benchmark_title="Words",
-                benchmark_version="1",
-                benchmark_digest="d",
-                kind="environment",
-                model=f"ollama/{number}",
-                agent="loop",
-                spec=RunSpec(BenchmarkRef("environment", "words"), ModelSettings(f"ollama/{number}")),
-                status=RunStatus.FINISHED,
-                counts=Counts(planned=len(rows), completed=len(rows) - failed, failed=failed),
-                info={"metrics": msgspec.to_builtins((metric,))},
-                metrics=measure((metric,), rows, len(rows)),
+    rows: dict[str, list[ScoreRow]] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    durations: float | None = 1.0
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        values: Values,
+        *,
+        metric: Metric = ACCURACY,
+        first: int = 0,
+        planned: int | None = None,
+        trials: int = 1,
+        **given: Any,
+    ) -> Run:
+        """Put a run there whose tasks are numbered from `first`, with so many values for each."""
+        name = f"run-{len(self.runs)}"
+        rows = [
+            ScoreRow(
+                f"t{first + place // trials}",
+                "",
+                place % trials,
+                "correct",
+                value,
+                None if value is not None else "model_timeout",
+                False,
             )
+            for place, value in enumerate(values)
+        ]
+        planned = len(rows) if planned is None else planned
+        fields: dict[str, Any] = {
+            "id": name,
+            "signature": name,
+            "benchmark": "words",
+            "benchmark_title": "Words",
+            "benchmark_version": "1",
+            "benchmark_digest": "d",
+            "kind": "environment",
+            "model": f"ollama/{len(self.runs)}",
+            "agent": "loop",
+            "spec": RunSpec(BenchmarkRef("environment", "words"), ModelSettings("ollama/m")),
+            "status": RunStatus.FINISHED,
+            "counts": Counts(planned=planned, completed=len(rows)),
+            "info": {"metrics": msgspec.to_builtins((metric,))},
+            "metrics": measure((metric,), rows, planned),
+        }
+        self.rows[name] = rows
+        self.runs[name] = Run(**(fields | given))
+        return self.runs[name]
 
     def get_run(self, run_id: str) -> Run:
         if run_id not in self.runs:
@@ -57,83 +96,380 @@ class Shelf:
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         return iter(self.rows[run_id])
 
-    def judged(self, condition: str) -> tuple[Verdict, ...]:
-        return judge(compare(self, list(self.runs)), [read_condition(condition)])
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
+        for row in self.rows[run_id]:
+            labels = json.dumps({"difficulty": self.labels[row.task]}) if row.task in self.labels else None
+            became = "scored" if row.value is not None else "missing"
+            yield ResultRow(row.task, "", row.value, became, None, row.missing, self.durations, labels)
 
-    def broken(self, condition: str) -> list[bool]:
-        return [bool(verdict.broken) for verdict in self.judged(condition)]
+    def judged(self, *conditions: str) -> tuple[Verdict, ...]:
+        return judge_comparison(compare(self, list(self.runs)), [read_condition(text) for text in conditions], self)
+
+    def answers(self, *conditions: str) -> list[str]:
+        return [str(verdict.answer) for verdict in self.judged(*conditions)]
+
+    def alone(self, run: Run, condition: str) -> Verdict:
+        (verdict,) = judge([read_condition(condition)], [run], self)
+        return verdict
 
 
-GOOD: Sequence[float | None] = [1.0] * 30
-BAD: Sequence[float | None] = [0.0] * 15 + [1.0] * 15
+def shelf(*runs: Values, metric: Metric = ACCURACY, **given: Any) -> Shelf:
+    made = Shelf()
+    for values in runs:
+        made.add(values, metric=metric, **given)
+    return made
+
+
+def one(values: Values, condition: str, **given: Any) -> Verdict:
+    made = Shelf()
+    return made.alone(made.add(values, **given), condition)
+
+
+# Regressions
 
 
 def test_a_fall_that_chance_hardly_explains_is_a_regression() -> None:
-    assert Shelf(GOOD, BAD).broken("regression p<0.05") == [True]
+    made = shelf(GOOD, BAD)
+    assert made.answers("regression p<0.05", "regression", "regression>0.02") == ["fail"] * 3
 
 
 def test_a_gain_is_no_regression() -> None:
-    assert Shelf(BAD, GOOD).broken("regression p<0.05") == [False]
+    assert shelf(BAD, GOOD).answers("regression p<0.05", "regression", "regression>0.02") == ["pass"] * 3
 
 
-def test_a_fall_that_may_be_chance_is_no_regression() -> None:
-    slightly = [0.0, *GOOD[1:]]
-    shelf = Shelf(GOOD, slightly)
-    assert shelf.broken("regression p<0.05") == [False]
-    assert shelf.broken("regression") == [False]
-    assert shelf.broken("regression>0.02") == [True]
+def test_a_fall_that_may_be_chance_passes_and_says_what_would_have_shown() -> None:
+    made = shelf(GOOD, [0.0, *GOOD[1:]])
+    assert made.answers("regression p<0.05", "regression", "regression>0.02") == ["pass", "pass", "fail"]
+    assert "would have shown (80 % power)" in made.judged("regression p<0.05")[0].found
 
 
 def test_where_less_is_better_a_rise_is_the_regression() -> None:
-    assert Shelf(BAD, GOOD, metric=LATENCY).broken("regression p<0.05") == [True]
-    assert Shelf(GOOD, BAD, metric=LATENCY).broken("regression p<0.05") == [False]
+    assert shelf(BAD, GOOD, metric=ERRORS).answers("regression p<0.05") == ["fail"]
+    assert shelf(GOOD, BAD, metric=ERRORS).answers("regression p<0.05") == ["pass"]
 
 
-def test_missing_values_are_looked_at_in_every_run() -> None:
-    holes = [None, *GOOD[1:]]
-    assert Shelf(GOOD, holes).broken("missing>2%") == [False, True]
-    assert Shelf(GOOD, holes).broken("missing>0.04") == [False, False]
+def test_a_program_with_one_score_cannot_tell_by_chance_and_fails_by_difference() -> None:
+    made = shelf([0.95], [0.05])
+    by_chance, by_difference, margin = made.judged("regression p<0.05", "regression>0.02", "worse-by<0.02")
+    assert (by_chance.answer, by_difference.answer, margin.answer) == ("undecided", "fail", "undecided")
+    assert "it takes 6" in by_chance.found
+
+
+def test_five_tasks_from_one_to_zero_cannot_tell_and_six_can() -> None:
+    (five,) = shelf([1.0] * 5, [0.0] * 5).judged("regression p<0.05")
+    assert five.answer == "undecided"
+    assert five.found.endswith("it takes 6")
+    assert shelf([1.0] * 6, [0.0] * 6).answers("regression p<0.05") == ["fail"]
+
+
+def test_five_tasks_that_are_all_equal_cannot_tell_either() -> None:
+    assert shelf([1.0] * 5, [1.0] * 5).answers("regression p<0.05", "worse-by<0.5") == ["undecided", "undecided"]
+
+
+def test_a_fall_that_the_interval_shows_and_the_test_does_not_cannot_tell() -> None:
+    (found,) = shelf([1.0] * 6, [0.0] * 5 + [1.0]).judged("regression p<0.05")
+    assert found.answer == "undecided"
+    assert "it takes about" in found.found
+
+
+def test_two_benchmarks_have_nothing_to_judge() -> None:
+    made = shelf(GOOD)
+    made.add(GOOD, benchmark="numbers")
+    verdicts = made.judged("regression p<0.05")
+    assert {verdict.answer for verdict in verdicts} == {Answer.ERROR}
+    assert exit_code(verdicts, allow_undecided=True) == 1
+    assert exit_code(made.judged("score<0.5")) == 1
+
+
+def test_runs_without_a_task_in_common_have_nothing_to_judge() -> None:
+    made = shelf(GOOD)
+    made.add(GOOD, first=1_000)
+    (verdict,) = made.judged("regression>0.5")
+    assert (verdict.answer, verdict.found) == (Answer.ERROR, "they share no scored task")
+
+
+def test_a_baseline_of_five_tasks_against_120_cannot_tell() -> None:
+    made = shelf([1.0] * 5, [1.0] * 120)
+    for verdict in made.judged("regression p<0.05", "regression>0.5", "worse-by<0.9"):
+        assert verdict.answer == "undecided"
+        assert "they share 5 of 120 tasks" in verdict.found
+    assert shelf([1.0] * 120, [1.0] * 5).answers("regression>0.5") == ["undecided"]
+
+
+@pytest.mark.parametrize("status", [RunStatus.STOPPED, RunStatus.FAILED, RunStatus.RUNNING, RunStatus.PENDING])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_run_that_is_not_whole_cannot_tell_on_either_side(status: RunStatus, place: int) -> None:
+    made = Shelf()
+    for number in range(2):
+        made.add(GOOD, status=status if number == place else RunStatus.FINISHED)
+    answers = made.answers("regression p<0.05", "regression>0.5", "worse-by<0.9")
+    assert answers == ["undecided"] * 3
 
 
 def test_a_run_without_any_score_opens_no_gate() -> None:
-    shelf = Shelf(GOOD, [None] * 30)
-    for condition in ("regression p<0.05", "regression>0.5", "score<0.1"):
-        assert shelf.broken(condition) == [True], condition
+    made = shelf(GOOD, [None] * 30)
+    for condition in ("regression p<0.05", "regression>0.5", "worse-by<0.5", "score<0.1"):
+        assert exit_code(made.judged(condition), allow_undecided=True) == 1, condition
 
 
-def test_scores_of_later_runs_have_a_bound() -> None:
-    assert Shelf(GOOD, BAD, GOOD).broken("score<0.8") == [True, False]
+def test_p_values_are_corrected_over_all_benchmarks_of_a_gate() -> None:
+    """Eight flips one way among 30 tasks give p = 2/2⁸ = 0.0078: shown alone, not among ten."""
+    alone, among = Shelf(), Shelf()
+    worse = [0.0] * 8 + [1.0] * 22
+    for number in range(10):
+        among.add(GOOD, benchmark=f"b{number}")
+        among.add(worse if not number else GOOD, benchmark=f"b{number}")
+    alone.add(GOOD)
+    alone.add(worse)
+    (found,) = alone.judged("regression p<0.05")
+    assert found.answer == "fail"
+    assert "p = 0.00781" in found.found
+    first, *others = among.judged("regression p<0.05")
+    assert "p = 0.0781" in first.found
+    assert first.answer == "undecided"
+    assert {verdict.answer for verdict in others} == {Answer.PASS}
+
+
+def test_among_many_comparisons_it_takes_more_tasks() -> None:
+    made = Shelf()
+    for number in range(10):
+        made.add([1.0] * 8, benchmark=f"b{number}")
+        made.add([0.0] * 8, benchmark=f"b{number}")
+    found = made.judged("regression p<0.05")[0]
+    assert (found.answer, found.found.endswith("among 10 comparisons, whatever happens: it takes 9")) == (
+        "undecided",
+        True,
+    )
+
+
+# Non-inferiority
+
+
+def test_worse_by_passes_only_where_the_interval_excludes_the_margin() -> None:
+    same = [1.0, 0.0] * 500
+    assert shelf(same, same).answers("worse-by<0.02") == ["pass"]
+    (few,) = shelf(*UNCHANGED).judged("worse-by<0.02")
+    assert few.answer == "undecided"
+    assert "it takes about" in few.found
+
+
+def test_worse_by_fails_where_the_loss_is_shown_to_be_above_the_margin() -> None:
+    made = shelf([1.0] * 100, [0.0] * 50 + [1.0] * 50)
+    assert made.answers("worse-by<0.1", "worse-by<0.5", "worse-by<0.7") == ["fail", "undecided", "pass"]
+
+
+def test_worse_by_follows_the_direction_of_the_metric() -> None:
+    made = shelf([0.0] * 100, [1.0] * 50 + [0.0] * 50, metric=ERRORS)
+    assert made.answers("worse-by<0.1", "worse-by<0.7") == ["fail", "pass"]
+
+
+def test_graded_scores_that_agree_on_few_tasks_exclude_no_loss() -> None:
+    """The interval of differences that do not vary has no width, which says nothing of other tasks."""
+    few, many = [0.5] * 10, [0.5] * 1_000
+    assert shelf(few, few).answers("worse-by<0.02") == ["undecided"]
+    assert shelf(many, many).answers("worse-by<0.02") == ["pass"]
+
+
+def test_margins_are_judged_by_intervals_that_hold_for_all_benchmarks() -> None:
+    alone, among = Shelf(), Shelf()
+    b = [0.0] * 4 + [1.0] * 96
+    alone.add([1.0] * 100)
+    alone.add(b)
+    for number in range(10):
+        among.add([1.0] * 100, benchmark=f"b{number}")
+        among.add(b, benchmark=f"b{number}")
+    assert alone.answers("worse-by<0.1") == ["pass"]
+    assert set(among.answers("worse-by<0.1")) == {"undecided"}
+
+
+def test_intervals_and_p_values_of_graded_scores_are_those_of_scipy() -> None:
+    chance = random.Random(3)
+    a = [chance.random() for _ in range(12)]
+    b = [value - 0.1 * chance.random() for value in a]
+    contrast = compare(shelf(a, b, metric=REWARD), ["run-0", "run-1"]).groups[0].pairs[0].contrast
+    differences = [y - x for x, y in zip(a, b, strict=True)]
+    theirs = scipy.stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (contrast.delta.low, contrast.delta.high) == pytest.approx((theirs.low, theirs.high))
+    permuted = scipy.stats.permutation_test(
+        (differences,), lambda x: sum(x) / len(x), permutation_type="samples", n_resamples=math.inf
+    )
+    assert contrast.found.p_value == pytest.approx(permuted.pvalue)
+
+
+def test_p_values_of_passes_are_those_of_scipy() -> None:
+    a = [1.0] * 20 + [0.0] * 10
+    b = [0.0] * 9 + [1.0] * 11 + [1.0] * 2 + [0.0] * 8
+    pair = compare(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
+    assert pair.contrast.found.p_value == pytest.approx(scipy.stats.binomtest(2, 11).pvalue)
+
+
+# One run
+
+
+def test_missing_values_are_looked_at_in_every_run() -> None:
+    made = shelf(GOOD, [None, *GOOD[1:]])
+    assert made.answers("missing>2%") == ["pass", "fail"]
+    assert made.answers("missing>0.04") == ["pass", "pass"]
+
+
+def test_what_is_missing_is_decided_in_a_run_that_was_stopped() -> None:
+    stopped = {"planned": 60, "status": RunStatus.STOPPED}
+    assert one(GOOD, "missing>2%", **stopped).answer == "fail"
+    assert one(GOOD, "missing>60%", **stopped).answer == "pass"
+    assert one(GOOD, "score<0.5", **stopped).answer == "undecided"
+    assert one(GOOD, "failed>0", **stopped).answer == "undecided"
+
+
+def test_a_score_has_a_bound() -> None:
+    assert one(BAD, "score<0.8").answer == "fail"
+    assert one(GOOD, "accuracy<0.8").answer == "pass"
+    assert shelf(GOOD, BAD, GOOD).answers("score<0.8") == ["fail", "pass"]
+
+
+def test_a_score_that_missing_values_could_change_cannot_tell() -> None:
+    verdict = one([1.0] * 40 + [0.0] * 9 + [None], "score<0.81")
+    assert verdict.answer == "undecided"
+    assert "counted as worst it is 0.8000" in verdict.found
+
+
+def test_a_metric_that_is_not_there_is_an_error() -> None:
+    verdict = one(GOOD, "speed>3")
+    assert (verdict.answer, verdict.found) == (Answer.ERROR, "it has no metric 'speed'; it has accuracy")
+
+
+def test_a_bound_outside_of_the_scale_is_an_error() -> None:
+    assert one(GOOD, "score>2").answer == "error"
+    assert one(GOOD, "score<0").answer == "error"
+    assert shelf(GOOD, BAD).answers("regression>1", "worse-by<1") == ["error", "error"]
 
 
 def test_failed_episodes_are_counted() -> None:
-    assert Shelf(GOOD, GOOD, failed=2).broken("failed>1") == [True, True]
+    assert one(GOOD, "failed>1", counts=Counts(planned=30, completed=28, failed=2)).answer == "fail"
+    assert one(GOOD, "failed>2", counts=Counts(planned=30, completed=28, failed=2)).answer == "pass"
 
 
-def test_a_verdict_says_what_was_found() -> None:
-    (verdict,) = Shelf(GOOD, BAD).judged("regression p<0.05")
-    assert verdict.subject == "ollama/1 against ollama/0"
-    assert verdict.broken.startswith("accuracy -0.5000 [")
+def test_what_a_run_used_has_bounds() -> None:
+    used = {"usage": Usage(900, 100, cost_usd=3.0, calls=60)}
+    assert one(GOOD, "cost>2.5", **used).answer == "fail"
+    assert one(GOOD, "cost.mean>0.2", **used).answer == "pass"
+    assert one(GOOD, "tokens>1000", **used).answer == "pass"
+    assert one(GOOD, "calls.mean>1.5", **used).answer == "fail"
+    assert one(GOOD, "tokens>100").answer == "error"
+    assert one(GOOD, "cost>1", usage=Usage(1, 1, cost_usd=None, calls=1)).answer == "undecided"
+    assert one(GOOD, "cost>9", **used, status=RunStatus.STOPPED).answer == "undecided"
+    assert one(GOOD, "cost>1", **used, status=RunStatus.STOPPED).answer == "fail"
+
+
+def test_the_time_of_episodes_has_bounds() -> None:
+    assert one(GOOD, "latency>0.5").answer == "fail"
+    assert one(GOOD, "latency.p95>1.5").answer == "pass"
+    made = Shelf(durations=None)
+    assert made.alone(made.add(GOOD), "latency.p95>1.5").answer == "error"
+
+
+def test_a_slice_has_bounds_of_its_own() -> None:
+    made = Shelf(labels={f"t{place}": "hard" if place < 15 else "easy" for place in range(30)})
+    run = made.add(BAD)
+    assert made.alone(run, "score[difficulty=hard]<0.6").answer == "fail"
+    assert made.alone(run, "score[difficulty=easy]<0.6").answer == "pass"
+    assert made.alone(run, "missing[difficulty=easy]>2%").answer == "pass"
+    assert made.alone(run, "score[difficulty=odd]<0.6").answer == "error"
+    assert made.alone(run, "score[colour=red]<0.6").answer == "error"
+
+
+def test_pass_at_k_has_bounds() -> None:
+    made = Shelf()
+    run = made.add([1.0, 0.0, 0.0] * 10, trials=3)
+    assert made.alone(run, "pass@3<0.5").answer == "pass"
+    assert made.alone(run, "pass^3<0.5").answer == "fail"
+    assert made.alone(run, "pass@4<0.5").answer == "error"
+
+
+# Words
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "regression p",
-        "regression p>0.05",
-        "missing",
-        "missing p<0.05",
-        "score<",
-        "score<nan",
-        "speed>3",
-        "score<1e999",
-    ],
+    ["", "regression p", "regression p>0.05", "missing", "missing p<0.05", "score<", "score<nan", "score<1e999"],
 )
 def test_a_condition_that_says_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"regression p<0\.05|no number"):
         read_condition(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("missing>2", "did you mean 'missing>2%'"),
+        ("missing>1", "can never hold"),
+        ("missing>200%", "none is above 100 %"),
+        ("regression p<5", "did you mean 'regression p<5%'"),
+        ("pass@3<50", "did you mean 'pass@3<50%'"),
+        ("failed>2%", "'missing>2%' is about a share"),
+        ("failed>0.02", "write a whole number, or 'missing>2%'"),
+        ("failed<0", "can never hold"),
+        ("regression p<0", "can never hold"),
+        ("cost>2%", "cost is no share"),
+        ("worse-by>0.02", "reads 'worse-by<0.02'"),
+        ("regression<0.02", "'regression>0.02' for a loss above that"),
+        ("regression[difficulty=hard]>0.1", "is about whole runs"),
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_refused_with_what_may_be(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_condition(text)
+    assert told in str(refused.value)
+
+
 def test_spaces_and_percents_are_read() -> None:
-    read: Any = read_condition(" missing  >= 2.5 % ")
+    read = read_condition(" missing  >= 2.5 % ")
     assert (read.kind, read.sign, read.number) == ("missing", ">=", 0.025)
+    read = read_condition("score[difficulty = very hard]<60%")
+    assert (read.kind, read.label, read.value, read.number) == ("score", "difficulty", "very hard", 0.6)
+
+
+def test_a_verdict_says_what_was_found() -> None:
+    (verdict,) = shelf(GOOD, BAD).judged("regression p<0.05")
+    assert verdict.subject == "ollama/1 against ollama/0"
+    assert verdict.found.startswith("accuracy -0.5000 [")
+
+
+# Whatever the runs are
+
+_VALUES = st.lists(st.sampled_from([0.0, 0.3, 1.0, None]), max_size=12)
+_CONDITIONS = (
+    "regression p<0.05",
+    "regression",
+    "regression>0.02",
+    "worse-by<0.02",
+    "missing>2%",
+    "failed>0",
+    "score<0.5",
+    "accuracy>0.5",
+    "nothing<1",
+    "score[difficulty=hard]<0.5",
+    "pass@2<0.5",
+    "cost>5",
+    "latency.p95>10",
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    runs=st.lists(st.tuples(_VALUES, st.sampled_from(RunStatus), st.sampled_from("ab")), min_size=2, max_size=4),
+    conditions=st.lists(st.sampled_from(_CONDITIONS), min_size=1, max_size=3, unique=True),
+    whole=st.booleans(),
+)
+def test_no_gate_opens_without_a_condition_that_passed(
+    runs: list[tuple[Values, RunStatus, str]], conditions: list[str], whole: bool
+) -> None:
+    made = Shelf(labels={"t0": "hard"})
+    for values, status, benchmark in runs:
+        made.add(values, status=RunStatus.FINISHED if whole else status, benchmark=benchmark)
+    verdicts = made.judged(*conditions)
+    code = exit_code(verdicts)
+    of = {text: {verdict.answer for verdict in verdicts if verdict.condition == text} for text in conditions}
+    assert (code == 0) == all(answers == {Answer.PASS} for answers in of.values())
+    assert all(verdict.found for verdict in verdicts)
+    if any(Answer.ERROR in answers for answers in of.values()):
+        assert exit_code(verdicts, allow_undecided=True) == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Command, Finite, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
@@ -95,6 +96,7 @@ class Local(Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
+@gate_options()
 @click.command(cls=Local, many=("--seeds", "--tag"))
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
@@ -192,6 +194,7 @@ def local(**given: Any) -> int:
     """
     from mesocosm.cli.session import attend_new
 
+    options().gate.check()
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]

@@ -8,15 +8,18 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from gettext import ngettext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm import __version__
 from mesocosm.core.failure import MesocosmError, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.cli.gating import Gate
 
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
@@ -28,6 +31,7 @@ TREE: dict[str, tuple[str, str]] = {
     "eval": ("mesocosm.cli.eval.eval:evaluate", "Evaluate rollouts: a workflow and a grader on a dataset."),
     "dataset": ("mesocosm.cli.dataset:dataset", "Look at datasets: preview, validate, statistics."),
     "compare": ("mesocosm.cli.compare:compare", "Compare runs with statistics, for people and for gates."),
+    "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, pass or fail."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "serve": ("mesocosm.cli.serve:serve", "Serve the platform, with its workers."),
     "worker": ("mesocosm.cli.worker:worker", "Build and play what is queued on a platform."),
@@ -45,6 +49,13 @@ TREE: dict[str, tuple[str, str]] = {
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
 HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def _gate() -> "Gate":
+    """Return what a gate asks: nothing as yet."""
+    from mesocosm.cli.gating import Gate
+
+    return Gate()
 
 
 @dataclass
@@ -65,6 +76,7 @@ class Options:
     results_dir: str | None = None
     database_url: str | None = None
     blob_url: str | None = None
+    gate: "Gate" = field(default_factory=_gate)
 
     def results(self) -> Path:
         """The directory that keeps the results."""

@@ -14,6 +14,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
+    from mesocosm.cli.gating import Judgement
     from mesocosm.store import SqlStore
 
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
@@ -135,6 +136,12 @@ def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
         click.echo("  ".join(cells).rstrip())
 
 
+def counted(metric: MetricResult) -> str:
+    """Return `scored/planned`, and behind it why the others have no value: `97/120 (23 model_unavailable)`."""
+    causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
+    return f"{metric.n_scored:,}/{metric.n_planned:,}" + (f" ({causes})" if causes else "")
+
+
 def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
     """Return the table rows of a run's metrics."""
     return [
@@ -149,10 +156,10 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
     ]
 
 
-def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
-    """Print what came of a run."""
+def print_result(run: Run, store: "SqlStore", chosen: Options, judged: "Judgement | None" = None) -> None:
+    """Print what came of a run, and the answers of a gate about it."""
     if chosen.json:
-        emit({"run": run_document(run)})
+        emit({"run": run_document(run), **({} if judged is None else judged.fields(store))})
         return
     counts = run.counts
     reward, steps = store.episode_means(run.id)
@@ -170,6 +177,8 @@ def print_result(run: Run, store: "SqlStore", chosen: Options) -> None:
     click.echo(" · ".join(facts))
     for line in [*remarks(run), *failure_lines(run, store)]:
         click.echo(line)
+    if judged is not None:
+        judged.tell(store, chosen)
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
     if chosen.view is not False and not chosen.quiet:
         click.echo(f"  {_look(run, store, chosen)}")

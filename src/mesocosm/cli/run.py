@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Finite, options, plural, view_option
 from mesocosm.cli.platform.connection import RemoteGroup
 from mesocosm.cli.platform.place import elsewhere, remote_option
@@ -171,6 +172,7 @@ def stop(run_id: str, remote: bool) -> int:
     return 0
 
 
+@gate_options()
 @run.command()
 @click.argument("run_id")
 @click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
@@ -188,10 +190,13 @@ def resume(
 
     A platform continues its runs by itself; this queues one again that was stopped or that failed.
     """
+    options().gate.check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.platform import runs
 
+        if options().gate.conditions or options().gate.baselines:
+            raise UsageError(f"run {run_id} is on the platform and is not waited for here; judge it when it is over")
         if parallel is not None or any(value is not None for value in budgets.values()):
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)

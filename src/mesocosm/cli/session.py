@@ -12,6 +12,7 @@ import click
 
 from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.found import find_run, open_results
+from mesocosm.cli.gating import runs_markdown
 from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
@@ -100,8 +101,8 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
         if over and not settings.retry_failed:
             again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
-            print_result(run, store, chosen)
-            return exit_code(run)
+            chosen.gate.prepare(store)
+            return _judged(run, store, chosen, exit_code(run))
         return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
     finally:
         store.close()
@@ -151,9 +152,17 @@ def hidden_values(chosen: Options) -> list[str]:
 
 
 def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
+    chosen.gate.prepare(store)
     run, interrupted = attend(start)
-    print_result(run, store, chosen)
-    return exit_code(run, interrupted=interrupted)
+    return _judged(run, store, chosen, exit_code(run, interrupted=interrupted))
+
+
+def _judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
+    """Print a run with the answers of its gate; return the exit code."""
+    judged = chosen.gate.judge(store, [run])
+    judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], judged.compared))
+    print_result(run, store, chosen, judged)
+    return judged.code(code)
 
 
 def exit_code(run: Run, *, interrupted: bool = False) -> int:

@@ -40,7 +40,7 @@ Rows = Callable[[str, str], Iterator[ScoreRow]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the benchmark."""
+    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the comparison."""
 
     a: str
     b: str
@@ -74,17 +74,28 @@ class Comparison:
     groups: tuple[Group, ...]
 
 
-def compare(results: Results, run_ids: Sequence[str], metric: str = "", *, level: float = 0.95) -> Comparison:
+def compare(
+    results: Results, run_ids: Sequence[str], metric: str = "", *, level: float = 0.95, pairs: int = 0
+) -> Comparison:
     """Compare 2 to 20 runs; those of one benchmark in pairs with the first of them.
 
     `metric` is one of theirs, by default the primary one; a benchmark without it is compared in its primary one, and
-    says so. Every row of scores is read once. Raises UsageError for a wrong number of runs or one given twice,
-    UnknownName for a run or a metric that does not exist.
+    says so. Every row of scores is read once. `pairs` is how many pairs are compared together, where these are not all
+    of them. Raises UsageError for a wrong number of runs or one given twice, UnknownName for a run or a metric that
+    does not exist.
     """
-    return compare_runs(lambda run_id, _: results.score_rows(run_id), chosen(results, run_ids), metric, level=level)
+    rows = of_store(results)
+    return compare_runs(rows, chosen(results, run_ids), metric, level=level, pairs=pairs)
 
 
-def compare_runs(rows: Rows, runs: Sequence[Run], metric: str = "", *, level: float = 0.95) -> Comparison:
+def of_store(results: Results) -> Rows:
+    """Return what reads the rows of a store."""
+    return lambda run_id, _: results.score_rows(run_id)
+
+
+def compare_runs(
+    rows: Rows, runs: Sequence[Run], metric: str = "", *, level: float = 0.95, pairs: int = 0
+) -> Comparison:
     """Compare runs that `chosen` returned, as `compare` does."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -93,8 +104,23 @@ def compare_runs(rows: Rows, runs: Sequence[Run], metric: str = "", *, level: fl
     if metric and metric not in known:
         names = ", ".join(sorted(known)) or "none"
         raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}")
-    found = tuple(_group(rows, members, metric, level) for members in groups.values())
+    together = max(pairs, sum(len(members) - 1 for members in groups.values()))
+    found = adjusted([_group(rows, members, metric, level, together) for members in groups.values()])
     return Comparison(tuple(runs), differences(runs), found)
+
+
+def adjusted(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Return groups with Holm's p values over the pairs of all of them, and the winners by these."""
+    p_values = iter(holm([pair.contrast.found.p_value for group in groups for pair in group.pairs]))
+    return tuple(
+        replace(group, pairs=tuple(_won(pair, next(p_values), group.metric) for pair in group.pairs))
+        for group in groups
+    )
+
+
+def _won(pair: Pair, p_value: float, metric: Metric | None) -> Pair:
+    higher = metric is None or metric.higher_is_better
+    return replace(pair, p_adjusted=p_value, winner=pair.contrast.winner(p_value, higher_is_better=higher))
 
 
 def chosen(results: Results, run_ids: Sequence[str]) -> tuple[Run, ...]:
@@ -133,7 +159,7 @@ def _common(runs: Sequence[Run]) -> dict[str, Metric]:
     return {name: found for name, found in metrics_of(runs[0]).items() if all(name in other for other in others)}
 
 
-def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float) -> Group:
+def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together: int) -> Group:
     known = _common(runs)
     primary = next((found for found in known.values() if found.primary), next(iter(known.values()), None))
     metric = known.get(wanted, primary)
@@ -141,7 +167,7 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float) -> Group:
     if metric is None:
         notes = ["these runs have no metric in common"]
         return Group(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
-    pairs, notes, scores = _measured(rows, runs, metric, level)
+    pairs, notes, scores = _measured(rows, runs, metric, level, together)
     if wanted and metric.name != wanted:
         notes.insert(0, f"there is no metric {wanted} here, so this is {metric.name}")
     if not same_content:
@@ -157,7 +183,7 @@ Scores = tuple[MetricResult | None, ...]
 
 
 def _measured(
-    rows: Rows, runs: Sequence[Run], metric: Metric, level: float
+    rows: Rows, runs: Sequence[Run], metric: Metric, level: float, together: int
 ) -> tuple[tuple[Pair, ...], list[str], Scores]:
     notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
     scores = tuple(_score(rows, run, metric) for run in runs)
@@ -171,7 +197,7 @@ def _measured(
         other = read_sample(rows(run.id, metric.score), metric, tasks)
         assumed.add(other.worst)
         try:
-            found = contrast(base, other, tasks, higher_is_better=metric.higher_is_better, level=level)
+            found = contrast(base, other, tasks, higher_is_better=metric.higher_is_better, level=level, pairs=together)
         except ValueError as error:
             notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
             continue
@@ -181,15 +207,7 @@ def _measured(
         notes.append("variants made from one item count as one item, so the interval is over items, not tasks")
     if len(assumed - {None}) > 1:
         notes.append("the benchmark declares no worst value, so failures count as the worst value of their own run")
-    return _adjusted(pairs, metric), notes, scores
-
-
-def _adjusted(pairs: Sequence[Pair], metric: Metric) -> tuple[Pair, ...]:
-    p_values = holm([pair.contrast.found.p_value for pair in pairs])
-    return tuple(
-        replace(pair, p_adjusted=p, winner=pair.contrast.winner(p, higher_is_better=metric.higher_is_better))
-        for pair, p in zip(pairs, p_values, strict=True)
-    )
+    return tuple(pairs), notes, scores
 
 
 def _kept_in_mind(a: Run, b: Run, found: Contrast) -> Iterator[str]:

@@ -1,38 +1,95 @@
-"""Conditions that a comparison must not meet, for gates in continuous integration.
+"""Gates: conditions on runs, each answered with pass, fail, or cannot tell.
 
-regression p<0.05       a later run is worse than the first, and chance would do that less often than so
-regression              the same, where the comparison names the first run the winner
-regression>0.02         the score fell by more than so much, whatever chance has to do with it
-missing>2%              more than this share of a run's planned episodes has no value
-score<0.8               the score of a later run lies below
-failed>0                so many episodes of a run failed
+One condition alone reads as a requirement; all others name what must not hold.
+
+regression p<0.05           a run is worse than its baseline, and chance would do that less often than so
+regression                  the same at 0.05, where also the interval of the difference excludes 0
+regression>0.02             the mean score fell by more than so much, whatever chance has to do with it
+worse-by<0.02               required: the interval of the difference excludes a loss above the margin
+missing>2%                  more than this share of a run's planned episodes has no value
+failed>0                    so many episodes of a run failed
+score<0.8                   the primary metric lies below; so with the name of any metric
+score[difficulty=hard]<0.6  the same for the tasks with this label; also pass_rate, missing and failed
+pass@3<0.5, pass^3<0.5      the chance that one of k trials passes, or all of them
+cost>5, tokens>1e6, calls>9 what the run used; with .mean for one episode
+latency>2, latency.p95>10   seconds of an episode: the mean, p50, p90, p95, p99 or max
+
+Conditions on a baseline are corrected over all pairs of the gate: Holm's p values, Bonferroni's intervals. So the
+answers hold for all of them together.
 """
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from mesocosm.core.failure import UsageError
-from mesocosm.core.run import Run
-from mesocosm.engine.comparison import Comparison, Group, Pair
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.comparison import Comparison, Group, Pair, going_on, metrics_of
+from mesocosm.engine.pair import Contrast
+from mesocosm.engine.results import PASS_RATE, Latency, Samples, results
+from mesocosm.engine.slices import slices
+from mesocosm.stats import fewest_pairs, pairs_needed, smallest_difference, smallest_flip_difference
 
-KINDS = ("regression", "missing", "score", "failed")
-_CONDITION = re.compile(
-    r"(?P<kind>[A-Za-z_][\w.@^-]*)\s*(?:(?P<p>p)\s*)?(?:(?P<sign><=|>=|<|>)\s*(?P<number>[0-9.eE+-]+)\s*(?P<percent>%)?)?"
+REGRESSION, WORSE_BY, SCORE, MISSING, FAILED, LATENCY = (
+    "regression",
+    "worse-by",
+    "score",
+    "missing",
+    "failed",
+    "latency",
 )
-_EXAMPLES = "'regression p<0.05', 'regression>0.02', 'missing>2%', 'score<0.8', 'failed>0'"
+PAIRWISE = frozenset({REGRESSION, WORSE_BY})
+"""Kinds of conditions that need a baseline."""
+USED = frozenset({"cost", "tokens", "calls", "cost.mean", "tokens.mean", "calls.mean"})
+LATENCIES = frozenset({LATENCY, *(f"{LATENCY}.{name}" for name in ("mean", "p50", "p90", "p95", "p99", "max"))})
+KINDS = (REGRESSION, WORSE_BY, SCORE, MISSING, FAILED, LATENCY, "cost", "tokens", "calls", "pass")
+"""The words that conditions begin with; any other one is the name of a metric."""
+COUNTED = frozenset({FAILED, "calls", "tokens"})
+
+_CONDITION = re.compile(
+    r"(?P<kind>pass[@^]\d+|[A-Za-z_][\w.@^/-]*)"
+    r"(?:\[(?P<label>[^\]=]+)=(?P<value>[^\]]*)\])?"
+    r"\s*(?:(?P<p>p)\s*)?(?:(?P<sign><=|>=|<|>)\s*(?P<number>[0-9.eE+-]+)\s*(?P<percent>%)?)?"
+)
+_PASSES = re.compile(r"pass([@^])(\d+)")
+_EXAMPLES = (
+    "'regression p<0.05', 'regression>0.02', 'worse-by<0.02', 'missing>2%', 'score<0.8', "
+    "'score[difficulty=hard]<0.6', 'pass@3<0.5', 'failed>0', 'cost>5', 'latency.p95>10'"
+)
+_MOST_TASKS = 10**9
+
+
+class Answer(StrEnum):
+    """What a gate says of a condition in one place. ERROR: there was nothing to judge."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition: what is looked at, how it is compared, with which number; `by_chance` compares the p value."""
+    """One condition: what is looked at, how it is compared, with which number.
+
+    `by_chance` compares the p value; `label` and `value` name the tasks that it is about, empty for all of them.
+    """
 
     text: str
     kind: str
     sign: str = ""
     number: float = 0.0
     by_chance: bool = False
+    label: str = ""
+    value: str = ""
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether it needs a baseline."""
+        return self.kind in PAIRWISE
 
     def holds(self, value: float) -> bool:
         """Return whether `value` meets the condition."""
@@ -48,25 +105,31 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One condition looked at in one place: `subject` names it, `broken` says what was found where it is met."""
+    """One condition looked at in one place: `subject` names it, `found` says what was found there."""
 
     condition: str
     benchmark: str
     subject: str
-    broken: str = ""
+    answer: Answer
+    found: str
+
+    @property
+    def broken(self) -> str:
+        """What was found, empty where the condition passes."""
+        return "" if self.answer is Answer.PASS else self.found
 
 
-def read_condition(text: str, *, anything: bool = False) -> Condition:
+def read_condition(text: str) -> Condition:
     """Return the condition that `text` spells. Raises UsageError with examples.
 
-    With `anything` any word may be compared with a number: the name of a metric, for `judge_run`.
+    Any word may be compared with a number: the name of a metric. What can never be met is refused, for such a gate
+    would always be open.
     """
     match = _CONDITION.fullmatch(text.strip())
-    kind = match["kind"] if match else ""
-    if match is None or (kind not in KINDS and not anything):
+    if match is None:
         raise UsageError(f"{text!r} is no condition; write for example {_EXAMPLES}")
-    by_chance, sign = bool(match["p"]), match["sign"] or ""
-    if (by_chance and (kind != "regression" or sign not in {"<", "<="})) or (not sign and kind != "regression"):
+    kind, by_chance, sign = match["kind"], bool(match["p"]), match["sign"] or ""
+    if (by_chance and (kind != REGRESSION or sign not in {"<", "<="})) or (not sign and kind != REGRESSION):
         raise UsageError(f"{text!r} says too little or does not fit {kind}; write for example {_EXAMPLES}")
     try:
         number = float(match["number"] or 0) / (100 if match["percent"] else 1)
@@ -74,87 +137,445 @@ def read_condition(text: str, *, anything: bool = False) -> Condition:
         raise UsageError(f"{match['number']!r} in {text!r} is no number") from error
     if not math.isfinite(number):
         raise UsageError(f"{text!r} names no number to compare with")
-    return Condition(text.strip(), kind, sign, number, by_chance)
+    label, value = (match["label"] or "").strip(), (match["value"] or "").strip()
+    found = Condition(text.strip(), kind, sign, number, by_chance, label, value)
+    _check_slice(found)
+    _check_number(found, percent=bool(match["percent"]), written=match["number"] or "")
+    return found
 
 
-def judge(found: Comparison, conditions: Sequence[Condition]) -> tuple[Verdict, ...]:
-    """Return a verdict for each condition in each place that it concerns.
+def judge(
+    conditions: Sequence[Condition], runs: Sequence[Run], samples: Samples, compared: Comparison | None = None
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on runs: of conditions about each of them, and of those about `compared`.
 
-    What cannot be compared at all (a run without a score) breaks every condition about regressions and scores: a gate
-    must not open because there is nothing to see.
+    There is at least one verdict for each condition: where nothing could be judged it is an ERROR.
     """
-    return tuple(verdict for condition in conditions for group in found.groups for verdict in _judged(group, condition))
+    found: list[Verdict] = []
+    for condition in conditions:
+        if condition.pairwise:
+            verdicts, nothing = list(_compared(condition, compared)), "there is nothing to compare"
+        else:
+            verdicts, nothing = [_alone(run, condition, samples) for run in runs], "there is no run to judge"
+        found += verdicts or [Verdict(condition.text, "", "", Answer.ERROR, nothing)]
+    return tuple(found)
 
 
-def judge_run(run: Run, conditions: Sequence[Condition]) -> tuple[Verdict, ...]:
-    """Return a verdict for each condition about one run: `score` (the primary metric), `failed`, `missing`, any metric.
+def judge_comparison(found: Comparison, conditions: Sequence[Condition], samples: Samples) -> tuple[Verdict, ...]:
+    """Return the verdicts on compared runs: what is missing and what failed in all of them, else the later ones."""
+    later = [run for group in found.groups for run in group.runs[1:]]
+    return tuple(
+        verdict
+        for condition in conditions
+        for verdict in judge(
+            [condition], found.runs if condition.kind in {MISSING, FAILED} else later, samples, compared=found
+        )
+    )
 
-    A metric that it does not have, or that has no value, breaks its condition.
-    """
-    return tuple(_alone(run, condition) for condition in conditions)
+
+def exit_code(verdicts: Sequence[Verdict], *, allow_undecided: bool = False) -> int:
+    """Return 0 where every verdict passes, 1 where one fails or had nothing to judge, 3 where one is undecided."""
+    answers = {verdict.answer for verdict in verdicts}
+    if answers & {Answer.FAIL, Answer.ERROR}:
+        return 1
+    return 3 if Answer.UNDECIDED in answers and not allow_undecided else 0
 
 
-def _alone(run: Run, condition: Condition) -> Verdict:
-    subject, kind = _named(run), condition.kind
-    if kind == "failed":
-        count = run.counts.failed
-        return _verdict(condition, run.benchmark, subject, f"{count:,} failed", broken=condition.holds(count))
+# Reading
+
+
+def _check_slice(condition: Condition) -> None:
+    if condition.label and (condition.pairwise or condition.kind in USED | LATENCIES or _PASSES.match(condition.kind)):
+        raise UsageError(
+            f"{condition.text!r}: {condition.kind} is about whole runs; with a label there are score, pass_rate, "
+            "missing and failed, as in 'score[difficulty=hard]<0.6'"
+        )
+
+
+def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
+    """Raise UsageError where the number cannot belong to what it is compared with."""
+    text, kind, number = condition.text, condition.kind, condition.number
+    if percent and kind in COUNTED | USED | LATENCIES:
+        instead = f"'missing{condition.sign}{written}%' is about a share, " if kind == FAILED else ""
+        raise UsageError(f"{text!r}: {kind} is no share; {instead}'{kind}{condition.sign}{written}' about a number")
+    if kind in COUNTED and number != int(number):
+        instead = f", or 'missing{condition.sign}{number * 100:g}%' for a share" if kind == FAILED else ""
+        raise UsageError(f"{text!r}: {kind} are counted; write a whole number{instead}")
+    share = kind == MISSING or condition.by_chance or _PASSES.fullmatch(kind) is not None
+    if share and number > 1:
+        raise UsageError(
+            f"{text!r}: this is a share between 0 and 1, and {written} means {number:.0%}; "
+            f"did you mean '{text.replace(written, written + '%')}'?"
+            if not percent
+            else f"{text!r}: this is a share, and none is above 100 %"
+        )
+    if kind == WORSE_BY and condition.sign.startswith(">"):
+        raise UsageError(
+            f"{text!r}: worse-by names the loss that must be excluded, so it reads 'worse-by<{written}'; "
+            f"a loss that must not be seen is 'regression{condition.sign}{written}'"
+        )
+    amount = share or condition.pairwise or kind in COUNTED | USED | LATENCIES
+    if amount and (number < 0 or (condition.sign == "<" and number == 0 and kind != WORSE_BY)):
+        raise UsageError(f"{text!r} can never hold: {kind} is never below 0")
+    if share and condition.sign == ">" and number == 1:
+        raise UsageError(f"{text!r} can never hold: no share is above 1; did you mean {written}%?")
+    if condition.by_chance and number == 0:
+        raise UsageError(f"{text!r} can never hold: no p value is 0")
+    if condition.kind == REGRESSION and condition.sign.startswith("<") and not condition.by_chance:
+        raise UsageError(
+            f"{text!r} would fail where nothing was lost; write 'regression>{written}' for a loss above that, or "
+            f"'worse-by<{written}' to require that such a loss is excluded"
+        )
+
+
+# One run
+
+
+def _alone(run: Run, condition: Condition, samples: Samples) -> Verdict:
+    try:
+        answer, found = _judged(run, condition, samples)
+    except UnknownName as error:
+        answer, found = Answer.ERROR, str(error)
+    return Verdict(condition.text, run.benchmark, _named(run), answer, found)
+
+
+def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+    kind = condition.kind
+    if going_on(run):
+        return Answer.UNDECIDED, f"it is {_state(run)}"
+    if condition.label:
+        return _slice(run, condition, samples)
+    metric = next((one for one in run.metrics if one.name == kind), None)
+    if metric is None and kind == SCORE:
+        metric = run.primary
+    if metric is not None:
+        return _metric(condition, metric, metrics_of(run).get(metric.name), run)
+    return _whole(run, condition, samples)
+
+
+def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+    """Judge what every run has, unless it has a metric of that name."""
+    kind = condition.kind
+    if kind == FAILED:
+        return _growing(run, condition, run.counts.failed, f"{run.counts.failed:,} failed")
+    if kind == MISSING:
+        return _missing(run, condition)
+    if kind in USED:
+        return _used(run, condition)
+    if kind in LATENCIES:
+        return _latency(condition, results(run, samples, run.metrics).latency, run)
+    if _PASSES.fullmatch(kind):
+        return _passes(run, condition, samples)
+    names = ", ".join(one.name for one in run.metrics) or "none"
+    return Answer.ERROR, f"it has no metric {kind!r}; it has {names}"
+
+
+def _metric(condition: Condition, result: MetricResult, declared: Metric | None, run: Run) -> tuple[Answer, str]:
+    name, value = result.name, result.value
+    if value is None:
+        return Answer.ERROR, f"{name} has no value{_why(result.missing)}"
+    told = f"{name} is {value:.4f}{_why(result.missing)}"
+    low, high = _range(result.aggregation, declared)
+    if low is not None and high is not None and low <= value <= high and _never(condition, low, high):
+        return Answer.ERROR, f"{told}, and lies between {low:g} and {high:g}, so the condition can never hold"
+    return _settled(run, condition.holds(value), told) or _by_missing(condition, result, told)
+
+
+def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[Answer, str]:
+    """Answer for a value that is good enough: not where the missing ones could change that."""
+    worst = result.pessimistic
+    if worst is not None and condition.holds(worst):
+        return Answer.UNDECIDED, f"{told}; with what is missing counted as worst it is {worst:.4f}"
+    return Answer.PASS, told
+
+
+def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
+    """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
+    if run.status is not RunStatus.FINISHED:
+        return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
+    return (Answer.FAIL, told) if holds else None
+
+
+def _growing(run: Run, condition: Condition, value: float, told: str) -> tuple[Answer, str]:
+    """Judge what can only grow while a run goes on: too much now is too much."""
+    if not run.counts.done:
+        return Answer.ERROR, "it has no finished episode"
+    if condition.sign.startswith(">") and condition.holds(value):
+        return Answer.FAIL, told
+    return _settled(run, condition.holds(value), told) or (Answer.PASS, told)
+
+
+def _missing(run: Run, condition: Condition) -> tuple[Answer, str]:
     primary = run.primary
-    if kind == "missing":
-        lacking, planned = (sum(primary.missing.values()), primary.n_planned) if primary else (1, 1)
-        share = lacking / planned if planned else 0.0
-        told = f"{lacking:,} of {planned:,} have no value ({share:.1%})"
-        return _verdict(condition, run.benchmark, subject, told, broken=primary is None or condition.holds(share))
-    metric = primary if kind == "score" else next((one for one in run.metrics if one.name == kind), None)
-    if metric is None:
-        names = ", ".join(one.name for one in run.metrics) or "none"
-        return _verdict(condition, run.benchmark, subject, f"it has no metric {kind!r}; it has {names}", broken=True)
-    if metric.value is None:
-        return _verdict(condition, run.benchmark, subject, f"{metric.name} has no value", broken=True)
-    told = f"{metric.name} is {metric.value:.4f}"
-    return _verdict(condition, run.benchmark, subject, told, broken=condition.holds(metric.value))
+    if primary is None or not primary.n_planned:
+        return Answer.ERROR, "it has no score, so nothing of it can be missing or there"
+    return _share(condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
 
 
-def _judged(group: Group, condition: Condition) -> Iterator[Verdict]:
-    name = group.runs[0].benchmark
-    for run, score in zip(group.runs, group.scores, strict=True):
-        if condition.kind == "missing":
-            lacking, planned = (sum(score.missing.values()), score.n_planned) if score else (1, 1)
-            share = lacking / planned if planned else 0.0
-            told = f"{lacking:,} of {planned:,} have no value ({share:.1%})" if score else "it has no score"
-            yield _verdict(condition, name, _named(run), told, broken=score is None or condition.holds(share))
-        elif condition.kind == "failed":
-            count = run.counts.failed
-            yield _verdict(condition, name, _named(run), f"{count:,} episodes failed", broken=condition.holds(count))
-    for place, run in enumerate(group.runs[1:], 1):
-        if condition.kind == "score":
-            score = group.scores[place]
-            value = None if score is None else score.value
-            told = "it has no score" if value is None else f"{group.scores[place].name} is {value:.4f}"  # type: ignore[union-attr]
-            yield _verdict(condition, name, _named(run), told, broken=value is None or condition.holds(value))
-        elif condition.kind == "regression":
+def _share(
+    condition: Condition, lacking: int, planned: int, causes: Mapping[str, int] | None = None
+) -> tuple[Answer, str]:
+    share = lacking / planned
+    told = f"{lacking:,} of {planned:,} have no value ({share:.1%}{_causes(causes or {}, ': ')})"
+    return (Answer.FAIL if condition.holds(share) else Answer.PASS), told
+
+
+def _used(run: Run, condition: Condition) -> tuple[Answer, str]:
+    name, _, mean = condition.kind.partition(".")
+    usage = run.usage
+    if not usage.calls:
+        return Answer.ERROR, "no model call of it is recorded, so nothing is known of what it used"
+    total = {"cost": usage.cost_usd, "tokens": usage.total, "calls": usage.calls}[name]
+    if total is None:
+        return Answer.UNDECIDED, "its cost is unknown: the price of a model is"
+    if not mean:
+        told = f"it cost ${total:,.4f}" if name == "cost" else f"it took {total:,} {name}"
+        return _growing(run, condition, total, told)
+    if not run.counts.done:
+        return Answer.ERROR, "it has no finished episode"
+    each = total / run.counts.done
+    told = f"an episode cost ${each:,.4f}" if name == "cost" else f"an episode took {each:,.1f} {name}"
+    return _settled(run, condition.holds(each), told) or (Answer.PASS, told)
+
+
+def _latency(condition: Condition, latency: Latency | None, run: Run) -> tuple[Answer, str]:
+    if latency is None:
+        return Answer.ERROR, "the time of no episode is known"
+    which = condition.kind.partition(".")[2] or "mean"
+    seconds: float = getattr(latency, which)
+    told = f"an episode took {seconds:.2f} s ({which} of {latency.n:,})"
+    return _settled(run, condition.holds(seconds), told) or (Answer.PASS, told)
+
+
+def _passes(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+    match = _PASSES.fullmatch(condition.kind)
+    assert match is not None
+    k, found = int(match[2]), results(run, samples, run.metrics).passes
+    one = next((one for one in found if one.k == k), None)
+    if one is None:
+        most = f"no task has {k} trials, the most is {found[-1].k}" if found else "nothing says what a pass is"
+        return Answer.ERROR, f"it has no {condition.kind}: {most}"
+    chance = one.at if match[1] == "@" else one.hat
+    told = f"{condition.kind} is {chance.value:.4f} over {chance.tasks:,} tasks"
+    settled = _settled(run, condition.holds(chance.value), told)
+    if settled is None and chance.pessimistic is not None and condition.holds(chance.pessimistic):
+        settled = Answer.UNDECIDED, f"{told}; with missing trials counted as not passed it is {chance.pessimistic:.4f}"
+    return settled or (Answer.PASS, told)
+
+
+def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+    found = slices(run, samples, condition.label, only=condition.value)
+    if not found.slices:
+        return Answer.ERROR, f"no task has {condition.label} = {condition.value!r}"
+    (part,) = found.slices
+    kind, counted = condition.kind, part.samples - part.skipped
+    if kind == FAILED:
+        return _growing(run, condition, part.failed, f"{part.failed:,} of {part.samples:,} have no score of their own")
+    if kind == MISSING:
+        if not counted:
+            return Answer.ERROR, "nothing of it was scored or could have been"
+        return _share(condition, part.missing, counted)
+    result = part.pass_rate if kind == PASS_RATE else part.reward if kind in {SCORE, part.reward.name} else None
+    if result is None:
+        return Answer.ERROR, f"a slice has no metric {kind!r}; it has {part.reward.name}" + (
+            f" and {PASS_RATE}" if part.pass_rate is not None else ""
+        )
+    return _metric(condition, result, metrics_of(run).get(result.name), run)
+
+
+# A run against its baseline
+
+
+def _compared(condition: Condition, found: Comparison | None) -> Iterator[Verdict]:
+    if found is None:
+        return
+    pairs = sum(len(group.pairs) for group in found.groups)
+    for group in found.groups:
+        name, base = group.runs[0].benchmark, group.runs[0]
+        if len(group.runs) == 1:
+            told = f"there is no other run of {name} to compare it with"
+            yield Verdict(condition.text, name, _named(base), Answer.ERROR, told)
+        for run in group.runs[1:]:
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
-            subject = f"{_named(run)} against {_named(group.runs[0])}"
-            yield _regression(condition, group, name, subject, pair)
+            answer, told = _against(condition, group, run, pair, pairs)
+            yield Verdict(condition.text, name, f"{_named(run)} against {_named(base)}", answer, told)
 
 
-def _regression(condition: Condition, group: Group, name: str, subject: str, pair: Pair | None) -> Verdict:
-    if pair is None or group.metric is None:
-        return _verdict(condition, name, subject, "they cannot be compared", broken=True)
-    delta = pair.contrast.delta
-    worse = -delta.value if group.metric.higher_is_better else delta.value
-    told = f"{group.metric.name} {delta.value:+.4f} [{delta.low:.4f}, {delta.high:.4f}], p = {pair.p_adjusted:.3g}"
-    if condition.by_chance:
-        broken = worse > 0 and condition.holds(pair.p_adjusted)
-    elif condition.sign:
-        broken = condition.holds(worse)
+def _against(condition: Condition, group: Group, run: Run, pair: Pair | None, pairs: int) -> tuple[Answer, str]:
+    metric = group.metric
+    if metric is None:
+        return Answer.ERROR, "they have no metric in common"
+    if pair is None:
+        return Answer.ERROR, f"they cannot be compared: one of them has no value of {metric.name}"
+    if not pair.contrast.paired:
+        return Answer.ERROR, "they share no scored task"
+    told = _difference(metric, pair)
+    weak = _weak(group.runs[0], run, pair.contrast)
+    if weak:
+        return Answer.UNDECIDED, f"{told}, but {weak}"
+    delta, reach = pair.contrast.delta, _reach(metric)
+    loss = -delta.value if metric.higher_is_better else delta.value
+    if condition.by_chance or not condition.sign:
+        return _by_chance(condition, pair, loss, pairs, told)
+    if reach is not None and abs(loss) <= reach <= condition.number:
+        return Answer.ERROR, f"{told}; no loss can be above {reach:g}, so the condition says nothing"
+    if condition.kind == WORSE_BY:
+        return _worse_by(condition, metric, pair.contrast, told)
+    return (Answer.FAIL if condition.holds(loss) else Answer.PASS), told
+
+
+def _difference(metric: Metric, pair: Pair) -> str:
+    contrast = pair.contrast
+    delta, common = contrast.delta, _common(contrast)
+    told = f"{metric.name} {delta.value:+.4f} {_bounds(delta.low, delta.high)}, p = {pair.p_adjusted:.3g}"
+    told += f", {common:,} tasks" if common == contrast.n_a else f", {common:,} tasks of {contrast.n_a:,} items"
+    if metric.aggregation not in {"mean", "pass_rate"}:
+        told += f" (of means; the metric is a {metric.aggregation})"
+    if not metric.directed:
+        told += f" (nobody declared which is better; more {metric.name} is taken for better)"
+    return told
+
+
+def _weak(base: Run, run: Run, contrast: Contrast) -> str:
+    """Return why two runs cannot be told apart whatever their scores: one is not whole, or they share too few tasks."""
+    for one, side in ((base, "the baseline"), (run, "it")):
+        if one.status is not RunStatus.FINISHED:
+            return f"{side} is {_state(one)}"
+    common = _common(contrast)
+    most = common + max(contrast.counts.only_a, contrast.counts.only_b)
+    return f"they share {common:,} of {most:,} tasks; it takes half of them" if 2 * common < most else ""
+
+
+def _by_chance(condition: Condition, pair: Pair, loss: float, pairs: int, told: str) -> tuple[Answer, str]:
+    contrast = pair.contrast
+    bar = condition if condition.by_chance else Condition(condition.text, REGRESSION, "<=", 0.05, by_chance=True)
+    apart = contrast.family.excludes(0)
+    if loss > 0 and bar.holds(pair.p_adjusted) and (condition.by_chance or contrast.delta.excludes(0)):
+        return Answer.FAIL, told
+    needed = _fewest(bar, pairs)
+    if contrast.n_a < needed:
+        among = f" among {pairs:,} comparisons" if pairs > 1 else ""
+        return Answer.UNDECIDED, (
+            f"{told}; so few cannot show a loss at {bar.number:g}{among}, whatever happens: it takes {needed:,}"
+        )
+    level = 1 - bar.number / pairs
+    if loss > 0 and apart:
+        more = _needed(loss, contrast, level)
+        return Answer.UNDECIDED, f"{told}; the interval excludes 0 and the test does not{more}"
+    smallest = _smallest(contrast, level)
+    seen = "" if smallest is None else f"; a loss of {smallest:.4f} would have shown (80 % power)"
+    return Answer.PASS, f"{told}{seen}"
+
+
+def _worse_by(condition: Condition, metric: Metric, contrast: Contrast, told: str) -> tuple[Answer, str]:
+    """Judge a margin by the interval that holds for all pairs: pass where it lies below, fail where it lies above."""
+    family, margin, n = contrast.family, condition.number, contrast.n_a
+    low, high = (-family.high, -family.low) if metric.higher_is_better else (family.low, family.high)
+    least = fewest_pairs(family.level)
+    if n < least:
+        return Answer.UNDECIDED, f"{told}; so few show nothing: it takes {least:,} at least"
+    if low == high:
+        # Tasks that were not seen may differ even where all that were seen agree: Clopper and Pearson's bound of how
+        # many, times the largest difference that there can be.
+        reach = _reach(metric)
+        reach = contrast.reach if reach is None else max(reach, contrast.reach)
+        high += reach * (1 - ((1 - family.level) / 2) ** (1 / n))
+    shown = f"{told}; the loss is at most {high:.4f}" if math.isfinite(high) else told
+    if condition.holds(high):
+        return Answer.PASS, shown
+    if low > margin:
+        return Answer.FAIL, f"{told}; the loss is at least {low:.4f}"
+    loss = -family.value if metric.higher_is_better else family.value
+    return Answer.UNDECIDED, f"{shown}{_to_decide(loss, margin, contrast, high)}"
+
+
+def _to_decide(loss: float, margin: float, contrast: Contrast, high: float) -> str:
+    if contrast.sd:
+        return _needed(loss - margin, contrast, contrast.family.level)
+    if loss >= margin or not margin > 0 or not math.isfinite(high) or high <= loss:
+        return "; no number of such tasks tells"
+    # Nothing varies: the bound shrinks with the number of tasks.
+    return _takes(contrast.n_a * (high - loss) / (margin - loss))
+
+
+def _needed(difference: float, contrast: Contrast, level: float) -> str:
+    """Say how many tasks would show a true `difference` with 80 % power."""
+    if not contrast.sd:
+        return _takes(fewest_pairs(level))
+    try:
+        return _takes(pairs_needed(difference, contrast.sd, level=level))
+    except ValueError:
+        return "; no number of tasks decides a loss that equals the margin"
+
+
+def _takes(tasks: float) -> str:
+    return f"; it takes about {math.ceil(tasks):,} tasks" if tasks < _MOST_TASKS else "; it takes too many tasks"
+
+
+def _fewest(bar: Condition, pairs: int) -> int:
+    """Return the least number of tasks whose exact paired test can reject among so many comparisons."""
+    n = 1
+    while not bar.holds(pairs * math.ldexp(2.0, -n)):
+        n += 1
+    return n
+
+
+def _smallest(contrast: Contrast, level: float) -> float | None:
+    """Return the loss that these tasks would show with 80 % power; None where nothing tells it."""
+    n, sd = contrast.n_a, contrast.sd or 0.0
+    if contrast.found.test.startswith("mcnemar"):
+        rate = min(max(sd * sd * (n - 1) / n + contrast.delta.value**2, 0.0), 1.0)
+        found = smallest_flip_difference(round(rate * n) / n, n, level=level)
+    elif sd:
+        found = smallest_difference(sd, n, level=level)
     else:
-        broken = pair.winner == "a"
-    return _verdict(condition, name, subject, told, broken=broken)
+        return None
+    return found if math.isfinite(found) else None
 
 
-def _verdict(condition: Condition, benchmark: str, subject: str, told: str, *, broken: bool) -> Verdict:
-    return Verdict(condition.text, benchmark, subject, told if broken else "")
+def _common(contrast: Contrast) -> int:
+    counts = contrast.counts
+    return counts.a_better + counts.b_better + counts.same
+
+
+# Words
+
+
+def _state(run: Run) -> str:
+    status = "still going on" if going_on(run) else str(run.status)
+    return f"{status} with {run.counts.done:,} of {run.counts.planned:,} episodes"
+
+
+def _never(condition: Condition, low: float, high: float) -> bool:
+    return not condition.holds(low) and not condition.holds(high)
+
+
+def _range(aggregation: str, declared: Metric | None) -> tuple[float | None, float | None]:
+    if aggregation == "pass_rate":
+        return 0.0, 1.0
+    if declared is None or aggregation == "sum":
+        return None, None
+    return declared.low, declared.high
+
+
+def _reach(metric: Metric) -> float | None:
+    """Return the largest difference of two values that the metric declares, None where it declares none."""
+    if metric.aggregation == "pass_rate":
+        return 1.0
+    return None if metric.low is None or metric.high is None else metric.high - metric.low
+
+
+def _why(missing: Mapping[str, int]) -> str:
+    total = sum(missing.values())
+    return f" ({total:,} missing{_causes(missing, ': ')})" if total else ""
+
+
+def _causes(missing: Mapping[str, int], before: str) -> str:
+    return before + ", ".join(f"{count:,} {cause}" for cause, count in missing.items()) if missing else ""
+
+
+def _bounds(low: float, high: float) -> str:
+    return f"[{low:.4f}, {high:.4f}]" if math.isfinite(low) and math.isfinite(high) else "[no interval]"
 
 
 def _named(run: Run) -> str:

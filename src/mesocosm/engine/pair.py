@@ -83,7 +83,9 @@ class Contrast:
     """Run b against run a: `delta` is the mean of b minus the mean of a over `n_a` and `n_b` independent items.
 
     `smallest` is the difference that so many items would have shown with 80 % power: infinite when none, None when
-    the scores do not vary.
+    the scores do not vary. `family` is the interval of the same difference that holds for all pairs of a comparison
+    together (Bonferroni); `sd` the standard deviation of the paired differences, None unpaired; `reach` the distance
+    between the lowest and the highest item of both runs.
     """
 
     paired: bool
@@ -97,6 +99,9 @@ class Contrast:
     counts: TaskCounts
     tasks: tuple[TaskPair, ...]
     density: tuple[Cell, ...]
+    family: Interval
+    sd: float | None = None
+    reach: float = 0.0
 
     def winner(self, p_value: float, *, higher_is_better: bool) -> Winner:
         """Return the better run, or "tie" unless the interval excludes 0 and `p_value` (adjusted) agrees."""
@@ -105,23 +110,27 @@ class Contrast:
         return "b" if (self.delta.value > 0) == higher_is_better else "a"
 
 
-def contrast(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Contrast:
+def contrast(
+    a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95, pairs: int = 1
+) -> Contrast:
     """Compare run b with run a, by the tasks that both scored; where there is none, as independent samples.
 
     The statistics are those of `stats.paired_difference` and `stats.unpaired_difference`, computed on arrays because a
-    million mappings of one value each cost seconds. Variants of one item count as one item. Raises ValueError when one
-    has no value at all, or a difference is beyond what can be computed with.
+    million mappings of one value each cost seconds. Variants of one item count as one item. `pairs` is the number of
+    comparisons that are made together. Raises ValueError when one has no value at all, or a difference is beyond what
+    can be computed with.
     """
     count = len(tasks.digests)
     a.fill(count)
     b.fill(count)
     common = array("q", (place for place in range(count) if a.sizes[place] and b.sizes[place]))
     if not common:
-        return _unpaired(a, b, tasks, level)
+        return _unpaired(a, b, tasks, level, pairs)
     x, y = _items(a, tasks, common), _items(b, tasks, common)
     n = len(x)
     pass_fail = a.binary and b.binary
     delta, found, smallest = _paired(y, x, pass_fail, level)
+    family = delta if pairs < 2 else _paired_interval(y, x, pass_fail, joint_level(level, pairs))
     means = _task_means(a, common), _task_means(b, common)
     flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
     if not pass_fail:
@@ -140,16 +149,30 @@ def contrast(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = Tru
         counts=_counts(means, len(flips), only, higher_is_better=higher_is_better),
         tasks=(*listed, *_alone(a, b, tasks, SHOWN - len(listed))),
         density=_density(*means),
+        family=family,
+        sd=moments(_differences(y, x)).sd,
+        reach=_reach(x, y),
     )
 
 
-def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float) -> Contrast:
+def _reach(x: Sequence[float], y: Sequence[float]) -> float:
+    highest, lowest = max(map(max, (x, y))), min(map(min, (x, y)))
+    return highest - lowest
+
+
+def joint_level(level: float, pairs: int) -> float:
+    """Return the level of each of `pairs` intervals that hold together with `level` (Bonferroni)."""
+    return 1 - (1 - level) / max(pairs, 1)
+
+
+def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> Contrast:
     every = range(len(tasks.digests))
     x = _items(a, tasks, [place for place in every if a.sizes[place]])
     y = _items(b, tasks, [place for place in every if b.sizes[place]])
     if not x or not y:
         raise ValueError(f"run {'b' if x else 'a'} has no scored task; there is nothing to compare")
     delta, found, smallest = _independent(y, x, a.binary and b.binary, level)
+    family = delta if pairs < 2 else _independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
     return Contrast(
         paired=False,
         mean_a=math.fsum(x) / len(x),
@@ -162,6 +185,8 @@ def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float) -> Contrast:
         counts=TaskCounts(0, 0, 0, 0, a.scored, b.scored),
         tasks=(),
         density=(),
+        family=family,
+        reach=_reach(x, y),
     )
 
 
@@ -170,17 +195,28 @@ Shown = tuple[Interval, Significance, float | None]
 
 def _paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
     n = len(x)
+    interval = _paired_interval(x, y, pass_fail, level)
     if pass_fail and _is_whole(x) and _is_whole(y):
         both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
         only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
-        interval = newcombe_paired(both, only_x, only_y, n - both - only_x - only_y, level)
         return interval, mcnemar(only_x, only_y), smallest_flip_difference((only_x + only_y) / n, n, level=level)
-    differences = array("d", (one - other for one, other in zip(x, y, strict=True)))
-    interval = student(differences, level)
+    differences = _differences(x, y)
     resamples = max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // n))
     sd = moments(differences).sd
     smallest = None if not sd else smallest_difference(sd, n, level=level)
     return interval, sign_flip(differences, resamples=resamples), math.inf if n < fewest_pairs(level) else smallest
+
+
+def _paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
+    if pass_fail and _is_whole(x) and _is_whole(y):
+        both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
+        only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
+        return newcombe_paired(both, only_x, only_y, len(x) - both - only_x - only_y, level)
+    return student(_differences(x, y), level)
+
+
+def _differences(x: Sequence[float], y: Sequence[float]) -> "array[float]":
+    return array("d", (one - other for one, other in zip(x, y, strict=True)))
 
 
 def _independent(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:

@@ -61,8 +61,8 @@ class _Seen:
     reward: "array[float]" = field(default_factory=lambda: array("d"))
 
 
-def slices(run: Run, store: Samples, by: str) -> Slices:
-    """Return the results of a run for each value of the label `by`, the 50 with most samples.
+def slices(run: Run, store: Samples, by: str, *, only: str | None = None) -> Slices:
+    """Return the results of a run for each value of the label `by`, the 50 with most samples, or for one value `only`.
 
     Intervals are clustered by task. Raises UnknownName when no stored sample has the label, or the run has no score.
     """
@@ -79,13 +79,14 @@ def slices(run: Run, store: Samples, by: str) -> Slices:
     worst = _worst(primary, graded)
     counts = Counter(seen.of)
     words = list(seen.values)
-    shown = sorted(counts, key=lambda place: (-counts[place], words[place] is None, words[place] or ""))[:SHOWN]
+    asked = counts if only is None else [place for place in counts if words[place] == only]
+    shown = sorted(asked, key=lambda place: (-counts[place], words[place] is None, words[place] or ""))[:SHOWN]
     members: dict[int, array[int]] = {place: array("q") for place in shown}
     for number, place in enumerate(seen.of):
         if place in members:
             members[place].append(number)
     found = tuple(_slice(seen, words[place], members[place], primary, rate, worst) for place in shown)
-    return Slices(by, found, len(counts) - len(shown))
+    return Slices(by, found, len(asked) - len(shown))
 
 
 def _read(rows: Iterable[ResultRow], by: str) -> _Seen:

@@ -9,27 +9,33 @@ from mesocosm.core.failure import writable
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One check: the group it belongs to, its name, what is wrong (empty: it passed), what it measured, seconds."""
+    """One check: the group it belongs to, its name, what is wrong (empty: it passed), what it measured, seconds.
+
+    `error` says why it could not be made or decided.
+    """
 
     group: str
     name: str
     failure: str = ""
     output: str = ""
     seconds: float = 0.0
+    error: str = ""
 
 
 def junit(suite: str, cases: Sequence[Case]) -> bytes:
     """Return a document with one suite. Characters that XML cannot hold are replaced."""
     failures = sum(bool(case.failure) for case in cases)
-    numbers = {"tests": str(len(cases)), "failures": str(failures), "errors": "0"}
+    errors = sum(bool(case.error) for case in cases)
+    numbers = {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors)}
     root = Element("testsuites", numbers)
     inner = SubElement(root, "testsuite", {"name": _clean(suite), **numbers})
     for case in cases:
         names = {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}"}
         element = SubElement(inner, "testcase", names)
-        if case.failure:
-            failure = SubElement(element, "failure", {"message": _clean(case.failure.splitlines()[0])})
-            failure.text = _clean(case.failure)
+        for kind, words in (("failure", case.failure), ("error", case.error)):
+            if words:
+                wrong = SubElement(element, kind, {"message": _clean(words.splitlines()[0])})
+                wrong.text = _clean(words)
         if case.output:
             SubElement(element, "system-out").text = _clean(case.output)
     indent(root)

@@ -8,16 +8,19 @@ import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
+from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Command, Finite, Options, options
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
+    from mesocosm.cli.gating import Judgement
     from mesocosm.platform.record.contest import Contest
     from mesocosm.store import SqlStore
 
 COMPARISONS = "comparisons"
 
 
+@gate_options(baseline=False)
 @click.command(cls=Command, many=flags.MANY)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
@@ -31,7 +34,8 @@ def compare(**given: Any) -> int:
     """Run benchmarks with two models and print what the difference is worth.
 
     What was run before with the same settings is taken as it is; --force runs it again. A difference counts only when
-    its paired interval excludes 0. Exit 1 when a benchmark failed.
+    its paired interval excludes 0. Exit 1 when a benchmark failed, nothing could be compared, or a condition of
+    --fail-if (about B, against A) is broken; 3 when one cannot be decided.
 
     \b
     mesocosm bench compare --a vllm:my/model@http://127.0.0.1:8001/v1 \\
@@ -43,6 +47,7 @@ def compare(**given: Any) -> int:
 
     chosen = options()
     chosen.quiet = given["quiet"]
+    chosen.gate.check(comparing=True)
     comparison_id, known = stamped_id("cmp"), catalogue(given["folders"])
     interrupted = False
     sides = ("a", model_of(given["first"])), ("b", model_of(given["second"]))
@@ -50,20 +55,28 @@ def compare(**given: Any) -> int:
         interrupted = interrupted or _run(side, name, comparison_id, known, given)
     store, found = _contest(comparison_id, chosen)
     path = _write(document(found, time.time()), given["out"] or chosen.results() / COMPARISONS)
-    _show(found, store, chosen)
+    judged = _show(found, store, chosen)
     if not chosen.json:
         click.echo(f"Wrote {path}")
     if interrupted:
         return 130
-    return 1 if found.failed else 0
+    compared = any(row.pair is not None for row in found.rows)
+    if not compared:
+        click.echo("error: nothing could be compared: no benchmark has two runs with scores", err=True)
+    return judged.code(0 if compared and not found.failed else 1)
 
 
+@gate_options(baseline=False)
 @click.command("view-comparison", cls=Command)
 @click.argument("comparison_id")
 def view_comparison(comparison_id: str) -> int:
-    """Show a stored comparison again; exit 1 when there is none, or only one side of it."""
+    """Show a stored comparison again; exit 1 when there is none, or only one side of it.
+
+    Conditions are judged as by `bench compare`.
+    """
     from mesocosm.core.failure import UnknownName
 
+    options().gate.check(comparing=True)
     try:
         store, found = _contest(comparison_id, options())
     except UnknownName as error:
@@ -74,8 +87,7 @@ def view_comparison(comparison_id: str) -> int:
     if not found.complete:
         click.echo(f"error: comparison {comparison_id} has only one side; run it again", err=True)
         return 1
-    _show(found, store, options())
-    return 0
+    return _show(found, store, options()).code(0)
 
 
 def model_of(text: str) -> tuple[str, str]:
@@ -127,14 +139,19 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _show(found: "Contest", store: "SqlStore", chosen: Options) -> None:
+def _show(found: "Contest", store: "SqlStore", chosen: Options) -> "Judgement":
+    """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.contest import document, lines
-    from mesocosm.cli.comparing import comparison_page
+    from mesocosm.cli.comparing import comparison_page, markdown
     from mesocosm.cli.render import emit
 
+    compared = found.comparison
+    judged = chosen.gate.judge_comparison(store, compared)
+    judged.write("mesocosm bench compare", lambda: markdown(compared))
     if chosen.json:
-        emit(document(found, time.time()))
-        return
-    for line in lines(found):
-        click.echo(line)
-    click.echo(f"\n  {comparison_page(found.comparison_id, store, chosen)}")
+        emit({**document(found, time.time()), **({"gate": judged.document()} if judged.verdicts else {})})
+    else:
+        for line in [*lines(found), *judged.lines()]:
+            click.echo(line)
+        click.echo(f"\n  {comparison_page(found.comparison_id, store, chosen)}")
+    return judged

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.bench import flags
+from mesocosm.cli.gating import gate_options, runs_markdown
 from mesocosm.cli.main import Command, Options, options
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ DONE_BEFORE = frozenset({"already_succeeded", "latest_status_succeeded"})
 INCOMPLETE, INTERRUPTED = 3, 130
 
 
+@gate_options()
 @click.command(cls=Command, many=flags.MANY)
 @flags.what
 @flags.model
@@ -45,6 +47,7 @@ def run(**given: Any) -> int:
     """
     chosen = options()
     chosen.quiet = given["quiet"]
+    chosen.gate.check()
     request, catalogue = flags.request_of(given), _catalogue(given)
     if given["dry_run"]:
         return _plan(request, catalogue, given)
@@ -74,15 +77,20 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
     with Work(request, catalogue, chosen, force=given["force"], rerun_failed=given["rerun_failed"]) as work:
         for note in work.notes:
             click.echo(f"note: {note}", err=True)
+        chosen.gate.prepare(work.store)
         results, interrupted = work.run()
         path = work.refresh()
         group = work.group
+        runs = [result.run for result in results if result.run is not None]
+        judged = chosen.gate.judge(work.store, runs)
+        judged.write("mesocosm bench run", lambda: runs_markdown(f"run group {group.id}", runs, judged.compared))
         if chosen.json:
-            _emit(group.id, path, results)
+            _emit(group.id, path, results, judged.fields(work.store))
         else:
             _tell(group.id, path, results, chosen, hide=given["skip_incompatible"] and not request.chosen)
+            judged.tell(work.store, chosen)
             _point(group.id, work, results)
-    return _code(results, interrupted=interrupted)
+        return judged.code(_code(results, interrupted=interrupted))
 
 
 def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
@@ -94,7 +102,7 @@ def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
     return INCOMPLETE if "stopped" in statuses else 0
 
 
-def _emit(group_id: str, path: Path, results: "Sequence[Result]") -> None:
+def _emit(group_id: str, path: Path, results: "Sequence[Result]", judged: dict[str, Any]) -> None:
     from mesocosm.cli.render import emit
     from mesocosm.interop.record import run_document
 
@@ -110,6 +118,7 @@ def _emit(group_id: str, path: Path, results: "Sequence[Result]") -> None:
                 for result in results
             ],
             "summary": counted(results),
+            **judged,
         }
     )
 

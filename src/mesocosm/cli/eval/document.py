@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.run import Run
-from mesocosm.engine.gate import Verdict
 from mesocosm.engine.results import Results
 from mesocosm.interop.record import moment, run_document
 
@@ -25,7 +24,7 @@ def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[
     }
 
 
-def detail(run: Run, found: Results, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
+def detail(run: Run, found: Results) -> dict[str, Any]:
     """Return everything about one run."""
     facts = run.provenance.get("eval", {})
     options = run.spec.benchmark.options
@@ -44,11 +43,6 @@ def detail(run: Run, found: Results, verdicts: Sequence[Verdict] = ()) -> dict[s
         "workspace_directory": facts.get("workspace"),
         "run": run_document(run),
     }
-    if verdicts:
-        data["gate"] = [
-            {"condition": verdict.condition, "closed": bool(verdict.broken), "reason": verdict.broken}
-            for verdict in verdicts
-        ]
     return {"schema_version": SCHEMA_VERSION, "data": data}
 
 

@@ -1,7 +1,8 @@
 """What people and programs read of an evaluation run."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +12,11 @@ from mesocosm.cli.main import Options, plural
 from mesocosm.cli.render import duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.gate import Verdict
 from mesocosm.engine.metrics import NOT_RUN
 from mesocosm.engine.results import Results, results
 
 if TYPE_CHECKING:
-    from mesocosm.cli.eval.work import Flags
+    from mesocosm.cli.gating import Judgement
     from mesocosm.engine.comparison import Comparison
     from mesocosm.store import SqlStore
 
@@ -32,11 +32,10 @@ def show(
     run: Run,
     store: "SqlStore",
     chosen: Options,
-    verdicts: Sequence[Verdict] = (),
+    judged: "Judgement",
     *,
     found: Results | None = None,
     done: bool = False,
-    compared: "Comparison | None" = None,
     onward: bool = True,
 ) -> None:
     """Print what came of a run: for people, or as one document.
@@ -45,9 +44,8 @@ def show(
     """
     found = found or results(run, store, run.metrics)
     if chosen.json:
-        whole = detail(run, found, verdicts)
-        if compared is not None:
-            whole["data"] |= _comparison(compared, store)
+        whole = detail(run, found)
+        whole["data"] |= judged.fields(store)
         emit(whole)
         return
     if done:
@@ -60,14 +58,11 @@ def show(
     for line in facts(run, found):
         click.echo(line)
     lines = [*_failed(run, found, store), *_other(run)]
-    if _tries(found, chosen) and (lines or verdicts):
+    if _tries(found, chosen) and lines:
         click.echo()
     for line in lines:
         click.echo(line)
-    if compared is not None:
-        _against(compared, store, chosen)
-    for verdict in verdicts:
-        click.echo(f"gate {verdict.condition}: {'closed, ' + verdict.broken if verdict.broken else 'open'}")
+    judged.tell(store, chosen)
     if onward:
         _onward(run, store, chosen)
 
@@ -143,26 +138,6 @@ def _other(run: Run) -> Iterator[str]:
             yield line
 
 
-def _comparison(found: "Comparison", store: "SqlStore") -> dict[str, Any]:
-    """Return the comparison with the baseline as fields of the document."""
-    from mesocosm.cli.comparing import document
-
-    baseline = found.runs[0]
-    return {"baseline": baseline.name or baseline.id, "comparison": document(found, store)}
-
-
-def _against(found: "Comparison", store: "SqlStore", chosen: Options) -> None:
-    from mesocosm.cli import flipped
-    from mesocosm.cli.comparing import COLUMNS, notes, page, rows
-
-    baseline = found.runs[0]
-    click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
-    table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
-    for line in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
-        click.echo(line)
-    click.echo(f"  {page([run.id for run in found.runs], store, chosen)}")
-
-
 def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
     from mesocosm.cli import link
 
@@ -177,37 +152,16 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 
-def write(
-    run: Run,
-    store: "SqlStore",
-    chosen: Options,
-    flags: "Flags",
-    verdicts: Sequence[Verdict],
-    found: Results,
-    compared: "Comparison | None" = None,
-) -> None:
+def write(run: Run, store: "SqlStore", judged: "Judgement", found: Results, output: Path | None) -> None:
     """Write the files that the flags ask for."""
-    if flags.junit is not None:
-        from mesocosm.cli.compare import junit_of, write_file
-
-        write_file(flags.junit, junit_of("mesocosm eval", verdicts))
-    if flags.markdown is not None:
-        from mesocosm.cli.compare import write_file
-
-        text = "\n".join(markdown(run, found, verdicts, compared)) + "\n"
-        if str(flags.markdown) == "-":
-            click.echo(text, err=chosen.json)
-        else:
-            write_file(flags.markdown, text.encode())
-    if flags.output is not None:
+    judged.write("mesocosm eval", lambda: "\n".join(markdown(run, found, judged.compared)) + "\n")
+    if output is not None:
         from mesocosm.interop.download import write_download
 
-        write_download(run, store, flags.output, {"metrics", "samples"}, overwrite=True)
+        write_download(run, store, output, {"metrics", "samples"}, overwrite=True)
 
 
-def markdown(
-    run: Run, found: Results, verdicts: Sequence[Verdict], compared: "Comparison | None" = None
-) -> Iterator[str]:
+def markdown(run: Run, found: Results, compared: "Comparison | None" = None) -> Iterator[str]:
     """Yield the lines of a report for a pull request."""
     yield f"### {run.agent} on {run.benchmark}"
     yield ""
@@ -236,7 +190,3 @@ def markdown(
             "",
             comparing.markdown(compared).rstrip(),
         )
-    if verdicts:
-        yield ""
-        for verdict in verdicts:
-            yield f"- {'❌' if verdict.broken else '✅'} `{verdict.condition}` {verdict.broken}".rstrip()

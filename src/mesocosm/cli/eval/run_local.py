@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Command, Finite, options, view_option
 
 ALL = "all"
@@ -26,6 +27,7 @@ class Many(click.IntRange):
             self.fail(f'{value!r} is neither a number of rows, at least 1, nor "{ALL}"', param, ctx)
 
 
+@gate_options()
 @click.command("run-local", cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
@@ -43,10 +45,6 @@ class Many(click.IntRange):
     "--secrets-file", default="", metavar="FILE", help="Secrets as NAME=value lines; - reads them from stdin."
 )
 @click.option("--in-process", is_flag=True, help="Load the rollout into this process: fast, and a debugger sees it.")
-@click.option("--baseline", default="", metavar="RUN", help="Compare with this run, row by row.")
-@click.option("--fail-if", "conditions", multiple=True, metavar="CONDITION", help="Exit 1 when it holds; see above.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write the conditions as JUnit XML to this file.")
-@click.option("--markdown", type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
 @click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute.")
 @click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
@@ -64,9 +62,7 @@ def run_local(config: Path, **given: Any) -> int:
     The same command again continues where the last one was cut off, and runs nothing when all is done. A changed
     pass_threshold is applied to the rewards that are there.
 
-    \b
-    Conditions for gates: "pass_rate<0.8", "score<0.7", "failed>0", "missing>2%",
-    and with --baseline: "regression p<0.05", "regression>0.02".
+    Conditions for gates are listed by mesocosm gate --help; exit 1 when one is broken, 3 when one cannot be decided.
 
     \b
     mesocosm eval run-local configs/eval/my-rollout.toml --limit 20

@@ -27,7 +27,6 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.gate import Verdict, judge, judge_run, read_condition
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND
@@ -39,10 +38,8 @@ from mesocosm.rollouts.source import read_commit
 from mesocosm.rollouts.spec import Choice, run_spec
 
 if TYPE_CHECKING:
-    from mesocosm.engine.comparison import Comparison
     from mesocosm.store import SqlStore
 
-GATE_CLOSED = 1
 DONE, CONTINUED, NEW = "done", "continued", "new"
 
 
@@ -60,10 +57,6 @@ class Flags:
     dataset_file: str = ""
     secrets_file: str = ""
     in_process: bool = False
-    baseline: str = ""
-    conditions: tuple[str, ...] = ()
-    junit: Path | None = None
-    markdown: Path | None = None
     output: Path | None = None
     rpm: float | None = None
     tpm: float | None = None
@@ -87,9 +80,7 @@ class Work(AbstractContextManager["Work"]):
         self.what = NEW
         if flags.fresh and flags.retry_failed:
             raise UsageError("--fresh begins anew and --retry-failed goes on: choose one")
-        self.conditions = [read_condition(text, anything=True) for text in flags.conditions]
-        if not flags.baseline and any(condition.kind == "regression" for condition in self.conditions):
-            raise UsageError("a regression is against another run: name it with --baseline")
+        chosen.gate.check()
         check_name(flags.name)
         overrides = dict(parse_override(text) for text in flags.assignments)
         self.config: Config = read_config(path, overrides)
@@ -104,15 +95,15 @@ class Work(AbstractContextManager["Work"]):
 
         for note in (*self.config.notes, *_open_secrets(self.config)):
             click.echo(f"note: {note}", err=True)
-        baseline = self._baseline()
+        gate = self._chosen.gate
+        if gate.baselines:
+            gate.prepare(self.store, find_evaluation)
         with kept_stdout() if self._chosen.json else nullcontext():
             run, interrupted = attend(self._work)
-        found, compared = results(run, self.store, run.metrics), self._compared(run, baseline)
-        verdicts = self._judge(run, compared)
-        report.show(run, self.store, self._chosen, verdicts, found=found, done=self.what == DONE, compared=compared)
-        report.write(run, self.store, self._chosen, self.flags, verdicts, found, compared)
-        code = exit_code(run, interrupted=interrupted)
-        return GATE_CLOSED if code == 0 and any(verdict.broken for verdict in verdicts) else code
+        found, judged = results(run, self.store, run.metrics), gate.judge(self.store, [run])
+        report.show(run, self.store, self._chosen, judged, found=found, done=self.what == DONE)
+        report.write(run, self.store, judged, found, self.flags.output)
+        return judged.code(exit_code(run, interrupted=interrupted))
 
     @property
     def store(self) -> "SqlStore":
@@ -120,25 +111,6 @@ class Work(AbstractContextManager["Work"]):
         if self._store is None:
             self._store = open_results(self._chosen)
         return self._store
-
-    def _baseline(self) -> Run | None:
-        return find_evaluation(self.store, self.flags.baseline) if self.flags.baseline else None
-
-    def _compared(self, run: Run, baseline: Run | None) -> "Comparison | None":
-        """Return the run against its baseline; nothing where it is its own."""
-        if baseline is None:
-            return None
-        if baseline.id == run.id:
-            click.echo("note: the baseline is this run itself, so there is nothing to compare", err=True)
-            return None
-        from mesocosm.engine.comparison import compare
-
-        return compare(self.store, [baseline.id, run.id])
-
-    def _judge(self, run: Run, compared: "Comparison | None") -> tuple[Verdict, ...]:
-        against = [one for one in self.conditions if one.kind == "regression"]
-        verdicts = judge_run(run, [one for one in self.conditions if one.kind != "regression"])
-        return verdicts if compared is None else (*verdicts, *judge(compared, against))
 
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]

@@ -1,13 +1,13 @@
 """Two models on the same benchmarks: the groups of runs that belong to one comparison, benchmark by benchmark."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import Run
-from mesocosm.engine.comparison import Group, Pair, compare
+from mesocosm.engine.comparison import Comparison, Group, Pair, adjusted, compare
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -103,6 +103,13 @@ class Contest:
     rows: tuple[Row, ...]
 
     @property
+    def comparison(self) -> Comparison:
+        """All its benchmarks as one comparison; one that a side did not score has a single run, or none."""
+        groups = [row.group or _lone(row) for row in self.rows]
+        known = tuple(group for group in groups if group is not None)
+        return Comparison(tuple(run for group in known for run in group.runs), (), known)
+
+    @property
     def complete(self) -> bool:
         """Whether both sides are there."""
         return len(self.sides) == 2
@@ -122,7 +129,25 @@ def read_contest(store: "SqlStore", comparison_id: str) -> Contest:
     groups.sort(key=lambda group: (str(group.request.get("side", "")), group.created_at))
     sides = tuple(_side(store, group, outcomes) for group in groups[:2])
     benchmarks = dict.fromkeys(outcome.benchmark for side in sides for outcome in side.outcomes)
-    return Contest(comparison_id, sides, tuple(_row(store, sides, benchmark) for benchmark in benchmarks))
+    rows = [_row(sides, benchmark) for benchmark in benchmarks]
+    return Contest(comparison_id, sides, _compared(store, rows))
+
+
+def _compared(store: "SqlStore", rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows with their comparisons, whose p values are adjusted over all of them."""
+    both = [(row, row.a.id, row.b.id) for row in rows if row.a is not None and row.b is not None]
+    different = [(row, [a, b]) for row, a, b in both if a != b]
+    found = adjusted([compare(store, ids, pairs=len(different)).groups[0] for _, ids in different])
+    groups = {row.benchmark: group for (row, _), group in zip(different, found, strict=True)}
+    return tuple(replace(row, group=groups.get(row.benchmark)) for row in rows)
+
+
+def _lone(row: Row) -> Group | None:
+    """Return a group of the one run that a benchmark has."""
+    run = row.a or row.b
+    if run is None:
+        return None
+    return Group((run,), None, (), (run.primary,), (), same_content=True, note="")
 
 
 def unit_of(run: Run | None) -> str | None:
@@ -141,16 +166,13 @@ def _side(store: "SqlStore", group: RunGroup, outcomes: Sequence[Outcome]) -> Si
     return Side(group, own, runs)
 
 
-def _row(store: "SqlStore", sides: Sequence[Side], benchmark: str) -> Row:
+def _row(sides: Sequence[Side], benchmark: str) -> Row:
     both = [side.run(benchmark) for side in sides]
     a, b = (*both, None, None)[:2]
-    group = None
-    if a is not None and b is not None and a.id != b.id:
-        group = compare(store, [a.id, b.id]).groups[0]
     outcomes = [side.outcome(benchmark) for side in sides]
     statuses = [NONE if outcome is None else str(outcome.status) for outcome in outcomes]
     first, second = (*statuses, NONE, NONE)[:2]
-    return Row(benchmark, a, b, group, (first, second))
+    return Row(benchmark, a, b, None, (first, second))
 
 
 def _score(run: Run | None) -> float | None:

@@ -1,0 +1,305 @@
+"""Gates on the command line: the flags of every command that plays or compares, and what becomes of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mesocosm.cli.main import Options, options
+from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.core.run import Run
+    from mesocosm.engine.comparison import Comparison
+    from mesocosm.engine.gate import Condition, Verdict
+    from mesocosm.store import SqlStore
+
+DEFAULTS = ("regression p<0.05", "missing>2%")
+"""What `mesocosm gate` asks where it is told nothing."""
+
+WORDS = {"pass": "pass", "fail": "FAIL", "undecided": "CANNOT TELL", "error": "NOTHING TO JUDGE"}
+MARKS = {"pass": "✅", "fail": "❌", "undecided": "❔", "error": "❌"}
+_SEVERITY = (0, 3, 1, 2, 4, 130)
+
+C = TypeVar("C", bound=click.Command)
+Find = Callable[["SqlStore", str], "Run"]
+
+
+@dataclass
+class Gate:
+    """What the flags ask of the runs that a command makes or compares."""
+
+    conditions: "list[Condition]" = field(default_factory=list)
+    baselines: list[str] = field(default_factory=list)
+    junit: Path | None = None
+    markdown: Path | None = None
+    allow_undecided: bool = False
+    used: bool = False
+    _known: "list[Run] | None" = None
+
+    def check(self, *, comparing: bool = False) -> None:
+        """Raise UsageError for flags that do not belong together. `comparing`: the command names a baseline anyway."""
+        pairwise = [condition.text for condition in self.conditions if condition.pairwise]
+        if pairwise and not self.baselines and not comparing:
+            raise UsageError(f"{pairwise[0]!r} is about another run: name it with --baseline")
+        if self.junit is not None and not self.conditions:
+            raise UsageError("--junit writes the answers to conditions; name at least one with --fail-if")
+
+    def prepare(self, store: "SqlStore", find: "Find | None" = None) -> None:
+        """Look the baselines up, before anything is played: `last` is not the run that is about to begin.
+
+        Raises UsageError and UnknownName.
+        """
+        self.check()
+        if self._known is None:
+            self._known = [run for name in self.baselines for run in _baselines(store, name, find)]
+
+    def judge(self, store: "SqlStore", runs: "Sequence[Run]") -> "Judgement":
+        """Return the answers about runs that were made, each against the baseline of its benchmark."""
+        from mesocosm.engine.comparison import compare_runs, of_store
+        from mesocosm.engine.gate import judge
+
+        self.used = True
+        self.prepare(store)
+        runs = list({run.id: run for run in runs}.values())
+        made, names = {run.id for run in runs}, {run.benchmark for run in runs}
+        known = self._known or []
+        others = [run for run in known if run.id not in made and run.benchmark in names]
+        compared = compare_runs(of_store(store), [*others, *runs]) if others else None
+        verdicts = judge(self.conditions, runs, store, compared)
+        return Judgement(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
+
+    def judge_comparison(self, store: "SqlStore", found: "Comparison") -> "Judgement":
+        """Return the answers about runs that are compared."""
+        from mesocosm.engine.gate import judge_comparison
+
+        self.used = True
+        return Judgement(self, judge_comparison(found, self.conditions, store), found)
+
+    def _uncompared(
+        self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
+    ) -> "Iterator[Verdict]":
+        """Yield an error for each run that has no baseline, whether a condition needs it or not: one was named."""
+        from mesocosm.engine.gate import Answer, Verdict
+
+        if not self.baselines:
+            return
+        there = {run.benchmark for run in others}
+        for run in runs:
+            if run.benchmark in there:
+                continue
+            if any(run.id == one.id for one in known):
+                why = "the baseline is this run itself, so there is nothing to compare"
+            else:
+                why = f"the baseline is a run of {', '.join(sorted({one.benchmark for one in known})) or 'nothing'}"
+            yield Verdict(f"baseline {' '.join(self.baselines)}", run.benchmark, run.name or run.id, Answer.ERROR, why)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The answers of a gate, and the comparison that they rest on."""
+
+    gate: Gate
+    verdicts: "tuple[Verdict, ...]"
+    compared: "Comparison | None" = None
+
+    def code(self, code: int) -> int:
+        """Return the exit code of a command that alone would end with `code`: the graver one of both."""
+        from mesocosm.engine.gate import exit_code
+
+        own = exit_code(self.verdicts, allow_undecided=self.gate.allow_undecided)
+        return max(code, own, key=lambda one: _SEVERITY.index(one) if one in _SEVERITY else len(_SEVERITY))
+
+    def lines(self) -> list[str]:
+        """Return a line for each answer, and what they come to."""
+        return [*map(line, self.verdicts), *([f"gate {self._whole()}"] if self.verdicts else [])]
+
+    def _whole(self) -> str:
+        from mesocosm.engine.gate import Answer
+
+        answers = {verdict.answer for verdict in self.verdicts}
+        if answers & {Answer.FAIL, Answer.ERROR}:
+            return "closed"
+        if Answer.UNDECIDED not in answers:
+            return "open"
+        return "open: --allow-undecided" if self.gate.allow_undecided else "undecided, which does not open it"
+
+    def document(self) -> list[dict[str, str | bool]]:
+        """Return the answers as JSON."""
+        return [
+            {
+                "condition": verdict.condition,
+                "benchmark": verdict.benchmark,
+                "subject": verdict.subject,
+                "answer": str(verdict.answer),
+                "passed": not verdict.broken,
+                "found": verdict.found,
+            }
+            for verdict in self.verdicts
+        ]
+
+    def fields(self, store: "SqlStore") -> dict[str, Any]:
+        """Return what a command adds to its JSON document: nothing where no gate was asked for."""
+        from mesocosm.cli.comparing import document
+
+        found: dict[str, Any] = {}
+        if self.verdicts:
+            found["gate"] = self.document()
+        if self.compared is not None:
+            base = self.compared.runs[0]
+            found |= {"baseline": base.name or base.id, "comparison": document(self.compared, store)}
+        return found
+
+    def tell(self, store: "SqlStore", chosen: Options) -> None:
+        """Print the comparison with the baseline and the answers."""
+        from mesocosm.cli import flipped
+        from mesocosm.cli.comparing import COLUMNS, notes, page, rows
+        from mesocosm.cli.render import table
+
+        found = self.compared
+        if found is not None:
+            baseline = found.runs[0]
+            click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
+            table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
+            for told in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
+                click.echo(told)
+            click.echo(f"  {page([run.id for run in found.runs], store, chosen)}")
+        if self.verdicts:
+            click.echo()
+        for told in self.lines():
+            click.echo(told)
+
+    def write(self, suite: str, markdown: Callable[[], str]) -> None:
+        """Write the files that the flags ask for; `markdown` gives the report without the answers."""
+        if self.gate.junit is not None:
+            write_file(self.gate.junit, junit_of(suite, self.verdicts))
+        if self.gate.markdown is None:
+            return
+        marked = "".join(f"- {MARKS[verdict.answer]} {_marked(verdict)}\n" for verdict in self.verdicts)
+        text = markdown().rstrip("\n") + "\n" + (f"\n{marked}" if marked else "")
+        if str(self.gate.markdown) == "-":
+            click.echo(text, nl=False, err=options().json)
+        else:
+            write_file(self.gate.markdown, text.encode())
+
+
+def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
+    """Return what adds the flags of a gate to a command; without `baseline` where the command names one anyway."""
+    added = [
+        click.Option(["--baseline"], multiple=True, metavar="RUN", help="Compare with this run or run group, by task."),
+        click.Option(
+            ["--fail-if"], multiple=True, metavar="CONDITION", help="Exit 1 when it holds: mesocosm gate --help."
+        ),
+        click.Option(["--junit"], type=click.Path(path_type=Path), help="Write the conditions as JUnit XML."),
+        click.Option(["--markdown"], type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it)."),
+        click.Option(["--allow-undecided"], is_flag=True, help="Conditions that cannot be decided do not exit 3."),
+    ]
+
+    def add(command: C) -> C:
+        for option in added if baseline else added[1:]:
+            option.callback, option.expose_value = _keep, False
+            command.params.append(option)
+        return command
+
+    return add
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    gate = context.ensure_object(Options).gate
+    match parameter.name:
+        case "fail_if":
+            from mesocosm.engine.gate import read_condition
+
+            gate.conditions += [read_condition(text) for text in value]
+        case "baseline":
+            gate.baselines += value
+        case "allow_undecided":
+            gate.allow_undecided = gate.allow_undecided or value
+        case name if value is not None:
+            setattr(gate, str(name), value)
+
+
+def _baselines(store: "SqlStore", name: str, find: "Find | None") -> "list[Run]":
+    """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
+    from mesocosm.cli.found import find_run
+
+    try:
+        return [store.get_run((find or find_run)(store, name).id)]
+    except UnknownName as error:
+        try:
+            group = store.group(name)
+        except MesocosmError:
+            raise error from None
+        ids = dict.fromkeys(outcome.run_id for outcome in store.outcomes(group.id) if outcome.run_id)
+        return [store.get_run(run_id) for run_id in ids]
+
+
+def line(verdict: "Verdict") -> str:
+    """Return the line of an answer."""
+    place = "  ".join(part for part in (verdict.benchmark, verdict.subject) if part)
+    return f"gate {verdict.condition}  {place}  {WORDS[verdict.answer]}: {verdict.found}"
+
+
+def _marked(verdict: "Verdict") -> str:
+    place = " ".join(part for part in (verdict.benchmark, verdict.subject) if part)
+    return f"`{verdict.condition}` {place}: {WORDS[verdict.answer]}: {verdict.found}"
+
+
+def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
+    """Return the answers of a gate as JUnit XML: what cannot be decided or judged is an error."""
+    from mesocosm.engine.gate import Answer
+    from mesocosm.interop.junit import Case, junit
+
+    return junit(
+        suite,
+        [
+            Case(
+                f"mesocosm.{verdict.benchmark or 'gate'}",
+                f"{verdict.condition}: {verdict.subject}",
+                failure=verdict.found if verdict.answer is Answer.FAIL else "",
+                error=f"{WORDS[verdict.answer]}: {verdict.found}"
+                if verdict.answer in {Answer.UNDECIDED, Answer.ERROR}
+                else "",
+                output=verdict.found if verdict.answer is Answer.PASS else "",
+            )
+            for verdict in verdicts
+        ],
+    )
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that a flag names, with its folder."""
+    from mesocosm.interop.files import replacing
+
+    with replacing(path) as file:
+        file.write(data)
+
+
+def runs_markdown(title: str, runs: "Sequence[Run]", compared: "Comparison | None") -> str:
+    """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
+    from mesocosm.cli import comparing
+    from mesocosm.cli.render import counted, interval, number
+
+    lines = [
+        f"### {title}",
+        "",
+        "| benchmark | run | status | score | 95 % interval | n |",
+        "|---|---|---|---:|---|---|",
+    ]
+    for run in runs:
+        primary = run.primary
+        cells = [
+            run.benchmark,
+            comparing.named(run),
+            str(run.status),
+            number(None if primary is None else primary.value),
+            "–" if primary is None else interval(primary.low, primary.high) or "–",
+            "–" if primary is None else counted(primary),
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    if compared is not None:
+        base = compared.runs[0]
+        lines += ["", f"Against the baseline {base.name or base.id}:", "", comparing.markdown(compared).rstrip()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,111 @@
+"""Gates on the command line: answers, exit codes, and the files that continuous integration reads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke, Outcome, Played
+
+
+@pytest.fixture
+def play(mesocosm: "Invoke", mine: "Played") -> "Invoke":
+    """Return what plays the scaffold's environment, whose oracle has a run of six seeds already."""
+
+    def run(
+        *words: str | Path, before: tuple[str, ...] = (), model: str = "builtin/random", episodes: int = 6
+    ) -> "Outcome":
+        there = ("--manifest", mine.manifest, *mine.there, "--model", model, "--episodes", str(episodes))
+        return mesocosm(*before, "run", "local", *there, *words)
+
+    return run
+
+
+def test_a_run_is_judged_alone(play: "Invoke") -> None:
+    assert play("--fail-if", "failed>0").code == 0
+    assert play("--fail-if", "score<0.99", "--fail-if", "failed>0").code == 1
+    assert play("--fail-if", "calls>10").code == 1
+
+
+def test_a_run_is_judged_against_its_baseline(play: "Invoke", mine: "Played") -> None:
+    words = ("--baseline", mine.run_id, "--fail-if", "regression p<0.05")
+    worse = play(*words)
+    assert worse.code == 1
+    assert f"against the baseline {mine.run_id}:" in worse.out
+    assert "\ngate closed\n" in worse.out
+    assert play(*words, model="builtin/oracle").code == 0
+
+
+def test_what_cannot_be_told_exits_3_unless_it_is_allowed(play: "Invoke", mine: "Played") -> None:
+    words = ("--baseline", mine.run_id, "--fail-if", "regression p<0.05")
+    undecided = play(*words, episodes=5)
+    assert undecided.code == 3
+    assert "CANNOT TELL" in undecided.out
+    assert "it takes 6" in undecided.out
+    assert play(*words, "--allow-undecided", episodes=5).code == 0
+
+
+def test_the_command_gate_goes_before_a_command(play: "Invoke", mine: "Played") -> None:
+    before = ("gate", "--baseline", mine.run_id, "--")
+    assert play(before=before).code == 1
+    assert play(before=before, model="builtin/oracle").code == 0
+    assert play(before=(*before, "mesocosm"), episodes=3).code == 3
+
+
+def test_the_command_gate_takes_stored_runs(mesocosm: "Invoke", play: "Invoke", mine: "Played") -> None:
+    assert play().code == 0
+    assert mesocosm("gate", "--baseline", mine.run_id, *mine.there, "last").code == 1
+    itself = mesocosm("gate", "--baseline", mine.run_id, *mine.there, mine.run_id)
+    assert itself.code == 1
+    assert "the baseline is this run itself" in itself.out
+
+
+def test_a_command_that_makes_no_run_cannot_be_gated(mesocosm: "Invoke") -> None:
+    outcome = mesocosm("gate", "--", "doctor", "--local")
+    assert outcome.code == 2
+    assert "plays and compares nothing" in outcome.err
+
+
+def test_the_answers_are_written_as_junit_markdown_and_json(play: "Invoke", mine: "Played", tmp_path: Path) -> None:
+    junit, markdown = tmp_path / "out/gate.xml", tmp_path / "out/gate.md"
+    conditions = ("failed>0", "score<0.99", "regression p<0.05")
+    words = [word for condition in conditions for word in ("--fail-if", condition)]
+    outcome = play(*words, "--baseline", mine.run_id, "--junit", junit, "--markdown", markdown, "--json", episodes=4)
+    assert outcome.code == 1
+    root = ElementTree.fromstring(junit.read_text())
+    assert [root.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    assert [case[0].tag for case in root.iter("testcase")] == ["system-out", "failure", "error"]
+    assert [answer["answer"] for answer in outcome.document["gate"]] == ["pass", "fail", "undecided"]
+    text = markdown.read_text()
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("- ")] == ["✅", "❌", "❔"]
+    assert "Against the baseline" in text
+
+
+def test_flags_that_judge_nothing_are_refused_before_anything_is_played(play: "Invoke", tmp_path: Path) -> None:
+    for words in (
+        ("--junit", str(tmp_path / "gate.xml")),
+        ("--fail-if", "regression"),
+        ("--fail-if", "missing>2"),
+        ("--fail-if", "failed>2%"),
+        ("--fail-if", "score<0.5", "--baseline", "nowhere"),
+    ):
+        outcome = play(*words)
+        assert outcome.code == 2, words
+        assert "run 0" not in outcome.out
+
+
+def test_runs_of_which_none_can_be_compared_exit_1(mesocosm: "Invoke", mine: "Played", tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert mesocosm("init", "--dir", other).code == 0
+    manifest = other / "benchanything.json"
+    words = ("--manifest", manifest, "--domain-id", "another", "--model", "builtin/oracle", "--episodes", "6")
+    assert mesocosm("run", "local", *words, *mine.there).code == 0
+    junit = tmp_path / "gate.xml"
+    outcome = mesocosm("compare", mine.run_id, "last", *mine.there)
+    assert outcome.code == 1
+    assert "none of these runs can be compared" in outcome.err
+    gated = mesocosm("compare", mine.run_id, "last", *mine.there, "--fail-if", "regression", "--junit", junit)
+    assert gated.code == 1
+    assert ElementTree.fromstring(junit.read_text()).get("errors") == "2"
