@@ -188,6 +188,15 @@ def test_runs_without_a_task_in_common_have_nothing_to_judge() -> None:
     assert (verdict.answer, verdict.found) == (Answer.ERROR, "they share no scored task")
 
 
+def test_other_content_without_a_task_in_common_is_never_compared() -> None:
+    made = shelf(GOOD)
+    made.add(BAD, first=1_000, benchmark_digest="other rows under the same name")
+    found = compare(made, list(made.runs))
+    assert found.groups[0].pairs == ()
+    assert "they share no task, and the content of the benchmark was another" in found.groups[0].note
+    assert exit_code(made.judged("regression"), allow_undecided=True) == 1
+
+
 def test_a_baseline_of_five_tasks_against_120_cannot_tell() -> None:
     made = shelf([1.0] * 5, [1.0] * 120)
     for verdict in made.judged("regression p<0.05", "regression>0.5", "worse-by<0.9"):

@@ -201,6 +201,12 @@ def _measured(
         except ValueError as error:
             notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
             continue
+        if not found.paired and run.benchmark_digest != runs[0].benchmark_digest:
+            notes.append(
+                f"{_named(run)} cannot be compared with {_named(runs[0])}: they share no task, and the content of the "
+                "benchmark was another"
+            )
+            continue
         pairs.append(Pair(runs[0].id, run.id, found, found.found.p_value, "tie"))
         notes += _kept_in_mind(runs[0], run, found)
     if tasks.clustered:
