@@ -1,10 +1,13 @@
-"""The virtual environment of a rollout: made once for what it declares, and used again."""
+"""The virtual environments of rollouts: made once for what is declared, and shared by all rollouts that declare it."""
 
 import asyncio
 import json
 import os
+import re
 import shutil
 import tempfile
+import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +25,9 @@ INSTALLER = ("PIP_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_pr
 unless it names a folder or an archive to build."""
 
 _TAIL = 15
+_LOOK_S = 0.1
+_LOCAL = re.compile(r"@|[/\\]|^\s*[.-]")
+"""What a requirement has that may mean another thing in another folder: an address, a path, an option."""
 
 
 class Installation:
@@ -30,6 +36,7 @@ class Installation:
     def __init__(self, folder: Path, installs: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._installs = installs.absolute()
+        self._declared = environment
         ours = {name: value for name, value in os.environ.items() if name.startswith(INSTALLER)}
         self._environment = {**ours, **environment}
 
@@ -75,29 +82,42 @@ class Installation:
     ) -> str:
         place = self._place(interpreter, lines)
         if not _whole(place):
-            notice(f"rollout {self._folder.name}: making its virtual environment (Python {interpreter})")
-            await self._make(place, interpreter, lines)
+            await self._make(place, interpreter, lines, notice)
         return str(_program(place))
 
     def _place(self, interpreter: Interpreter, lines: Sequence[str]) -> Path:
-        # Relative paths in requirements mean other things in other folders.
-        key = digest([sorted(lines), interpreter.path, str(interpreter), str(self._folder)])[:16]
-        return self._installs / f"{self._folder.name}-{key}"
+        """Return where the environment for these requirements is: the same place for all rollouts that declare them.
 
-    async def _make(self, place: Path, interpreter: Interpreter, lines: Sequence[str]) -> None:
+        Where their meaning may depend on the folder, or the rollout sets variables of the installer, it has its own.
+        """
+        settings = {name: value for name, value in self._declared.items() if name.startswith(INSTALLER)}
+        own_folder = "" if _portable(lines) and not _configures_uv(self._folder) else str(self._folder)
+        content = digest([sorted(lines), interpreter.path, str(interpreter), settings, own_folder])
+        return self._installs / f"{self._folder.name if own_folder else 'shared'}-{content[:16]}"
+
+    async def _make(
+        self, place: Path, interpreter: Interpreter, lines: Sequence[str], notice: Callable[[str], None]
+    ) -> None:
         """Make an environment where it will stay, because it knows its own path; it counts once it has its mark."""
+        name = f"rollout {self._folder.name}"
         self._installs.mkdir(parents=True, exist_ok=True)
-        lock = place.with_suffix(".lock")
-        with lock.open("a") as held:
-            await asyncio.to_thread(_lock, held.fileno())
+        with place.with_suffix(".lock").open("a") as held:
+            if not _locked(held.fileno()):
+                notice(f"{name}: another process makes its virtual environment; waiting for it")
+                while not _locked(held.fileno()):  # noqa: ASYNC110 -- another process, which sets no event
+                    await asyncio.sleep(_LOOK_S)
             if _whole(place):
                 return
+            began, count = time.monotonic(), len(lines)
+            packages = f"{count} requirement{'s' * (count != 1)}"
+            notice(f"{name}: making its virtual environment (Python {interpreter}, {packages})")
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
             try:
                 await self._install(place, interpreter, lines)
             except BaseException:
                 await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
                 raise
+            notice(f"{name}: its virtual environment is ready after {time.monotonic() - began:.0f} s")
 
     async def _install(self, place: Path, interpreter: Interpreter, lines: Sequence[str]) -> None:
         uv = shutil.which("uv", path=self._environment.get("PATH", os.defpath))
@@ -153,10 +173,34 @@ class _InstallFailed(Exception):
     """The installer ended with an error; the message is what it said."""
 
 
-def _lock(file: int) -> None:
+def _locked(file: int) -> bool:
+    """Lock an open file unless another process has; waiting for it in a thread could not be cancelled."""
     import fcntl
 
-    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _portable(lines: Sequence[str]) -> bool:
+    """Return whether requirements mean the same in every folder: names with versions, no paths and no addresses."""
+    return not any(_LOCAL.search(line.partition(";")[0]) for line in lines)
+
+
+def _configures_uv(folder: Path) -> bool:
+    """Return whether uv reads settings of its own here: a uv.toml, or a [tool.uv] in the nearest pyproject.toml."""
+    for place in (folder, *folder.parents):
+        if (place / "uv.toml").is_file():
+            return True
+        project = place / "pyproject.toml"
+        try:
+            if "uv" in tomllib.loads(project.read_text(encoding="utf-8-sig")).get("tool", {}):
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
 
 
 def _program(place: Path) -> Path:
