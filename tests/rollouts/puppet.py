@@ -15,7 +15,7 @@ _DIRECTIVE = re.compile(r"\[\[(say|call|again) ?(.*?)\]\]", re.DOTALL)
 
 def answer(body: dict[str, Any]) -> Answer:
     """Return what the conversation of a request asks for next."""
-    messages = body["messages"]
+    messages = _messages(body)
     texts = [_text(message) if message["role"] == "user" else "" for message in messages]
     last = max(place for place, text in enumerate(texts) if "[[" in text)
     turn = sum(message["role"] == "assistant" for message in messages[last + 1 :])
@@ -27,6 +27,12 @@ def answer(body: dict[str, Any]) -> Answer:
         return Answer(rest)
     calls = [part.strip().split(" ", 1) for part in rest.split(";")]
     return Answer("", tool_calls=tuple((name, json.loads(given)) for name, given in calls), finish_reason="tool_calls")
+
+
+def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a request: of chat completions, or the input of responses and of embeddings."""
+    given = body["messages"] if "messages" in body else body["input"]
+    return [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
 
 
 def _text(message: dict[str, Any]) -> str:

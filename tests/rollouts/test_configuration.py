@@ -61,7 +61,6 @@ def test_every_field_is_read(write: Write) -> None:
         write(
             EXPERIMENT
             + """
-            branch = "release"
             [evaluation]
             limit = 20
             offset = 5
@@ -291,9 +290,9 @@ def test_branch_and_commit_exclude_each_other(write: Write) -> None:
     assert "only one" in found["experiment.branch"]
 
 
-def test_a_branch_or_commit_is_noted_as_without_effect_on_this_machine(write: Write) -> None:
-    notes = read_config(write(f'{EXPERIMENT}commit_sha = "0123ABC"')).notes
-    assert [note for note in notes if "commit_sha" in note and "as they are" in note] == list(notes) != []
+def test_a_commit_that_cannot_be_checked_out_is_refused(write: Write) -> None:
+    found = faults(write(f'{EXPERIMENT}commit_sha = "0123ABC"'))
+    assert "no git repository" in found["experiment.commit_sha"]
 
 
 def test_unknown_advanced_settings_are_kept_and_noted(write: Write) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesocosm.core.failure import UsageError
-from mesocosm.rollouts.source import read_commit, read_source
+from mesocosm.rollouts.source import MOST_CHANGES, read_changes, read_commit, read_source
 
 
 @pytest.fixture
@@ -165,3 +165,19 @@ def test_without_a_repository_or_git_there_is_no_commit(folder: Path, monkeypatc
     assert read_commit(folder) is None
     monkeypatch.setenv("PATH", "")
     assert read_commit(folder) is None
+
+
+@pytest.mark.usefixtures("git")
+def test_what_differs_from_the_commit_is_told_as_a_patch_that_has_an_end(folder: Path) -> None:
+    run(folder.parent, "init", "-q")
+    run(folder.parent, "add", ".")
+    run(folder.parent, "commit", "-q", "-m", "first")
+    assert read_changes(folder) == ""
+    (folder / "main.py").write_text("another")
+    (folder / "new.py").write_text("never shown")
+    told = read_changes(folder)
+    assert "-one" in told
+    assert "+another" in told
+    assert told.endswith("new file new.py\n")
+    (folder / "main.py").write_text("x" * 2 * MOST_CHANGES)
+    assert MOST_CHANGES < len(read_changes(folder)) < MOST_CHANGES + 100

@@ -12,7 +12,7 @@ from mesocosm.core.reading import nearest
 from mesocosm.datasets.reading import FORMATS
 from mesocosm.rollouts.project import Workspace
 from mesocosm.rollouts.section import Section, kind, told
-from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
+from mesocosm.rollouts.tables import Code, Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "experiment": ("rollout", "entrypoint", "model_path", "dataset", "branch", "commit_sha"),
@@ -44,19 +44,20 @@ _NO_KEYS = "keys are no part of the file: set the variable of the provider, such
 def experiment(section: Section, workspace: Workspace, notes: list[str]) -> Experiment:
     """Read [experiment]."""
     section.only(KEYS["experiment"], _homes("experiment"))
+    branch, commit = _revision(section)
+    code = _code(section, workspace, branch, commit, notes)
     rollout = section.text("rollout", required=True, fix="the name of a folder below rollouts/")
-    folder = _rollout(section, rollout, workspace) if rollout else None
+    folder = _rollout(section, rollout, Workspace(code.root) if code else workspace) if rollout else None
     entrypoint = section.text("entrypoint", required=True, fix='the file that starts it, such as "main.py"')
     if entrypoint and folder is not None:
         _entrypoint(section, entrypoint, folder)
     model = section.text("model_path", required=True, fix='a model as provider/name, such as "openai/gpt-5-mini"')
     _model_name(section, "model_path", model)
     dataset = section.text("dataset", required=True, fix="the name of a file in data/, without its ending")
-    branch, commit = _revision(section, notes)
-    return Experiment(rollout, entrypoint, model, dataset, branch, commit)
+    return Experiment(rollout, entrypoint, model, dataset, branch, commit, code)
 
 
-def _revision(section: Section, notes: list[str]) -> tuple[str, str]:
+def _revision(section: Section) -> tuple[str, str]:
     branch, commit = section.text("branch"), section.text("commit_sha")
     if re.search(r"\s", branch):
         section.blame("branch", f"{told(branch)} has a space in it")
@@ -66,10 +67,23 @@ def _revision(section: Section, notes: list[str]) -> tuple[str, str]:
         )
     if branch and commit:
         section.blame("branch", "stands beside commit_sha, and only one of them can be meant", "remove one")
-    for key, value in (("branch", branch), ("commit_sha", commit)):
-        if value:
-            notes.append(f"[experiment] {key} is for the platform: on this machine the files are taken as they are")
     return branch, commit
+
+
+def _code(section: Section, workspace: Workspace, branch: str, commit: str, notes: list[str]) -> Code | None:
+    """Return a copy of the workspace that has the code of a commit or branch; None where neither is named."""
+    if section.problems or not (branch or commit):
+        return None
+    from mesocosm.rollouts.checkout import check_out
+
+    key, value = ("commit_sha", commit) if commit else ("branch", branch)
+    try:
+        code = check_out(workspace.root, commit=commit, branch=branch)
+    except UsageError as error:
+        section.blame(key, str(error))
+        return None
+    notes.append(f"[experiment] {key}: the rollout's code is that of {value}, in {code.root}; files here are not used")
+    return code
 
 
 def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:

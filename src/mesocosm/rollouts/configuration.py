@@ -71,8 +71,9 @@ class Config:
 
     @property
     def folder(self) -> Path:
-        """The folder of the rollout."""
-        return self.workspace.rollouts / self.experiment.rollout
+        """The folder of the rollout, in the copy of the commit that the file names, if it names one."""
+        workspace = Workspace(self.experiment.code.root) if self.experiment.code else self.workspace
+        return workspace.rollouts / self.experiment.rollout
 
     @property
     def isolation(self) -> str:

@@ -19,6 +19,7 @@ LEFT_OUT = frozenset(
 
 _LEFT_OUT_FILES = frozenset({"uv.lock", ".git", ".DS_Store"})
 _GIT_S = 5.0
+MOST_CHANGES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,19 @@ def read_commit(folder: Path) -> Commit | None:
         return None
     branch = _git(folder, "symbolic-ref", "--short", "--quiet", "HEAD")
     return Commit(commit.strip(), bool(status.strip()), (branch or "").strip())
+
+
+def read_changes(folder: Path) -> str:
+    """Return how the files of `folder` differ from the commit: a patch, and the names of files that git does not know.
+
+    At most MOST_CHANGES characters; nothing where git says nothing.
+    """
+    patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or ""
+    unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".") or ""
+    told = patch + "".join(f"new file {name}\n" for name in unknown.split("\0") if name)
+    if len(told) <= MOST_CHANGES:
+        return told
+    return f"{told[:MOST_CHANGES]}\n[{len(told) - MOST_CHANGES:,} more characters are left out]\n"
 
 
 def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:

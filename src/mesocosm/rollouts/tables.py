@@ -2,14 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A copy of the workspace as it is at a commit: the commit's whole id, and the root of the copy."""
+
+    commit: str
+    root: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """What is evaluated: a folder below `rollouts/`, its entry file, a model `provider/name` and a dataset.
 
-    `branch` and `commit_sha` say which code a platform takes; runs on this machine take the files as they are.
+    `branch` or `commit_sha` say which code is run, and `code` is where it is; without them it is the files as they are.
     """
 
     rollout: str
@@ -18,6 +27,7 @@ class Experiment:
     dataset: str
     branch: str = ""
     commit_sha: str = ""
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)

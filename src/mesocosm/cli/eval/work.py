@@ -34,7 +34,7 @@ from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.environment import REWARD
 from mesocosm.rollouts.overrides import parse_override
 from mesocosm.rollouts.secret_values import resolve
-from mesocosm.rollouts.source import read_commit
+from mesocosm.rollouts.source import Commit, read_changes, read_commit
 from mesocosm.rollouts.spec import Choice, run_spec
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Work(AbstractContextManager["Work"]):
         async with session.opened(self.spec) as parts:
             click.echo(f"{parts.benchmark.info.title}: {parts.benchmark.info.description}", err=True)
             record = session.new_run(self.spec, parts, Redactor(hidden))
-            record.provenance = {**record.provenance, "eval": self._facts()}
+            record.provenance = {**record.provenance, **Redactor(hidden).value(self._facts())}
             earlier = self._earlier(record)
             if earlier is not None:
                 self._adopt_terms(earlier, record, parts)
@@ -187,9 +187,10 @@ class Work(AbstractContextManager["Work"]):
         self.store.save_terms(earlier)
 
     def _facts(self) -> dict[str, Any]:
-        config = self.config
-        commit = read_commit(config.folder)
-        return {
+        """Return what the run's provenance says of its code; `changes` is how files differ from the commit."""
+        config, code = self.config, self.config.experiment.code
+        commit = read_commit(config.folder) if code is None else Commit(code.commit, dirty=False, branch=config.experiment.branch)
+        facts = {
             "config": str(config.path),
             "rollout": config.experiment.rollout,
             "entrypoint": config.experiment.entrypoint,
@@ -197,6 +198,8 @@ class Work(AbstractContextManager["Work"]):
             "workspace": str(config.workspace.root),
             **({} if commit is None else {"commit": commit.id, "branch": commit.branch, "dirty": commit.dirty}),
         }
+        changes = read_changes(config.folder) if commit is not None and commit.dirty else ""
+        return {"eval": facts, **({"changes": changes} if changes else {})}
 
     def __enter__(self) -> Self:
         return self
