@@ -14,7 +14,7 @@ from mesocosm.core.event import Kind
 
 PROGRAMS = Path(__file__).with_name("programs")
 TEXTS = ("chat", "chat_stream", "responses", "responses_stream", "messages", "messages_stream", "another", "nameless")
-SHAPED = ("tool", "schema", "cut")
+SHAPED = ("tool", "grammar", "cut")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def test_llama_answers_every_protocol_with_the_runs_model(kind: str, through_lla
 
 def test_tools_schemas_and_cut_replies_come_from_a_real_engine(through_llama: Asked) -> None:
     got = through_llama.got
-    assert (got["tool"], got["schema"], got["cut"]) == (["room"], ["floor"], "length")
+    assert (got["tool"], got["grammar"], got["cut"]) == (["room"], ["floor"], "length")
     cut = through_llama.call("cut")
     assert (cut["finish_reason"], cut["usage"]["completion"]) == ("length", 3)
 

@@ -52,6 +52,12 @@ def schema(client: openai.OpenAI) -> Any:
     return sorted(json.loads(answer.choices[0].message.content))
 
 
+def grammar(client: openai.OpenAI) -> Any:
+    """The same, as llama.cpp takes it."""
+    answer = chat(client, "Where?", response_format={"type": "json_object", "schema": PLACE}, max_tokens=200)
+    return sorted(json.loads(answer.choices[0].message.content))
+
+
 def messages(client: anthropic.Anthropic) -> Any:
     """Ask by messages of the Anthropic protocol."""
     reply = client.messages.create(model=MODEL, max_tokens=12, messages=said(QUESTION))
@@ -78,6 +84,7 @@ OPENAI: dict[str, Callable[[openai.OpenAI], Any]] = {
     "embeddings": lambda client: len(client.embeddings.create(model=MODEL, input=QUESTION).data[0].embedding),
     "tool": tool,
     "schema": schema,
+    "grammar": grammar,
     "cut": lambda client: chat(client, "Tell me much. [[say four]]", max_tokens=3).choices[0].finish_reason,
     "overflow": lambda client: chat(client, "word " * 4000 + "[[say 4]]").choices[0].message.content,
     "another": lambda client: chat(client, model="another-model").choices[0].message.content,

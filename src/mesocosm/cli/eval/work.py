@@ -189,7 +189,11 @@ class Work(AbstractContextManager["Work"]):
     def _facts(self) -> dict[str, Any]:
         """Return what the run's provenance says of its code; `changes` is how files differ from the commit."""
         config, code = self.config, self.config.experiment.code
-        commit = read_commit(config.folder) if code is None else Commit(code.commit, dirty=False, branch=config.experiment.branch)
+        commit = (
+            read_commit(config.folder)
+            if code is None
+            else Commit(code.commit, dirty=False, branch=config.experiment.branch)
+        )
         facts = {
             "config": str(config.path),
             "rollout": config.experiment.rollout,
