@@ -22,6 +22,10 @@ async def failure(opened: Opened, request: ModelRequest, fault: Fault) -> Episod
     return raised.value
 
 
+DEEP = b'{"choices": [{"message": {"content": "yes"}}], "ignored": %b}' % (b"[" * 3_000 + b"]" * 3_000)
+DEEP_CALL = b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": %b}}]}}]}' % (
+    b"[" * 900 + b"]" * 900
+)
 CONTEXT = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"
 
 
@@ -29,6 +33,9 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
     ("fault", "cause"),
     [
         (Fault(status=429), Cause.RATE_LIMITED),
+        (Fault(status=200, raw=DEEP), Cause.MODEL_INVALID),
+        (Fault(status=200, raw=DEEP_CALL), Cause.MODEL_INVALID),
+        (Fault(status=500, raw=DEEP), Cause.MODEL_UNAVAILABLE),
         (Fault(status=429, code="insufficient_quota"), Cause.MODEL_FORBIDDEN),
         (Fault(status=429, text="You exceeded your current quota, please check your plan"), Cause.RATE_LIMITED),
         (

@@ -14,6 +14,7 @@ from mesocosm.agents.program import ITEM, ProgramAgent
 from mesocosm.agents.tool_text import HEADING, calls_at_end, listed
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
 from mesocosm.core.ports import Context, Observation
@@ -181,7 +182,7 @@ def _whole(text: str) -> Answer | None:
     if not text.startswith("{"):
         return None
     try:
-        value = msgspec.json.decode(text)
+        value = read_json(text)
         if not isinstance(value, dict) or "tool_calls" not in value or value.keys() - _ANSWER_KEYS:
             return None
         return msgspec.convert(value, Answer)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+from mesocosm.core.foreign import read_json
 
 DEEPEST = 64
 _MOST_DIGITS = 400
@@ -63,7 +63,7 @@ def scan(text: str) -> Scan:
         inner = _unfenced(inner)
     if inner.count("[") + inner.count("{") <= DEEPEST:
         try:
-            return Scan((Found(msgspec.json.decode(inner), 0, len(text), strict=True),), alone=True)
+            return Scan((Found(read_json(inner), 0, len(text), strict=True),), alone=True)
         except (ValueError, RecursionError):
             pass
     reader = _Reader(text)

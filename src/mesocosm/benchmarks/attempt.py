@@ -101,7 +101,7 @@ def _read(path: Path) -> Ended | None:
     try:
         found: Any = json.loads(path.read_bytes())
         return msgspec.convert(found, Ended)
-    except (OSError, ValueError, msgspec.ValidationError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

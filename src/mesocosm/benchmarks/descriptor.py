@@ -193,7 +193,7 @@ def read_descriptor(folder: Path) -> Descriptor:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(str(path), [Problem("", f"is no TOML: {error}")]) from error
     try:
         return Descriptor.model_validate(raw)

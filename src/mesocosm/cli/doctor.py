@@ -199,7 +199,7 @@ def _ollama(report: Report) -> dict[str, Any]:
         return {**found, "models": []}
     try:
         models = [str(item["name"]) for item in json.loads(body)["models"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         report.notes.append(f"what answers at {shown(url)} does not speak Ollama's protocol")
         return {**found, "models": []}
     if wanted not in {name.removesuffix(":latest") for name in models}:

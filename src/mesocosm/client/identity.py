@@ -108,7 +108,7 @@ def claims(token: str) -> dict[str, Any]:
     try:
         payload = token.split(".")[1]
         found = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -152,7 +152,7 @@ def _renewed(saved: Credentials) -> Credentials:
         if error.code not in (400, 401, 403):
             return saved
         fresh = replace(saved, refresh_token="")
-    except (OSError, ValueError, HTTPException):
+    except (OSError, ValueError, RecursionError, HTTPException):
         return saved
     credentials.write(fresh)
     return fresh

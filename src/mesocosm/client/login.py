@@ -97,7 +97,7 @@ def _tokens(body: bytes) -> tuple[str, str]:
     """Return the access token and the refresh token of an answer; empty where it has none."""
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "", ""
     known = document if isinstance(document, dict) else {}
     return _text(known.get("token")), _text(known.get("refresh_token"))
@@ -128,7 +128,7 @@ def _healthy(url: str) -> bool:
     try:
         with urllib.request.build_opener(*handlers).open(f"{url}/health", timeout=PROBE_S) as answer:
             document = json.loads(answer.read(65_536))
-    except (OSError, ValueError, HTTPException):
+    except (OSError, ValueError, RecursionError, HTTPException):
         return False
     return isinstance(document, dict) and document.get("status") == "ok"
 
@@ -154,7 +154,7 @@ def _answer(browser: urllib.request.OpenerDirector, request: urllib.request.Requ
 def _words(body: str) -> str:
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     return str(document.get("detail", body)) if isinstance(document, dict) else body
 

@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.foreign import finite
+
 
 class Boundary(StrEnum):
     """The seam that an exception crossed on its way into our code."""
@@ -216,8 +218,9 @@ class RunAborted(MesocosmError):
 class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
-    `retry_after` is the wait in seconds that the other side asked for, if it did; `overload` says that it is busy (429,
-    503), so that fewer calls at once may help. `facts` are kept in the episode's `terminal_info`.
+    `retry_after` is the wait in seconds that the other side asked for, None when it did not or named no time;
+    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `facts` are kept in the episode's
+    `terminal_info`.
     """
 
     def __init__(
@@ -235,7 +238,7 @@ class EpisodeError(MesocosmError):
         self.cause = cause
         self.detail = detail
         self.stderr = stderr
-        self.retry_after = retry_after
+        self.retry_after = finite(retry_after, least=0.0)
         self.facts = dict(facts or {})
         self.overload = overload or cause is Cause.RATE_LIMITED
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from mesocosm.core.foreign import deeper_than
+
 MOST_DEVIATIONS = 20
 _MOST_WORK = 20_000
 _DEEPEST = 64
@@ -32,17 +34,6 @@ def schema_of_text(text: str | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return schema if isinstance(schema, dict) and not deeper_than(schema, _DEEPEST) else None
-
-
-def deeper_than(value: object, limit: int) -> bool:
-    """Return whether lists and objects nest more than `limit` levels deep in a JSON value."""
-    level: list[object] = [value]
-    for _ in range(limit):
-        nested = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = [child for children in nested for child in children]
-        if not level:
-            return False
-    return True
 
 
 def referred(schema: object, root: Schema) -> Schema:

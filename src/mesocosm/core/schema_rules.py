@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from mesocosm.core.failure import Problem
-from mesocosm.core.json_schema import deeper_than, listed, same, spelled, type_of, violations
+from mesocosm.core.foreign import deeper_than
+from mesocosm.core.json_schema import listed, same, spelled, type_of, violations
 from mesocosm.core.reading import join
 
 TYPES = ("null", "boolean", "string", "integer", "number", "array", "object")

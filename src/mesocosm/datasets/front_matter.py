@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.foreign import read_json
+
 __all__ = ["BadFrontMatter", "front_matter"]
 
 _KEY = re.compile(r"([\w.-]+)\s*:(?:\s+(.*))?$")
@@ -103,7 +105,7 @@ def _scalar(text: str, line: int) -> Any:
     if text[0] == "'" and text[-1:] == "'" and len(text) > 1:
         return text[1:-1].replace("''", "'")
     try:
-        return msgspec.json.decode(text)
+        return read_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         if text[0] in "[{\"'":
             raise BadFrontMatter(f"line {line} of its head has a value that is no JSON: {text!r:.60}") from error

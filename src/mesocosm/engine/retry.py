@@ -1,20 +1,17 @@
 """Model calls with retries, waits, rate limits and adaptive concurrency."""
 
 import asyncio
-import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import MOST, finite
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Model
 from mesocosm.core.run import Limits
 from mesocosm.engine.concurrency import AdaptiveLimit
 from mesocosm.engine.limits import Budget, Rate
-
-MOST_TOKENS = 10**12
-"""No call uses more; a server that says so would spoil every sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +120,9 @@ def _plausible(reply: ModelReply) -> ModelReply:
     """Return a reply that can be stored and added up. Raises EpisodeError for any other."""
     usage = reply.usage
     counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning, usage.calls)
-    if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in counts):
+    if not all(isinstance(count, int) and 0 <= count <= MOST for count in counts):
         raise EpisodeError(Cause.MODEL_INVALID, f"the reply says that it used {usage.prompt}+{usage.completion} tokens")
-    if usage.cost_usd is not None and not math.isfinite(usage.cost_usd):
+    if usage.cost_usd is not None and finite(usage.cost_usd, least=0.0) is None:
         raise EpisodeError(Cause.MODEL_INVALID, f"the reply says that it cost {usage.cost_usd} USD")
     if not isinstance(reply.text, str):
         raise EpisodeError(Cause.MODEL_INVALID, f"the text of the reply is of type {type(reply.text).__name__}")

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from mesocosm.core.failure import RunAborted, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.environments.client import Host
 from mesocosm.environments.identity import named_by_health, served_class
 from mesocosm.environments.launch import Launched, Place, launch, quoted
@@ -192,7 +191,7 @@ class Adapter:
         if response.status != 200:
             return None
         try:
-            return msgspec.json.decode(response.body) or {}
+            return read_json(response.body) or {}
         except (ValueError, RecursionError):
             return {}
 

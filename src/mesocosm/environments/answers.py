@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import LARGEST, finite, read_json
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.reading import shown
 
@@ -34,9 +35,7 @@ NAMED = 5
 def decode(body: bytes) -> Any:
     """Return the JSON value that `body` holds. Raises EpisodeError that says what is wrong with it, and where."""
     try:
-        return msgspec.json.decode(body)
-    except RecursionError:
-        problem = "the body is nested too deeply to be read"
+        return read_json(body)
     except ValueError as error:
         problem = _problem(body, error)
     raise invalid(problem, body=body)
@@ -118,8 +117,8 @@ def own_words(body: bytes) -> str:
     """Return the text of an error answer, at most TEXT_LIMIT characters: `detail` or its like where there is one."""
     text = body[: 8 * TEXT_LIMIT].decode(errors="replace").strip()
     try:
-        value = msgspec.json.decode(body)
-    except (ValueError, RecursionError):
+        value = read_json(body)
+    except ValueError:
         return cut(" ".join(_TAGS.sub(" ", text).split()) if text.startswith("<") else text)
     if isinstance(value, dict):
         words = next((value[key] for key in ("detail", "error", "message") if value.get(key)), value)
@@ -161,12 +160,9 @@ def _reward(value: dict[str, Any], notes: list[str]) -> float:
         if not isinstance(given, str | bool):
             raise invalid(f"`reward` is {shown(given)}; it must be a finite number")
         notes.append(f"`reward` is a {'text' if isinstance(given, str) else 'boolean'}; send a number")
-    try:
-        reward = float(given)
-    except (ValueError, OverflowError):
-        reward = math.nan
-    if not math.isfinite(reward):
-        raise invalid(f"`reward` is {shown(given)}; it must be a finite number")
+    reward = finite(float(given) if isinstance(given, bool) else given)
+    if reward is None:
+        raise invalid(f"`reward` is {shown(given)}; it must be a finite number, at most {LARGEST:g}")
     return reward
 
 

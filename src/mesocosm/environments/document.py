@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
-from mesocosm.core.json_schema import deeper_than
-
-DEEPEST = 150
-"""Levels of nesting that every later reader and writer of the document bears."""
+from mesocosm.core.foreign import DEEPEST, deeper_than
 
 _CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 

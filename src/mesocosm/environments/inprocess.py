@@ -258,7 +258,7 @@ class ClassEnvironment:
         )
         return Step(
             observation,
-            reward if type(reward) is float and math.isfinite(reward) else reward_payload(reward),
+            reward_payload(reward),
             terminated,
             truncated,
             plain(text_keys(info)) if info else {},

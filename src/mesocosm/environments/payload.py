@@ -17,6 +17,8 @@ from types import ModuleType, UnionType
 from typing import Any
 from uuid import UUID
 
+from mesocosm.core.foreign import finite
+
 
 class PayloadError(ValueError):
     """A value that has no JSON form; the message names the value and its place."""
@@ -93,7 +95,7 @@ def reward_payload(reward: Any) -> float:
         number = float(reward)
     except (TypeError, ValueError, OverflowError):
         raise PayloadError(f"reward must be a number, not {describe(reward)}") from None
-    if not math.isfinite(number):
+    if finite(number) is None:
         raise PayloadError(f"reward must be a finite number, not {number}")
     return number
 

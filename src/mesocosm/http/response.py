@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.foreign import read_json
 from mesocosm.http.errors import BadResponse
-
-_decode = msgspec.json.Decoder().decode
 
 
 class Headers(Mapping[str, str]):
@@ -53,8 +52,8 @@ class Response:
     def json(self) -> Any:
         """Return the body read as strict JSON, whatever its content type. Raises BadResponse."""
         try:
-            return _decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return read_json(self.body)
+        except msgspec.DecodeError as error:
             start = self.body[:200].decode("utf-8", "replace")
             cause = f"status {self.status} with a body that is not JSON ({error}): {start!r}"
             raise BadResponse(self.method, self.url, cause) from error

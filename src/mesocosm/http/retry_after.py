@@ -4,23 +4,24 @@ import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
+from mesocosm.core.foreign import finite
+
+LONGEST_S = 86_400.0
+
 
 def retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Return the seconds that the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or HTTP date."""
-    in_ms = header("retry-after-ms")
+    """Return the seconds that the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or HTTP date.
+
+    None when it says neither, or nothing that is a time; at most LONGEST_S.
+    """
+    in_ms = finite(header("retry-after-ms"))
     if in_ms is not None:
-        try:
-            return max(float(in_ms) / 1000.0, 0.0)
-        except ValueError:
-            pass
+        return min(max(in_ms / 1000.0, 0.0), LONGEST_S)
     value = header("retry-after")
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
+    seconds = finite(value)
+    if value is not None and seconds is None:
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+            seconds = finite(parsedate_to_datetime(value).timestamp() - time.time())
+        except (ValueError, OverflowError, OSError):
             return None
-    return max(seconds, 0.0) if seconds < float("inf") else None
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_S)

@@ -103,7 +103,7 @@ def _call(call: Mapping[str, Any], place: int) -> JSON:
     if isinstance(arguments, str):
         try:
             parsed = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             parsed = None
         arguments = parsed if isinstance(parsed, dict) else {"_raw": arguments}
     elif not isinstance(arguments, dict):

@@ -30,6 +30,7 @@ import mesocosm
 from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.event import Event
 from mesocosm.core.failure import UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
@@ -255,6 +256,6 @@ class Bundle:
 
     def _decode(self, place: str, data: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode(data, type=kind)
+            return read_json(data, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise UsageError(f"{self.path}: {place}: {error}") from error

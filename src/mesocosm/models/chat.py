@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.foreign import finite, read_json
 from mesocosm.core.message import Image, Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
 from mesocosm.core.usage import Usage
@@ -54,8 +55,9 @@ class Completion(msgspec.Struct):
     error: Any = None
 
 
-decode = msgspec.json.Decoder(Completion).decode
-"""Read a body. Raises msgspec.DecodeError (no JSON) or its subclass ValidationError (JSON of another shape)."""
+def decode(body: bytes) -> Completion:
+    """Read a body. Raises msgspec.DecodeError (no JSON) or its subclass ValidationError (JSON of another shape)."""
+    return read_json(body, Completion)
 
 
 def wire_messages(messages: Sequence[Message]) -> Sequence[Message | dict[str, Any]]:
@@ -152,7 +154,7 @@ def arguments(given: Any) -> Any:
     if not isinstance(given, str):
         return {} if given is None else given
     try:
-        return msgspec.json.decode(given) if given.strip() else {}
+        return read_json(given) if given.strip() else {}
     except msgspec.DecodeError:
         return given
 
@@ -175,6 +177,7 @@ def _usage(usage: _Usage | None, price: Price | None) -> Usage:
     cached = count((usage.prompt_tokens_details or {}).get("cached_tokens")) or count(usage.prompt_cache_hit_tokens)
     reasoning = count((usage.completion_tokens_details or {}).get("reasoning_tokens"))
     cost = price.cost(prompt, completion, cached) if price is not None else None
-    if isinstance(usage.cost, int | float):
-        cost = float(usage.cost)
+    charged = None if isinstance(usage.cost, str) else finite(usage.cost, least=0.0)
+    if charged is not None:
+        cost = charged
     return Usage(prompt, completion, cached, reasoning, cost, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -45,9 +46,6 @@ class _Answer(msgspec.Struct):
     prompt_eval_count: Any = 0
     eval_count: Any = 0
     error: Any = None
-
-
-_decode = msgspec.json.Decoder(_Answer).decode
 
 
 def base_url(name: ModelName) -> str:
@@ -121,7 +119,7 @@ class OllamaModel:
         if response.status != 200:
             raise self._exchange.refusal("/api/tags", response, 0)
         try:
-            listing = msgspec.json.decode(response.body)
+            listing = read_json(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._exchange.invalid("/api/tags", response.body, f"is no JSON ({error})") from error
         entries = listing.get("models") if isinstance(listing, dict) else None
@@ -141,7 +139,7 @@ class OllamaModel:
         if response.status != 200:
             raise self._exchange.refusal(PATH, response, request.max_tokens, missing=f"run `ollama pull {self._model}`")
         try:
-            answer = _decode(response.body)
+            answer = read_json(response.body, _Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._exchange.invalid(PATH, response.body, f"is no answer of Ollama ({error})") from error
         if answer.message is None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -158,7 +159,7 @@ class OpenAIModel:
 
 def _listed(body: bytes) -> list[str]:
     try:
-        listing = msgspec.json.decode(body)
+        listing = read_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return []
     entries = listing.get("data") if isinstance(listing, dict) else None

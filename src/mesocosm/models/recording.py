@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import digest_bytes
 
 _TEXTS = ("completion", "response", "output", "text", "answer", "action", "calls")
@@ -141,7 +142,7 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{n}]", value) for n, value in enumerate(whole))
     elif path.suffix == ".json" and whole is None:
         try:
-            msgspec.json.decode(data)
+            read_json(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             yield "", Problem("", f"is no JSON: {error}", "write a list of objects, or name JSON lines .jsonl")
     else:
@@ -153,14 +154,14 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
 def _whole(data: bytes) -> Any:
     """Return the document, None when it is more than one (JSON lines) or broken."""
     try:
-        return msgspec.json.decode(data)
+        return read_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 def _decoded(place: str, line: bytes) -> Any:
     try:
-        return msgspec.json.decode(line)
+        return read_json(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Problem(place, f"is no JSON: {error}", "write one JSON object a line")
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.http.retry_after import retry_after
 from mesocosm.models.endpoint import shown
 
@@ -60,7 +61,7 @@ class Words:
 def words(body: bytes) -> Words:
     """Return the server's own text out of an error body of whatever shape."""
     try:
-        return words_of(msgspec.json.decode(body))
+        return words_of(read_json(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[: CUT * 10].decode("utf-8", "replace").strip()
         return Words(" ".join(_TAG.sub(" ", text).split()) if text.startswith("<") else text)

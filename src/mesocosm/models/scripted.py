@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Model
 from mesocosm.models.inprocess import InProcessModel, answering_from, spoken
@@ -91,7 +92,7 @@ def read_script(path: Path) -> Script:
 
 def _from_json(path: Path, data: bytes) -> Mapping[str, Sequence[Any]]:
     try:
-        value = msgspec.json.decode(data)
+        value = read_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"the script {path} is no JSON: {error}") from error
     if isinstance(value, list):
@@ -121,7 +122,7 @@ def _from_lines(path: Path, data: bytes) -> list[Any]:
         if not line.strip():
             continue
         try:
-            replies.append(msgspec.json.decode(line))
+            replies.append(read_json(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problems.append(Problem(f"line {number}", str(error), "write one JSON value a line"))
     if problems:

@@ -318,7 +318,7 @@ def _check_file(place: Path) -> None:
         raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
     try:
         written = tomllib.loads(place.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"the settings file {place} cannot be read: {error}") from error
     problems = [Problem(key, "is not a setting", _meant(key)) for key in written if key not in Settings.model_fields]
     if problems:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from mesocosm.core import foreign
+from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Call, Protocols
 from mesocosm.core.message import Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
@@ -88,7 +90,7 @@ class Known:
         key = data if len(data) <= 64 else hashlib.sha256(data).digest()
         found = self._messages.get(key)
         if found is None:
-            found = self._messages[key] = read(msgspec.json.decode(data))
+            found = self._messages[key] = read(value_in(data))
         return found
 
 
@@ -134,26 +136,31 @@ class Api(Protocol):
 def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
     """Take the body of a request apart. Raises Malformed."""
     try:
-        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return read_json(body, dict[str, msgspec.Raw])
+    except msgspec.DecodeError as error:
         raise Malformed(f"the body is no JSON object: {error}") from error
 
 
 def object_in(data: bytes) -> Fields:
     """Return the JSON object in an answer or an event, empty for whatever else it is."""
     try:
-        found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = read_json(data)
+    except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
+def value_in(data: bytes | msgspec.Raw) -> Any:
+    """Return the JSON value in a part of a request. Raises Malformed."""
+    try:
+        return read_json(data)
+    except msgspec.DecodeError as error:
+        raise Malformed(f"the body is no JSON: {error}") from error
+
+
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
     """Return the values of a request, without those that are messages. Raises Malformed."""
-    try:
-        return {key: msgspec.json.decode(raw) for key, raw in fields.items() if key not in left_out}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"the body is no JSON: {error}") from error
+    return {key: value_in(raw) for key, raw in fields.items() if key not in left_out}
 
 
 def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
@@ -161,8 +168,8 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
     if name not in fields:
         raise Malformed(f"{name!r} is missing")
     try:
-        return msgspec.json.decode(fields[name], type=list[msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return read_json(fields[name], list[msgspec.Raw])
+    except msgspec.DecodeError as error:
         raise Malformed(f"{name!r} is no list: {error}") from error
 
 
@@ -182,8 +189,8 @@ def call(path: str, data: Fields) -> Call:
 
 
 def count(value: Any) -> int:
-    """Return a number of tokens; what is none counts nothing."""
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    """Return a number of tokens; what is none, or more than there can be, counts nothing."""
+    return foreign.whole(value) or 0
 
 
 def part(value: Any, *names: str) -> Any:
@@ -209,16 +216,17 @@ def number(value: Any, otherwise: float, name: str) -> float:
     """Return a setting of a request, `otherwise` when it is not given. Raises Malformed."""
     if value is None:
         return otherwise
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"{name!r} must be a number")
-    return float(value)
+    found = None if isinstance(value, str) else foreign.finite(value)
+    if found is None:
+        raise Malformed(f"{name!r} must be a finite number")
+    return found
 
 
 def whole(value: Any, otherwise: int, name: str) -> int:
     """Return a positive whole number of a request, `otherwise` when it is not given. Raises Malformed."""
     if value is None:
         return otherwise
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= foreign.MOST:
         raise Malformed(f"{name!r} must be a positive whole number")
     return value
 
@@ -228,7 +236,7 @@ def arguments(text: Any) -> Any:
     if not isinstance(text, str):
         return {} if text is None else text
     try:
-        return msgspec.json.decode(text) if text.strip() else {}
+        return read_json(text) if text.strip() else {}
     except msgspec.DecodeError:
         return text
 
@@ -240,7 +248,7 @@ def spelled(call: ToolCall) -> str:
 
 def usage(prompt: Any, completion: Any, cached: Any, reasoning: Any, cost: Any = None) -> Usage:
     """Return what one call used; the price is not known here."""
-    paid = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    paid = None if isinstance(cost, str) else foreign.finite(cost, least=0.0)
     return Usage(count(prompt), count(completion), count(cached), count(reasoning), paid, 1)
 
 

@@ -23,7 +23,7 @@ class Embeddings:
         data = api.values(fields, ("input",))
         if "input" not in fields:
             raise Malformed("'input' is missing")
-        given = msgspec.json.decode(fields["input"])
+        given = api.value_in(fields["input"])
         texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
         return Asked(api.call(self.path, data), messages, data)

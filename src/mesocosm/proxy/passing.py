@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Forwarded, Reachable, Tap, Upstream
 from mesocosm.core.model import ModelReply
 from mesocosm.http.client import Client
@@ -159,7 +160,7 @@ class Passing:
             or part(options, "include_usage") is not None
         ):
             return body, False
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        fields = read_json(body, dict[str, msgspec.Raw])
         fields["stream_options"] = msgspec.Raw(_encode({**(options or {}), "include_usage": True}))
         return _encode(fields), True
 

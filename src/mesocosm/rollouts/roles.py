@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.foreign import read_json
 from mesocosm.core.reading import nearest, shown
 from mesocosm.datasets.table import Table
 from mesocosm.rollouts.tables import Columns
@@ -54,7 +55,7 @@ class Roles:
         value = row.get(self.metadata)
         if isinstance(value, str) and value and not value.isspace():
             try:
-                value = msgspec.json.decode(value)
+                value = read_json(value)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise NoObject(f"is no JSON object: {error}") from error
         elif isinstance(value, str):

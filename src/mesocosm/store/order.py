@@ -12,6 +12,7 @@ from sqlalchemy import Column, ColumnElement, Select, and_, or_, true, tuple_
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.failure import UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.store.rows import plain
 
 MAX_LIMIT = 1_000
@@ -124,7 +125,7 @@ def write_cursor(sort: str, place: Sequence[Any]) -> str:
 def read_cursor(cursor: str, sort: str, columns: Columns) -> list[Any]:
     """Return the place that a cursor names. Raises UsageError for one of another listing, or made up."""
     try:
-        found = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=list[Any])
+        found = read_json(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), list[Any])
     except (binascii.Error, ValueError, msgspec.DecodeError):
         found = []
     place = [float(v) if c.type.python_type is float and v in _INFINITE else v for c, v in zip(columns, found[1:])]  # noqa: B905

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Address
 from mesocosm.core.model import Tool
 from mesocosm.core.turn import Answer, Called, Turn
@@ -67,7 +68,7 @@ class ControlPlane:
                 Cause.PROGRAM_FAILED, f"the control plane's model call was answered {response.status}", detail=detail
             )
         try:
-            message = msgspec.json.decode(response.body)["choices"][0]["message"]
+            message = read_json(response.body)["choices"][0]["message"]
             return {name: message[name] for name in ("content", "tool_calls") if message.get(name)} or {"content": ""}
         except (msgspec.DecodeError, LookupError, TypeError, AttributeError) as error:
             raise EpisodeError(Cause.MODEL_INVALID, "the control plane's model answered no message") from error
@@ -79,14 +80,14 @@ def _called(call: Any) -> Called:
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         with suppress(msgspec.DecodeError):
-            arguments = msgspec.json.decode(arguments) if arguments.strip() else {}
+            arguments = read_json(arguments) if arguments.strip() else {}
     return Called(str(function.get("name", "")), arguments, str(call.get("id", "")) if isinstance(call, dict) else "")
 
 
 def _spelled(text: str) -> Answer:
     """Return the answer that a model without tools of its own spells as JSON, else its words."""
     try:
-        value = msgspec.json.decode(text)
+        value = read_json(text)
         if isinstance(value, dict) and "tool_calls" in value and not value.keys() - _KEYS:
             return msgspec.convert(value, Answer)
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -137,7 +137,7 @@ async def _hear(service: Service, caller: Principal, websocket: WebSocket, follo
 def _command(text: str) -> str:
     try:
         frame = json.loads(text[:LONGEST_FRAME])
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     command = frame.get("command") if isinstance(frame, dict) else None
     return command if isinstance(command, str) else ""

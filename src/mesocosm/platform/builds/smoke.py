@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.foreign import read_json
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.sampling import sample
 from mesocosm.core.space import CompositeSpace, Space, SpaceType
@@ -203,7 +204,7 @@ class _Play:
     async def _offers_oracle(self) -> bool:
         try:
             answer = await self._lines.request("GET", f"{self._host.url}/health", timeout=_HEALTH_S)
-            said = msgspec.json.decode(answer.body)
+            said = read_json(answer.body)
         except (HttpError, ValueError, RecursionError):
             return False
         return isinstance(said, dict) and said.get("oracle") is True

@@ -221,7 +221,7 @@ def _allows_everything(schema: Mapping[str, Any]) -> bool:
 def _label(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MissingLabel(f"the label should be a JSON document, and {text!r:.80} is none: {error}") from None
 
 

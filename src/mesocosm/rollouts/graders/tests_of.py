@@ -39,7 +39,7 @@ def read_tests(held: object, entry_point: str) -> Tests:
     if isinstance(held, str) and held.lstrip().startswith("["):
         try:
             held = json.loads(held)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MissingLabel(f"the tests begin like a JSON list and are none: {error}") from None
     if isinstance(held, str) and held.strip():
         return _written([held], entry_point)

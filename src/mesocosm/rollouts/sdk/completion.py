@@ -93,7 +93,7 @@ def _send(request: urllib.request.Request, timeout_s: float) -> bytes:
 def _message(body: bytes) -> dict[str, Any]:
     try:
         message = json.loads(body)["choices"][0]["message"]
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         text = body.decode(errors="replace")
         raise CompletionError(f"the model answered without a message: {text[:500]}", 200, text) from error
     if not isinstance(message, dict):

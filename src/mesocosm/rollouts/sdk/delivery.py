@@ -45,7 +45,10 @@ class Reply:
 
     def json(self) -> Any:
         """Return the decoded body. Raises ValueError."""
-        return json.loads(self.body)
+        try:
+            return json.loads(self.body)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from contextlib import suppress
 from types import TracebackType
@@ -141,6 +142,8 @@ def _wait(reply: Reply) -> float:
     try:
         seconds = float(reply.headers.get("retry-after", "1"))
     except ValueError:
+        seconds = 1.0
+    if not math.isfinite(seconds):
         seconds = 1.0
     return min(max(seconds, _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
 

@@ -89,7 +89,7 @@ class Judge:
         try:
             choice = json.loads(reply)["choices"][0]
             text = choice["message"]["content"]
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             shown = reply[:300].decode(errors="replace")
             raise JudgeError(f"judge {self.model!r} answered what is no chat completion: {shown}") from error
         if not isinstance(text, str) or not text:

@@ -193,7 +193,7 @@ async def _over_http(judge: _Judge, body: Mapping[str, Any]) -> str:
         judge.fail(f"status {reply.status}: {said[:500]}", missing=reply.status == _NOT_FOUND)
     try:
         return _content(judge, json.loads(said))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         judge.fail("the reply is no JSON", cause=error)
 
 
@@ -212,7 +212,7 @@ def _result(judge: _Judge, said: str, low: float, high: float) -> RubricResult:
     try:
         judgement: dict[str, Any] = json.loads(found.group()) if found else {}
         score = float(judgement["score"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         judge.fail(f"no score in: {said[:500]}", cause=error)
     if not math.isfinite(score):
         judge.fail(f"the score is not finite: {said[:500]}")

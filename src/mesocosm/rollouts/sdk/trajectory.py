@@ -194,7 +194,7 @@ def _arguments(given: object) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given) if given.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             return {"_raw": given}
     return dict(given) if isinstance(given, Mapping) else {"_raw": given}
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
+from mesocosm.http.retry_after import retry_after
 from mesocosm.rollouts.place import Blocked, Ended, Failed, Log, Work
 from mesocosm.rollouts.served.callbacks import Expected
 from mesocosm.rollouts.served.fleet import Seat
@@ -288,8 +289,5 @@ class Attempt:
 
 
 def _retry_after(response: Response) -> float:
-    try:
-        seconds = float(response.headers.get("retry-after", ""))
-    except ValueError:
-        return _FIRST_WAIT
-    return min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT)
+    seconds = retry_after(response.headers.get)
+    return _FIRST_WAIT if seconds is None else min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.foreign import read_json
 from mesocosm.proxy.server import Reply, Request, Server
 from mesocosm.rollouts.served.wire import Completion, Grading, Replies
 
@@ -17,8 +18,6 @@ _REMEMBERED = 4096
 """So many tries that are over are still known: their late callbacks are acknowledged, lest servers repeat them."""
 
 _ENDS = {"completion": {"success", "failure", "cancelled"}, "grader": {"success", "failure"}}
-_completion = msgspec.json.Decoder(Completion).decode
-_grading = msgspec.json.Decoder(Grading).decode
 
 
 class Expected:
@@ -100,7 +99,7 @@ class Callbacks:
             return 422, words
 
     def _settle(self, name: str, kind: str, expected: Expected, body: bytes) -> tuple[int, str]:
-        told: Completion | Grading = _completion(body) if kind == "completion" else _grading(body)
+        told = read_json(body, Completion) if kind == "completion" else read_json(body, Grading)
         if told.status not in _ENDS[kind]:
             return 422, f"status {told.status!r} does not end anything"
         if told.rollout_id not in {None, name}:

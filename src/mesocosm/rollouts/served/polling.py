@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.rollouts.served.callbacks import Expected
@@ -51,14 +52,10 @@ class Polled(msgspec.Struct, frozen=True):
     err_category: str | None = None
 
 
-_lease = msgspec.json.Decoder(Lease).decode
-_polled = msgspec.json.Decoder(Polled).decode
-
-
 def lease_of(response: Response) -> Lease | None:
     """Return how a try that was accepted wants to be asked for; None where it reports by itself."""
     try:
-        lease = _lease(response.body)
+        lease = read_json(response.body, Lease)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return lease if lease.polling_lease_token else None
@@ -107,7 +104,7 @@ async def _told(server: RolloutProcess, name: str, lease: Lease) -> Polled:
         words = response.body[:500].decode("utf-8", "replace")
         raise _broken(f"answered with status {response.status} when asked for a result: {words}")
     try:
-        return _polled(response.body)
+        return read_json(response.body, Polled)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _broken(f"told a result that cannot be read: {error}") from error
 

@@ -196,7 +196,7 @@ class RolloutProcess:
     def _seen(self) -> dict[str, Any]:
         try:
             seen = json.loads(self._watch.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return seen if isinstance(seen, dict) else {}
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.benchmarks.builtin.bfcl.syntax import spelled_calls
+from mesocosm.core.foreign import read_json
 from mesocosm.core.turn import Answer
 
 _NAMES = ("name", "tool", "function")
@@ -48,7 +49,7 @@ def _from_json(text: str, known: Collection[str]) -> list[Call] | None:
     if not text.startswith(("[", "{")):
         return None
     try:
-        value = msgspec.json.decode(text)
+        value = read_json(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     items = value if isinstance(value, list) else [value]
@@ -85,6 +86,6 @@ def _decoded(arguments: Any) -> Any:
     if not isinstance(arguments, str):
         return arguments
     try:
-        return msgspec.json.decode(arguments)
+        return read_json(arguments)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return arguments

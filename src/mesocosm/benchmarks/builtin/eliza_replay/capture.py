@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mesocosm.core.failure import Problem, UsageError
+from mesocosm.core.foreign import read_json
 
 MOST_BYTES = 64 * 1024 * 1024
 """A larger file is no capture of one episode."""
@@ -115,7 +116,7 @@ def events_of(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise UsageError(f"is larger than {MOST_BYTES // 1024 // 1024} MiB")
     try:
-        raw = msgspec.json.decode(data)
+        raw = read_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"is no JSON: {error}") from error
     if not isinstance(raw, dict):

@@ -10,6 +10,7 @@ import msgspec
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS
 from mesocosm.benchmarks.builtin.mmlu.subjects import area
 from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.core.foreign import read_json
 from mesocosm.core.task import Task
 
 REPOSITORY = "cais/mmlu"
@@ -75,7 +76,7 @@ def _choices(found: Rows, place: int, row: dict[str, Any]) -> list[str]:
 def _listed(text: str) -> Any:
     """Return a list that stands in a table as text: of JSON, or as Python or NumPy print one."""
     try:
-        return msgspec.json.decode(text)
+        return read_json(text)
     except msgspec.DecodeError:
         pass
     try:

@@ -22,6 +22,7 @@ from mesocosm.benchmarks.builtin.realm.job_shop_text import read_job_shop
 from mesocosm.benchmarks.builtin.realm.problems import HIDDEN, PROBLEMS
 from mesocosm.benchmarks.builtin.realm.supplied import Part
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.foreign import read_json
 
 JOB_SHOP = "P11"
 _NAME = re.compile(r"(P[0-9]{1,2})(?![0-9])", re.IGNORECASE)
@@ -87,7 +88,7 @@ def _instances(file: Path, place: Path) -> Iterator[Found]:
         yield Found(JOB_SHOP, label, read_job_shop(str(file), data))
         return
     try:
-        whole = msgspec.json.decode(data)
+        whole = read_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(str(file), [Problem("", f"is no JSON: {error}")]) from error
     parts = Part(str(file), "", whole).items() if isinstance(whole, list) else [Part(str(file), "", whole)]

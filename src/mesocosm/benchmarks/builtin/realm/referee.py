@@ -9,6 +9,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.realm.family import Case, Infeasible
 from mesocosm.benchmarks.builtin.realm.problems import Problem
+from mesocosm.core.foreign import read_json
 
 MOST_CHARACTERS = 50_000
 """Of a reply; the longest sensible plan has some two thousand."""
@@ -58,7 +59,7 @@ class Referee:
                 )
             plain = blocks[0].strip()
         try:
-            return msgspec.json.decode(plain.encode(), type=self.problem.family.plan)
+            return read_json(plain.encode(), self.problem.family.plan)
         except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError) as error:
             raise Infeasible(f"the plan has not the form that was asked for: {error}") from error
 

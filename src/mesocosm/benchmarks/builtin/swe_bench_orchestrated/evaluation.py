@@ -27,6 +27,7 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Checko
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.twins import parts, twinned
 from mesocosm.benchmarks.orchestrated.confinement import run_confined
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.sandboxes.plain import PlainSandbox
 
 TEST_SECONDS = 300.0
@@ -197,7 +198,7 @@ class Official:
             reports = await asyncio.to_thread(_reports, folder, instance.id)
             if len(reports) != 1:
                 return Verdict(None, f"the official evaluation left no report: {output[-500:]}")
-            report = msgspec.json.decode(reports[0].read_bytes()).get(instance.id, {})
+            report = read_json(reports[0].read_bytes()).get(instance.id, {})
         if not isinstance(report.get("resolved"), bool):
             return Verdict(None, "the official report does not say whether the instance is resolved")
         return Verdict(report["resolved"], "by the official evaluation")

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.foreign import read_json
 
 
 class Gold(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,7 +102,7 @@ def _names(value: Any) -> tuple[str, ...]:
     """Return test names, which are published as a list or as the JSON text of one. Raises ValueError."""
     if isinstance(value, str):
         try:
-            value = msgspec.json.decode(value) if value.strip() else []
+            value = read_json(value) if value.strip() else []
         except msgspec.DecodeError as error:
             raise ValueError("FAIL_TO_PASS and PASS_TO_PASS must be lists of names") from error
     if value is None:

@@ -1,0 +1,98 @@
+"""Documents and numbers that others sent: read so that neither can stop or fool what reads them."""
+
+import math
+import re
+from functools import lru_cache
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+T = TypeVar("T")
+
+DEEPEST = 150
+"""Levels of nesting that every later reader and writer of a document bears."""
+LARGEST = 1e100
+"""The largest magnitude of a number from outside. Sums and squares of such numbers stay finite."""
+MOST = 10**12
+"""The largest count from outside. Nothing has more tokens or steps; whoever says so would spoil every sum."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_LONGEST_TEXT = 400
+
+
+@overload
+def read_json(data: bytes | str | msgspec.Raw) -> Any: ...
+@overload
+def read_json(data: bytes | str | msgspec.Raw, kind: type[T]) -> T: ...
+@overload
+def read_json(data: bytes | str | msgspec.Raw, kind: Any) -> Any: ...
+def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any) -> Any:
+    """Return the JSON value in `data` as `kind`.
+
+    Raises msgspec.DecodeError for what is no JSON, is nested deeper than DEEPEST, or (its subclass ValidationError) has
+    another shape.
+    """
+    try:
+        value = _decoder(kind).decode(data)
+    except RecursionError:
+        raise msgspec.DecodeError(f"it is nested deeper than {DEEPEST} levels") from None
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
+    if _brackets(data) > DEEPEST and deeper_than(value, DEEPEST):
+        raise msgspec.DecodeError(f"it is nested deeper than {DEEPEST} levels")
+    return value
+
+
+@lru_cache(maxsize=256)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def _brackets(data: bytes | str | msgspec.Raw) -> int:
+    """Return a bound on the depth that costs next to nothing."""
+    if isinstance(data, str):
+        return data.count("[") + data.count("{")
+    whole = bytes(data)
+    return whole.count(b"[") + whole.count(b"{")
+
+
+def deeper_than(value: object, limit: int) -> bool:
+    """Return whether lists and objects nest more than `limit` levels deep in a JSON value, or in structs of such."""
+    level: list[object] = [value]
+    for _ in range(limit):
+        nested = [_children(item) for item in level if isinstance(item, dict | list | tuple | msgspec.Struct)]
+        level = [child for children in nested for child in children]
+        if not level:
+            return False
+    return True
+
+
+def _children(item: Any) -> Any:
+    if isinstance(item, dict):
+        return item.values()
+    return msgspec.structs.astuple(item) if isinstance(item, msgspec.Struct) else item
+
+
+def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> float | None:
+    """Return a number from outside as a float; None for NaN, infinity, what is out of bounds, and what is no number.
+
+    A text counts when it spells a decimal number in ASCII digits. Truth values are no numbers.
+    """
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TEXT or not _NUMBER.fullmatch(value):
+            return None
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and least <= number <= most else None
+
+
+def whole(value: object, *, most: int = MOST) -> int | None:
+    """Return a count from outside, fractions cut off; None for what is negative, more than `most`, or no number."""
+    number = finite(value, least=0.0, most=float(most))
+    if number is None:
+        return None
+    return value if isinstance(value, int) else int(number)
