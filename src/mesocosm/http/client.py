@@ -16,8 +16,16 @@ from types import TracebackType
 from typing import Self
 
 from mesocosm.http.connection import Connection
+from mesocosm.http.content import TooLarge, decode
 from mesocosm.http.dial import Route
-from mesocosm.http.errors import ConnectFailed, ConnectionLost, InvalidRequest, Timeout
+from mesocosm.http.errors import (
+    BadResponse,
+    ConnectFailed,
+    ConnectionLost,
+    InvalidRequest,
+    ResponseTooLarge,
+    Timeout,
+)
 from mesocosm.http.pool import OwnConnection, Pool
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.response import Response
@@ -290,8 +298,24 @@ def _start(pool: Pool, connection: Connection, call: _Call) -> Streamed:
 
 
 async def _exchange(pool: Pool, connection: Connection, call: _Call, own: OwnConnection | None) -> Response:
-    """Send the request and wait. Whatever else happens, an unfinished connection is not used again."""
+    """Send the request, wait and decode. Whatever else happens, an unfinished connection is not used again."""
     try:
-        return await connection.send(call.method, call.where, call.head, call.body, call.deadline, call.timeout)
+        response = await connection.send(call.method, call.where, call.head, call.body, call.deadline, call.timeout)
     finally:
         pool.give_back(connection, own)
+    if response.body and (field := response.headers.get("content-encoding")):
+        response.body = await _decoded(response.body, field, pool.max_response, call)
+    return response
+
+
+async def _decoded(body: bytes, field: str, limit: int, call: _Call) -> bytes:
+    """Return the body with its content encodings undone. Raises HttpError."""
+    try:
+        async with asyncio.timeout_at(call.deadline):
+            return await decode(body, field, limit)
+    except TooLarge as error:
+        raise ResponseTooLarge(call.method, call.where.shown, limit) from error
+    except TimeoutError as error:
+        raise Timeout(call.method, call.where.shown, "response", call.timeout) from error
+    except ValueError as error:
+        raise BadResponse(call.method, call.where.shown, str(error)) from error

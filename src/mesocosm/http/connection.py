@@ -8,13 +8,14 @@ from typing import cast
 
 import httptools
 
-from mesocosm.http.content import TooLarge, decode
 from mesocosm.http.errors import BadResponse, ConnectionLost, HttpError, ResponseTooLarge, Timeout
 from mesocosm.http.response import Headers, Response
 from mesocosm.http.streamed import Streamed
 from mesocosm.http.target import Target
 
 MAX_HEAD = 128 * 1024
+MAX_FIELDS = 500
+"""Header fields of a response: each look for one goes through all of them."""
 _JOIN = 64 * 1024
 _KEEPALIVE_SECONDS = 60
 
@@ -53,7 +54,8 @@ class Connection(asyncio.Protocol):
         self._status = 0
         self._fields: list[tuple[bytes, bytes]] = []
         self._field_bytes = 0
-        self._chunks: list[bytes] = []
+        # One growing buffer: a list of a million chunks of one byte each would take hundreds of megabytes.
+        self._body = bytearray()
         self._size = 0
 
     @property
@@ -84,7 +86,7 @@ class Connection(asyncio.Protocol):
         timeout: float,
         stream: Streamed | None = None,
     ) -> asyncio.Future[Response]:
-        """Send a request and return its future response.
+        """Send a request and return its future response, its body as it came, content encodings and all.
 
         `deadline` is a time of the event loop, `timeout` the seconds that it stands for. When the future is given up,
         call `abort`. A `stream` gets head and body as they come, and every piece of it moves the deadline; the future
@@ -157,18 +159,9 @@ class Connection(asyncio.Protocol):
         if waiter is None or waiter.done():
             return
         assert self._transport is not None
-        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        headers = Headers(self._fields)
         method, url = self._name
-        try:
-            if body and (encodings := headers.get("content-encoding")):
-                body = decode(body, encodings, self._max_response)
-        except TooLarge:
-            waiter.set_exception(ResponseTooLarge(method, url, self._max_response))
-        except ValueError as error:
-            waiter.set_exception(BadResponse(method, url, str(error)))
-        else:
-            waiter.set_result(Response(self._status, headers, body, method=method, url=url))
+        body, headers = bytes(self._body), Headers(self._fields)
+        waiter.set_result(Response(self._status, headers, body, method=method, url=url))
         # Many servers close after an error without saying so, or leave the body of a refused request unread, where the
         # next request is expected. An answer that came before the whole request was written leaves the rest of it in
         # the way.
@@ -235,7 +228,8 @@ class Connection(asyncio.Protocol):
         return f"{how} in the middle of the response (status {self._status}, {self._size:,} bytes of its body)"
 
     def _flood(self) -> BadResponse:
-        return BadResponse(*self._name, f"the headers of the response are longer than {MAX_HEAD:,} bytes")
+        most = f"{MAX_HEAD:,} bytes, or more than {MAX_FIELDS} lines"
+        return BadResponse(*self._name, f"the headers of the response are longer than {most}")
 
     # Called by the parser
 
@@ -247,7 +241,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers are counted and dropped."""
         self._field_bytes += len(name) + len(value) + 4
-        if self._field_bytes > MAX_HEAD:
+        if self._field_bytes > MAX_HEAD or len(self._fields) >= MAX_FIELDS:
             self._problem = self._flood()
             raise self._problem
         if not self._status:
@@ -276,7 +270,7 @@ class Connection(asyncio.Protocol):
         if self._stream is not None:
             self._stream.add(data)
         else:
-            self._chunks.append(data)
+            self._body += data
         self._size += len(data)
         if self._size > self._max_response:
             self._problem = ResponseTooLarge(*self._name, self._max_response)
