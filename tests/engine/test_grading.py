@@ -13,6 +13,7 @@ from mesocosm.core.model import ModelRequest
 from mesocosm.core.run import Run, RunStatus, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
+from mesocosm.engine.comparison import compare
 from mesocosm.engine.grading import GROUP, grade, rescore
 from mesocosm.engine.session import Control
 from mesocosm.environments.inprocess import ClassBenchmark
@@ -156,3 +157,14 @@ async def test_tasks_that_are_gone_cannot_be_scored_and_nothing_is_written(lab: 
         await rescore(run, Changed(lab.world("Walk"), *range(GROUP + 6)), lab.store)
     assert lab.episodes(run) == before
     assert lab.store.get_run(run.id) == run
+
+
+async def test_runs_that_were_rescored_with_another_metric_are_compared_in_it(lab: "Lab") -> None:
+    runs = [await lab.run(lab.spec(lab.model(), count=6, trials=1)) for _ in range(2)]
+    strict = [Strict(lab.world("Walk"), points) for points in (0.0, 1.0)]
+    again = [await rescore(run, one, lab.store) for run, one in zip(runs, strict, strict=True)]
+    assert [metric["name"] for metric in lab.store.get_run(again[0].id).info["metrics"]] == ["arrived"]
+    (group,) = compare(lab.store, [run.id for run in again]).groups
+    assert group.metric is not None
+    assert group.metric.name == "arrived"
+    assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.delta.value) == (6, 1.0)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mesocosm.agents.technique import check_params, technique_class
+from mesocosm.agents.technique import Technique, check_params, technique_class
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold, suggestion
 
@@ -25,7 +25,8 @@ class LoopOptions:
     `history` is the conversation within an episode: all of it, none of it, or the last so many turns; `history_tokens`
     is its estimated budget. `reask` is how often a malformed action is asked for again. `structured` and `images` say
     whether to use these abilities of the model: as it declares them (auto), always, never. `techniques` maps ids to
-    parameters over those of the vow, or to None: switched off.
+    parameters over those of the vow, or to None: switched off; `classes` are those that are named by where they are, as
+    they were when the run began.
     """
 
     history: Literal["full", "none"] | int = "full"
@@ -36,6 +37,7 @@ class LoopOptions:
     images: Switch = "auto"
     techniques: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     roles: Mapping[str, RoleOptions] = field(default_factory=dict)
+    classes: Mapping[str, type[Technique]] = field(default_factory=dict)
 
 
 def read_options(given: Mapping[str, Any]) -> LoopOptions:
@@ -57,7 +59,8 @@ def read_options(given: Mapping[str, Any]) -> LoopOptions:
         last = problems.pop()
         known = f"the step loop has the options {', '.join(_READERS)}"
         raise InvalidInput("options of the step loop", [*problems, Problem(last.path, last.message, known)])
-    return LoopOptions(**chosen)
+    named = [name for name, params in chosen.get("techniques", {}).items() if ":" in name and params is not None]
+    return LoopOptions(**chosen, classes={name: technique_class(name) for name in named})
 
 
 class _Wrong(Exception):

@@ -67,7 +67,7 @@ def setting_of(context: Context, options: LoopOptions) -> Setting:
         context.capabilities,
         Parser(space),
         action_schema(space) if space is not None and _structured(space, options, context.capabilities) else None,
-        equip(context.info.vow, _overrides(options), warnings.append),
+        equip(context.info.vow, _overrides(options), warnings.append, options.classes),
         tuple(warnings),
         options.images == "on" or (options.images == "auto" and context.capabilities.images),
     )

@@ -6,6 +6,7 @@ Plug-ins subclass `Technique` and register the class under the entry point group
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -128,7 +129,10 @@ def check_params(name: str, technique: type[Technique], given: Mapping[str, Any]
 
 
 def equip(
-    vow: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any] | None], warn: Callable[[str], None]
+    vow: Mapping[str, Any],
+    overrides: Mapping[str, Mapping[str, Any] | None],
+    warn: Callable[[str], None],
+    classes: Mapping[str, type[Technique]] = MappingProxyType({}),
 ) -> tuple[Equipped, ...]:
     """Return the techniques of an episode: those of the vow and those of the operator, whose parameters win.
 
@@ -150,7 +154,7 @@ def equip(
         chosen[name] = Equipped(technique, check_params(name, technique, {**usable, **(overrides.get(name) or {})}))
     for name, params in overrides.items():
         if params is not None and name not in chosen:
-            technique = technique_class(name)
+            technique = classes.get(name) or technique_class(name)
             chosen[name] = Equipped(technique, check_params(name, technique, params))
     return tuple(chosen.values())
 

@@ -2,14 +2,13 @@
 
 import difflib
 import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
+from mesocosm.core.source import load_file
 
 
 def fold(name: str) -> str:
@@ -96,7 +95,7 @@ def import_reference(reference: str) -> Any:
     if not place or not attribute:
         raise UsageError(f"{reference!r} names nothing; write package.module:attr or path/file.py:attr")
     try:
-        module = _import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        module = load_file(Path(place)).module if place.endswith(".py") else importlib.import_module(place)
     except MesocosmError:
         raise
     except (Exception, SystemExit) as error:  # foreign code: importing it runs it
@@ -117,28 +116,6 @@ def _reason(error: BaseException) -> str:
 
 def _public(module: Any) -> list[str]:
     return [name for name in vars(module) if not name.startswith("_")]
-
-
-def _import_file(path: Path) -> Any:
-    path = path.resolve()
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    name = f"mesocosm_file_{path.stem}_{abs(hash(path)):x}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path} is no Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        sys.path.insert(0, str(path.parent))
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        finally:
-            sys.path.remove(str(path.parent))
-    return sys.modules[name]
 
 
 BENCHMARKS = Registry("benchmarks")

@@ -57,13 +57,26 @@ def _usable(score: Score) -> Score:
     return msgspec.structs.replace(score, value=None, missing=Cause.VALUE_UNUSABLE, explanation=explanation)
 
 
-async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable[[int], None] | None = None) -> Run:
+class Rereading(Store, Protocol):
+    """A store that can write how the scores of a run are read."""
+
+    def save_terms(self, run: Run) -> None:
+        """Write spec, info and provenance of a run anew."""
+        ...
+
+
+async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Callable[[int], None] | None = None) -> Run:
     """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, return the run.
 
-    Nothing is played. `graded` hears how many are done. Raises UsageError, before anything is written, when the
+    Nothing is played. The description of the benchmark in the run becomes that of `benchmark`, which its numbers are
+    read by. `graded` hears how many are done. Raises UsageError, before anything is written, when the
     benchmark no longer has the tasks that the run was made of.
     """
     _check_tasks(run, benchmark, store)
+    run.info = msgspec.to_builtins(benchmark.info)
+    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
+    # Before the scores: the one that ranks an episode is written beside it by what the description says.
+    store.save_terms(run)
     pending: list[tuple[str, Sequence[Score]]] = []
     done = 0
     for task, episode in _with_tasks(run, benchmark, store):
@@ -76,17 +89,8 @@ async def rescore(run: Run, benchmark: Benchmark, store: Store, graded: Callable
     run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned, discover=benchmark.info.discovers)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics)
-    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
     store.save_run(run)
     return run
-
-
-class Rereading(Store, Protocol):
-    """A store that can write how the scores of a run are read."""
-
-    def save_terms(self, run: Run) -> None:
-        """Write spec, info and provenance of a run anew."""
-        ...
 
 
 def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:

@@ -6,11 +6,10 @@ import os
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -26,13 +25,14 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
-from mesocosm.core.ids import digest, digest_bytes, new_id
+from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
-from mesocosm.core.run import Counts, Limits, Run, RunSpec, RunStatus
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
+from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.signature import signature
+from mesocosm.core.source import content_digest
 from mesocosm.engine.context import is_foreign
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
@@ -221,13 +221,16 @@ def _signature(spec: RunSpec, parts: Parts) -> str:
     info, content = parts.benchmark.info, parts.model.capabilities.content
     # What is among the inputs and not in the digest makes another experiment of the same benchmark.
     covered = digest([info.digest, info.inputs]) if info.inputs else info.digest
-    return signature(spec, info.id, covered, content, _agent_content(spec.agent.name))
+    return signature(spec, info.id, covered, content, _agent_content(spec.agent))
 
 
-def _agent_content(name: str) -> str:
-    """Return the digest of the file that an agent `path/file.py:attr` is in, empty for any other."""
-    place = name.rpartition(":")[0]
-    return digest_bytes(Path(place).read_bytes()) if place.endswith(".py") else ""
+def _agent_content(settings: AgentSettings) -> str:
+    """Return the digest of the code that the agent and its techniques name, empty where all of it is installed."""
+    techniques = settings.options.get("techniques")
+    chosen = techniques.items() if isinstance(techniques, Mapping) else ()
+    named = [(AGENTS, settings.name), *((TECHNIQUES, str(name)) for name, params in chosen if params is not False)]
+    found = [content_digest(registry.get(name)) for registry, name in named if ":" in name]
+    return found[0] if len(found) == 1 else digest(found) if found else ""
 
 
 def _same_experiment(record: Run, parts: Parts) -> None:
@@ -249,8 +252,8 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         changes = [f"changed since: {', '.join(named)}"]
     if not changes:
         # The spec is the stored one, so what is left is the content of a file that it names.
-        of_agent = _agent_content(record.spec.agent.name)
-        changes = [f"the file of agent {record.spec.agent.name} has changed"] if of_agent else []
+        of_agent = _agent_content(record.spec.agent)
+        changes = [f"the code of agent {record.spec.agent.name} or of its techniques has changed"] if of_agent else []
         if parts.model.capabilities.content:
             changes.append(f"what {record.model} answers from has changed")
         changes = [" or ".join(changes)]

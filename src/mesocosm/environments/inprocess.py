@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import logging
 import math
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,12 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, MesocosmError, Problem, UsageError
-from mesocosm.core.ids import digest_bytes
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
+from mesocosm.core.source import PREFIX, content_digest
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, parse_space
 from mesocosm.core.task import Task
 from mesocosm.environments.answers import JSON, no_oracle
@@ -80,7 +81,8 @@ class ClassBenchmark:
     `action_space` and `observation_space` (a core.space.Space or the JSON of one), and `tasks`, a class method that
     yields core.task.Task: then `reset` gets the task as the keyword `task`. Without it tasks are seeds.
 
-    The digest covers the source file of the class alone, not the modules that it imports.
+    The digest is that of `core.source.content_digest`: the source file of the class, with the modules beside it where
+    it is named by its path, and not the packages that it imports.
     """
 
     def __init__(self, env_class: type[BaseEnv], *, threads: bool = False) -> None:
@@ -369,10 +371,7 @@ def _info(env_class: type[BaseEnv]) -> BenchmarkInfo:
 
 def _source(env_class: type) -> tuple[str, str]:
     """Return digest and module name; a class from a file goes by the name of the file, wherever the file lies."""
-    try:
-        path = Path(inspect.getfile(env_class))
-        data = path.read_bytes()
-    except (TypeError, OSError):
-        return digest_bytes(f"{env_class.__module__}:{env_class.__qualname__}".encode()), env_class.__module__
-    by_path = env_class.__module__.startswith("mesocosm_file_") or env_class.__module__ == "__main__"
-    return digest_bytes(data), path.stem if by_path else env_class.__module__
+    module = env_class.__module__
+    place = getattr(sys.modules.get(module), "__file__", None)
+    by_path = place is not None and (module.startswith(PREFIX) or module == "__main__")
+    return content_digest(env_class), Path(place).stem if place is not None and by_path else module

@@ -12,13 +12,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, MappingProxyType, ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Self
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.source import FreshLoader, fresh_modules
 from mesocosm.rollouts.discovery import find_backend
 from mesocosm.rollouts.metrics import apart
 from mesocosm.rollouts.output import Lines, routing, taker, to_stderr
@@ -53,6 +53,7 @@ class InProcessPlace:
         self._entry = self._folder / entrypoint
         self._backend: LocalBackend | None = None
         self._paths: list[str] = []
+        self._fresh = contextlib.ExitStack()
         self._module = ""
         self._open = False
         self._environment = environment
@@ -126,6 +127,7 @@ class InProcessPlace:
             routing.end()
         if self._backend is not None:
             self._backend.close()
+        self._fresh.close()
         for path in self._paths:
             with contextlib.suppress(ValueError):
                 sys.path.remove(path)
@@ -146,6 +148,7 @@ class InProcessPlace:
         _check_published()
         self._paths = list(dict.fromkeys([str(self._entry.parent), str(self._folder), str(SHIM)]))
         sys.path[:0] = self._paths
+        self._fresh.enter_context(fresh_modules(self._folder or self._entry.parent, {}))
         self._module = f"mesocosm_rollout_{next(_numbers)}"
         token = taker.set(to_stderr)
         try:
@@ -167,18 +170,9 @@ def _own_logging() -> Iterator[None]:
         root.setLevel(level)
 
 
-class _Fresh(SourceFileLoader):
-    """Compiles a file anew: bytecode kept of it may be older than a change of the same second and size."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Return the code of the source as it is."""
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
-
-
 def _import(name: str, file: Path) -> ModuleType:
     """Return a file loaded as a module of that name. Raises UsageError."""
-    spec = spec_from_file_location(name, file, loader=_Fresh(name, str(file)))
+    spec = spec_from_file_location(name, file, loader=FreshLoader(name, str(file), {}))
     if spec is None or spec.loader is None:
         raise UsageError(f"the entry file {file} is no Python file; [experiment] entrypoint names it")
     module = sys.modules[name] = module_from_spec(spec)

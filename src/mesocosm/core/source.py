@@ -1,0 +1,320 @@
+"""Code that is named by a file: loaded from the bytes that its digest is taken of.
+
+A file is loaded anew when it, or a module beside it that it imports, has changed, so that code and digest always belong
+together. Bytecode that Python keeps is not used: it may be older than a change of the same second and size.
+"""
+
+import ast
+import importlib.util
+import inspect
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest, digest_bytes
+
+PREFIX = "mesocosm_file_"
+"""How the names of modules begin that were loaded from a file."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A file that was loaded: its module, and the digests of all files that it was made of."""
+
+    module: ModuleType
+    files: Mapping[Path, str]
+    beside: Mapping[str, ModuleType]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the code: that of the file where nothing beside it is imported."""
+        first, *rest = self.files.values()
+        if not rest:
+            return first
+        folder = next(iter(self.files)).parent
+        return digest(sorted((path.relative_to(folder).as_posix(), content) for path, content in self.files.items()))
+
+    def current(self) -> bool:
+        """Return whether every file is still what was loaded."""
+        return all(_digest_of(path) == content for path, content in self.files.items())
+
+
+def _started() -> float:
+    """Return when this process began (UNIX seconds), 0 where the system does not say."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):
+        return 0.0
+    return time.time() - age
+
+
+_STARTED = _started()
+"""A file that is older than this process was not changed after it was imported."""
+
+_lock = threading.RLock()
+_loaded: dict[Path, Loaded] = {}
+_by_module: dict[str, Loaded] = {}
+
+
+def load_file(path: Path) -> Loaded:
+    """Return the module of a file as the file is now, with the modules beside it. Raises what loading it raises."""
+    path = path.resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with _lock:
+        known = _loaded.get(path)
+        if known is None or not known.current():
+            known = _loaded[path] = _load(path)
+            _by_module[known.module.__name__] = known
+        return known
+
+
+def content_digest(target: Any) -> str:
+    """Return the digest of the code of a class or function, or of the file that a module comes from.
+
+    It covers the file that `target` is in, and where that was loaded by its path also what it imports from beside it.
+    Where there is no file, as in a notebook, it covers the cells that it is made of. Raises UsageError where the source
+    cannot be read, or is not what this process has loaded.
+    """
+    module = sys.modules.get(getattr(target, "__module__", ""))
+    found = _by_module.get(getattr(target, "__module__", ""))
+    if found is not None:
+        return found.digest
+    place = getattr(module, "__file__", None)
+    if place is None or not place.endswith(".py"):
+        return _digest_of_cells(target)
+    try:
+        data = Path(place).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the source of {_name(target)} cannot be read, so its results would be of unknown code: {error}"
+        ) from error
+    if not _is_of(target, place, data):
+        raise UsageError(
+            f"{place} has changed since this process imported {_name(target)}; start a new process, or name the code "
+            f"by its path ({place}:{_name(target)}): then it is loaded anew"
+        )
+    return digest_bytes(data)
+
+
+@contextmanager
+def fresh_modules(folder: Path, files: dict[Path, str]) -> Iterator[None]:
+    """Import modules below `folder` from their source while the block lasts; `files` gets digests of what was read."""
+    finder = _Finder(folder.resolve(), files)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class FreshLoader(SourceFileLoader):
+    """Compiles a file as it is, and notes the digest of what it compiled."""
+
+    def __init__(self, name: str, path: str, files: dict[Path, str]) -> None:
+        super().__init__(name, path)
+        self._files = files
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the source as it is."""
+        path = self.get_filename(fullname)
+        data = self.get_data(path)
+        self._files[Path(path)] = digest_bytes(data)
+        return self.source_to_code(data, path)
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, folder: Path, files: dict[Path, str]) -> None:
+        self._folder = folder
+        self._files = files
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or not isinstance(spec.loader, SourceFileLoader) or spec.origin is None:
+            return None
+        if not Path(spec.origin).is_relative_to(self._folder) or "site-packages" in spec.origin:
+            return None
+        spec.loader = FreshLoader(spec.loader.name, spec.origin, self._files)
+        return spec
+
+
+def _load(path: Path) -> Loaded:
+    files: dict[Path, str] = {}
+    data = path.read_bytes()
+    # The name of a changed file is another one, so that objects of the old code keep their module.
+    name = f"{PREFIX}{path.stem}_{digest([str(path), digest_bytes(data)])[:16]}"
+    while name in sys.modules:
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, path, loader=FreshLoader(name, str(path), files))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    _forget_others(path)
+    before = dict(sys.modules)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        with fresh_modules(path.parent, files):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        for other in _beside(files, before):
+            del sys.modules[other]
+        raise
+    finally:
+        sys.path.remove(str(path.parent))
+    _add_imported(module, path, before, files)
+    # The file itself comes first: a module beside it may have been read in the midst of it, never before.
+    return Loaded(module, files, {other: sys.modules[other] for other in _beside(files, before)})
+
+
+def _beside(files: Mapping[Path, str], before: Mapping[str, ModuleType]) -> list[str]:
+    """Return the names of modules that were loaded from `files` and were not there before, those of `PREFIX` apart."""
+    return [
+        name
+        for name, module in list(sys.modules.items())
+        if not name.startswith(PREFIX)
+        and before.get(name) is not module
+        and Path(getattr(module, "__file__", None) or "") in files
+    ]
+
+
+def _forget_others(path: Path) -> None:
+    """Remove modules that other files, or this one as it was, brought along: they would be taken for its neighbours."""
+    for loaded in _loaded.values():
+        for name, module in loaded.beside.items():
+            mine = next(iter(loaded.files)).parent == path.parent and loaded.current()
+            if sys.modules.get(name) is module and not mine:
+                del sys.modules[name]
+
+
+def _add_imported(module: ModuleType, path: Path, before: Mapping[str, ModuleType], files: dict[Path, str]) -> None:
+    """Add the modules beside a file that this process had imported already and that the file uses.
+
+    Raises UsageError where one of them has changed since.
+    """
+    wanted = _names(compile(path.read_bytes(), str(path), "exec", dont_inherit=True))
+    for name, other in before.items():
+        place = Path(getattr(other, "__file__", None) or "")
+        if name not in wanted or place in files or place.suffix != ".py" or not place.is_relative_to(path.parent):
+            continue
+        data = place.read_bytes()
+        of_file = next(
+            (loaded.files.get(place) for loaded in _loaded.values() if loaded.beside.get(name) is other), None
+        )
+        known = of_file == digest_bytes(data) if of_file else _is_of(other, str(place), data)
+        if not known:
+            raise UsageError(
+                f"{place} has changed since this process imported it, and {path} uses it; start a new process"
+            )
+        files[place] = digest_bytes(data)
+
+
+def _names(code: CodeType) -> set[str]:
+    found = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found |= _names(inner)
+    return found
+
+
+def _is_of(target: Any, place: str, data: bytes) -> bool:
+    """Return whether the functions of a module, class or function are those of its source."""
+    module = target if isinstance(target, ModuleType) else sys.modules[target.__module__]
+    if type(getattr(module, "__loader__", None)) is not SourceFileLoader:
+        # A loader that rewrites code, as that of pytest does, makes other functions of the same source.
+        return True
+    try:
+        known = set(_codes(compile(data, place, "exec", dont_inherit=True)))
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError):
+        return False
+    if not all(code in known for code in _functions(target, place)):
+        return False
+    return Path(place).stat().st_mtime < _STARTED or all(_constants(tree, module))
+
+
+def _constants(tree: ast.Module, module: ModuleType) -> Iterator[bool]:
+    """Yield of each constant in the source of a module and its classes whether the module has it so.
+
+    Functions may be the same while these have changed. What functions assign by themselves is left out.
+    """
+    assigned = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    holders: list[tuple[Any, Sequence[ast.stmt]]] = [(module, tree.body)]
+    holders += [(getattr(module, node.name, None), node.body) for node in tree.body if isinstance(node, ast.ClassDef)]
+    for holder, body in holders:
+        last: dict[str, Any] = {}
+        for node in body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                last |= {target.id: node.value.value for target in targets if isinstance(target, ast.Name)}
+        own = vars(holder) if isinstance(holder, ModuleType | type) else {}
+        yield from (own.get(name) == value for name, value in last.items() if name not in assigned and name in own)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _functions(target: Any, place: str) -> Iterator[CodeType]:
+    """Yield the code of the functions that `target` holds and that were written in the file `place`."""
+    holders = [target]
+    if isinstance(target, ModuleType):
+        holders += [
+            item for item in vars(target).values() if isinstance(item, type) and item.__module__ == target.__name__
+        ]
+    for holder in holders:
+        items = vars(holder).values() if isinstance(holder, ModuleType | type) else [holder]
+        for item in items:
+            function = inspect.unwrap(getattr(item, "fget", None) or getattr(item, "__func__", None) or item)
+            if isinstance(function, FunctionType) and function.__code__.co_filename == place:
+                yield function.__code__
+
+
+def _digest_of_cells(target: Any) -> str:
+    """Return the digest of the cells of a notebook that a class with its bases, or a function, is made of."""
+    parts = [part for part in getattr(target, "__mro__", (target,)) if not _in_file(part)]
+    cells: list[list[str]] = []
+    for part in parts:
+        items = list(vars(part).values()) if isinstance(part, type) else [part]
+        functions = [inspect.unwrap(getattr(item, "__func__", None) or item) for item in items]
+        names = dict.fromkeys(item.__code__.co_filename for item in functions if isinstance(item, FunctionType))
+        lines = [line for name in names for line in linecache.getlines(name)]
+        if not lines:
+            raise UsageError(
+                f"the source of {_name(part)} cannot be read, so a change of it could not be seen; put it into a file, "
+                "or define it in a notebook"
+            )
+        cells.append(lines)
+    return digest([_name(target), cells])
+
+
+def _in_file(part: type) -> bool:
+    module = sys.modules.get(part.__module__)
+    # Modules that are built in have no file either, but a specification.
+    return bool(getattr(module, "__file__", None) or getattr(module, "__spec__", None))
+
+
+def _name(target: Any) -> str:
+    return str(getattr(target, "__qualname__", getattr(target, "__name__", target)))
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return digest_bytes(path.read_bytes())
+    except OSError:
+        return ""
