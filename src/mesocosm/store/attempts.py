@@ -55,6 +55,13 @@ class Attempts(Part):
 
         return self._database.write(work)
 
+    def any_of(self, keys: Iterable[str], seconds: float) -> bool:
+        """Return whether something was counted under one of several keys in this stretch or the one before."""
+        stretch = int(time.time() // seconds)
+        where = (attempts.c.key.in_([_name(key) for key in keys]), attempts.c.stretch.in_((stretch - 1, stretch)))
+        wanted = select(attempts.c.key).where(*where, attempts.c.count > 0).limit(1)
+        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+
     def take_back(self, keys: Iterable[str], seconds: float) -> None:
         """Count one try less under each key: it was none of those that are limited. `seconds` as in `allow`."""
         names = [_name(key) for key in keys]

@@ -119,6 +119,13 @@ class Sessions(Part):
         rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
         return tuple((_session(row), float(row["began"])) for row in rows)
 
+    def stands(self, user_id: int, family: str) -> bool:
+        """Return whether a sign-in of somebody has one that is open."""
+        theirs = (sessions.c.user_id == user_id, sessions.c.family == plain(family), sessions.c.used_at.is_(None))
+        wanted = select(sessions.c.id).where(*theirs, sessions.c.ended_at.is_(None))
+        wanted = wanted.where(sessions.c.expires_at > time.time()).limit(1)
+        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+
     def end_family(self, user_id: int, family: str) -> bool:
         """End a sign-in of somebody with all that came of it; return whether there was an open one."""
         theirs = (sessions.c.user_id == user_id) & (sessions.c.family == plain(family))

@@ -1,7 +1,7 @@
 """How much a domain or an environment was used: its runs counted in the database, whatever their number."""
 
 import msgspec
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import and_, bindparam, case, func, select
 
 from mesocosm.core.run import RunStatus
 from mesocosm.store.part import Part
@@ -14,11 +14,12 @@ class UsageGroup(msgspec.Struct, frozen=True):
     """Runs that stand alike: how many, their episodes that are over, and their scores.
 
     `example` is one of them: whatever their state is called, it holds for all. `scored` of them have a primary score,
-    which sum up to `total`.
+    which sum up to `total`. `own` says whether those who ask started them.
     """
 
     example: str
     visibility: str
+    own: bool
     count: int
     episodes: int
     scored: int
@@ -31,17 +32,19 @@ class UsageGroup(msgspec.Struct, frozen=True):
 class Usages(Part):
     """Counts of runs by what they were started on; test episodes are left out."""
 
-    def of_domain(self, domain_id: str) -> tuple[UsageGroup, ...]:
-        """Return the runs of a domain in groups."""
-        return self._groups("domain_id", domain_id)
+    def of_domain(self, domain_id: str, actor: str) -> tuple[UsageGroup, ...]:
+        """Return the runs of a domain in groups, for somebody who asks."""
+        return self._groups("domain_id", domain_id, actor)
 
-    def of_environment(self, environment_id: str) -> tuple[UsageGroup, ...]:
-        """Return the runs of an environment in groups."""
-        return self._groups("environment_id", environment_id)
+    def of_environment(self, environment_id: str, actor: str) -> tuple[UsageGroup, ...]:
+        """Return the runs of an environment in groups, for somebody who asks."""
+        return self._groups("environment_id", environment_id, actor)
 
-    def _groups(self, column: str, value: str) -> tuple[UsageGroup, ...]:
+    def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+        own = case((orders.c.actor == bindparam("asking", plain(actor), literal_execute=True), 1), else_=0)
         alike = (
+            own,
             *(orders.c.visibility, orders.c.state, runs.c.status, runs.c.started_at.is_(None)),
             *(done < runs.c.planned, runs.c.higher_is_better),
         )
@@ -50,6 +53,7 @@ class Usages(Part):
             select(
                 func.min(runs.c.id),
                 orders.c.visibility,
+                own,
                 func.count(),
                 func.coalesce(func.sum(done), 0),
                 func.count(score),
@@ -64,6 +68,8 @@ class Usages(Part):
         )
         rows = self._database.read(lambda connection: connection.execute(wanted).all())
         return tuple(
-            UsageGroup(row[0], row[1], row[2], int(row[3]), row[4], float(row[5]), row[6], row[7], row[8] is not False)
+            UsageGroup(
+                *row[:2], bool(row[2]), row[3], int(row[4]), row[5], float(row[6]), *row[7:9], row[9] is not False
+            )
             for row in rows
         )

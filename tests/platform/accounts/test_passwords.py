@@ -27,6 +27,10 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Passwords:
         "aaaaaaaaaaaa",
         "abababababab",
         "lovelace12",
+        "lovelacelovelace",
+        "Lovelace-LOVELACE!",
+        "ecalevol",
+        "lovelaceecalevol99",
     ],
 )
 def test_a_password_that_is_easy_to_guess_cannot_be_chosen(password: str) -> None:
@@ -38,6 +42,20 @@ def test_a_password_that_is_easy_to_guess_cannot_be_chosen(password: str) -> Non
 @pytest.mark.parametrize("password", ["tr0ub4dor&3", "correct horse battery staple", "пароль-слово", "x1y2z3" * 40])
 def test_other_passwords_may_be_chosen(password: str) -> None:
     check_choice(password, "lovelace")
+
+
+@pytest.mark.parametrize(
+    ("password", "name"),
+    [
+        ("ada9ada9ada9", "ada"),
+        ("adalovelace", "ada.lovelace"),
+        ("ada.l12ada.l", "ada.l@example.org"),
+        ("bo12bo12", "bo12"),
+    ],
+)
+def test_a_name_is_not_its_own_password_however_often_it_is_in_it(password: str, name: str) -> None:
+    with pytest.raises(Refusal, match="little more than the user name"):
+        check_choice(password, name)
 
 
 @pytest.mark.parametrize("name", ["ada", "Ada.Lovelace", "a@b.example", "a+b", "0", "x" * 64])

@@ -135,7 +135,7 @@ class Landscape(Runs):
         user = self.service.users.get(self.dee.user_id or 0)
         assert user is not None
         signins = self.service.accounts.signins
-        return {"web": signins.start_web(user, ""), "refresh": signins.start_refresh(user, "")}
+        return {"web": signins.start_web(user, ""), "refresh": signins.start_refresh(user, "")[1]}
 
     def _grounds(self) -> dict[str, Ground]:
         ann, mates = {"owner", "admin", "token"}, {"owner", "mate", "admin", "token"}

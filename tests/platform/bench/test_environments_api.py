@@ -223,18 +223,18 @@ def test_only_insiders_look_at_an_environment(world: World) -> None:
     people = (world.ann, world.bob, world.root, world.cid, world.guest, world.nobody)
     for path in ("", "/poll", "/runs", "/usage", "/versions", "/versions/1", "/logs"):
         at = f"{BASE}/{environment['id']}{path}"
-        assert [who.get(at).status_code for who in people] == [200, 200, 200, 403, 403, 401], path
+        assert [who.get(at).status_code for who in people] == [200, 200, 200, 404, 403, 401], path
 
 
 def test_who_left_the_team_is_outside(world: World) -> None:
     environment = world.submit(world.bob, team_id=world.team_id)
     assert world.bob.user_id is not None
     world.service.teams.remove(world.team_id, world.bob.user_id)
-    assert world.bob.get(f"{BASE}/{environment['id']}").status_code == 403
+    assert world.bob.get(f"{BASE}/{environment['id']}").status_code == 404
 
 
 def test_a_solo_environment_is_not_the_teams(world: World) -> None:
-    assert world.bob.get(f"{BASE}/{world.submit()['id']}").status_code == 403
+    assert world.bob.get(f"{BASE}/{world.submit()['id']}").status_code == 404
 
 
 def test_an_unknown_environment_is_404(world: World) -> None:
@@ -295,7 +295,7 @@ def test_only_what_failed_is_tried_again(world: World) -> None:
     assert world.ann.post(at).status_code == 409
     assert world.ann.post(at).json()["detail"]["environment_id"] == environment["id"]
     world.finish(BuildState.FAILED)
-    assert world.cid.post(at).status_code == 403
+    assert world.cid.post(at).status_code == 404
     again = world.ann.post(at)
     assert again.status_code == 200
     assert (again.json()["status"], again.json()["submission_version"]) == ("pending", 2)
@@ -344,7 +344,7 @@ def test_deleting_ends_everything_of_it(world: World) -> None:
     queued = world.run(environment, status=RunStatus.PENDING, state="queued")
     public = world.run(environment, visibility="gallery_public")
     at = f"{BASE}/{environment['id']}"
-    assert world.cid.request("DELETE", at).status_code == 403
+    assert world.cid.request("DELETE", at).status_code == 404
     assert world.bob.request("DELETE", at).status_code == 204
     assert world.ann.get(at).status_code == 404
     assert world.ann.get(BASE, params={"scope": "mine"}).json() == []
@@ -383,7 +383,19 @@ def test_usage_counts_runs_of_everybody(world: World) -> None:
     assert (used["avg_score"], used["best_score"], used["gallery_eligible"]) == (None, None, 1)
     assert world.ann.get(f"{BASE}/{environment['id']}/usage").json() == used
     of_domain = world.nobody.get(f"/v1/developer/domains/{environment['domain_id']}/usage").json()
-    assert of_domain == {"domain_id": environment["domain_id"], **used}
+    public = {"total_runs": 1, "total_episodes": 2, "by_status": {"completed": 1}}
+    assert of_domain == {"domain_id": environment["domain_id"], **used, **public}
+
+
+def test_usage_tells_nobody_of_what_they_may_not_read(world: World) -> None:
+    environment = world.ready()
+    at = f"/v1/developer/domains/{environment['domain_id']}/usage"
+    before = {who: who.get(at).json() for who in (world.nobody, world.guest, world.bob)}
+    for state, status in (("ended", RunStatus.FINISHED), ("ended", RunStatus.FAILED), ("queued", RunStatus.PENDING)):
+        world.run(environment, who=world.cid, status=status, state=state)
+    world.run(environment, who=world.cid, visibility="gallery_public", status=RunStatus.FAILED)
+    assert {who: who.get(at).json() for who in before} == before
+    assert world.cid.get(at).json()["total_runs"] == 4
 
 
 def test_usage_of_what_nobody_may_see_is_zero(world: World) -> None:

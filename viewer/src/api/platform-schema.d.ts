@@ -708,7 +708,9 @@ export interface paths {
         };
         /**
          * Get Domain Usage
-         * @description Return how much a domain was used; zeros for one that is not there, or a draft of somebody else.
+         * @description Return how much a domain was used, of the runs that the caller may read; all of them are told to whose it is.
+         *
+         *     Zeros for one that is not there, or a draft of somebody else.
          */
         get: operations["environments_get_domain_usage"];
         put?: never;
@@ -2650,7 +2652,7 @@ export interface components {
         };
         /**
          * AgentInput
-         * @description The agent of a run that is asked for.
+         * @description The agent of a run that is asked for. A key that is not known would change nothing, so it is refused.
          */
         AgentInput: {
             /**
@@ -2674,7 +2676,7 @@ export interface components {
              * @description techniques with parameters of one's own
              * @default []
              */
-            techniques: components["schemas"]["TechniqueConfig"][];
+            techniques: components["schemas"]["TechniqueInput"][];
             /**
              * Temperature
              * @description temperature of sampling
@@ -7626,6 +7628,25 @@ export interface components {
              * @default ^1.0
              */
             version: string;
+        };
+        /**
+         * TechniqueInput
+         * @description A technique of a run that is asked for.
+         */
+        TechniqueInput: {
+            /**
+             * Params
+             * @description parameters in place of those of the vow
+             * @default {}
+             */
+            params: {
+                [key: string]: unknown;
+            };
+            /**
+             * Technique Id
+             * @description name of a technique that the domain's vow declares
+             */
+            technique_id: string;
         };
         /**
          * TestEpisodeInput

@@ -1,5 +1,10 @@
-"""Runs as programs exchange them with a platform. Unknown fields are ignored, so old and new programs meet."""
+"""Runs as programs exchange them with a platform.
 
+Unknown fields are ignored, so old and new programs meet; those of an agent are refused, for they would change what is
+played.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -34,17 +39,25 @@ class AgentConfig(BaseModel):
     system_prompt: str | None = Field(
         default=None, description="what the agent is told beside the environment's own words"
     )
-    techniques: list[TechniqueConfig] = Field(default=[], description="techniques with parameters of one's own")
+    techniques: Sequence[TechniqueConfig] = Field(default=[], description="techniques with parameters of one's own")
     temperature: float = Field(default=0.0, description="temperature of sampling")
     max_tokens: int = Field(default=4096, description="tokens of one answer at most")
 
 
+class TechniqueInput(TechniqueConfig):
+    """A technique of a run that is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class AgentInput(AgentConfig):
-    """The agent of a run that is asked for."""
+    """The agent of a run that is asked for. A key that is not known would change nothing, so it is refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
     model: str = Field(min_length=1, max_length=300, description="a model of GET /v1/models, `provider/name`")
     system_prompt: str | None = Field(default=None, max_length=50_000, description="what the agent is told in addition")
-    techniques: list[TechniqueConfig] = Field(
+    techniques: list[TechniqueInput] = Field(
         default=[], max_length=50, description="techniques with parameters of one's own"
     )
     temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="temperature of sampling")

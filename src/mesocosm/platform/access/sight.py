@@ -304,13 +304,18 @@ class Sight(SqlStore):
 
     def get(self, digest: str) -> Blob:
         """Return content that a run refers to which may be seen: pictures of public runs, everything of one's own."""
-        blob = super().get(digest)
+        unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
+        try:
+            blob = super().get(digest)
+        except UnknownName:
+            # The store's words say where it lies.
+            raise unknown from None
         if self._who.admin or self._needed(digest, self._own()):
             return blob
         if blob.content_type.startswith("image/") and self._needed(digest, true()):
             self._in_public = True
             return blob
-        raise UnknownName(f"there is no content {digest[:64]!r} that you may see")
+        raise unknown
 
     def _needed(self, digest: str, condition: ColumnElement[bool]) -> bool:
         wanted = (

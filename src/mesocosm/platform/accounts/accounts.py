@@ -17,7 +17,7 @@ from mesocosm.platform.accounts.address import client_address, counted
 from mesocosm.platform.accounts.passwords import Passwords, check_choice
 from mesocosm.platform.accounts.recognition import Recognition
 from mesocosm.platform.accounts.signing import Signer
-from mesocosm.platform.accounts.signins import SignIns
+from mesocosm.platform.accounts.signins import SignIns, fingerprint
 from mesocosm.platform.accounts.turns import Turns
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
@@ -41,6 +41,8 @@ MANY = 5
 any name: a room behind one address may sign in, and nobody can lock another out alone."""
 
 _STRETCH = 900.0
+_REMEMBERED = 60 * 86_400.0
+_MANY_SIGN_INS = 2**30
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _WRONG = "wrong user name or password"
 
@@ -95,14 +97,14 @@ class Accounts:
         except NameTaken as error:
             raise _taken(username) from error
 
-    def check_password(self, username: str, password: str, address: str) -> User:
-        """Return who signs in with a name and a password from `address`.
+    def check_password(self, username: str, password: str, address: str, device: str = "") -> User:
+        """Return who signs in with a name and a password from `address`, with a browser that has the secret `device`.
 
         Takes the same time for names that nobody has. Raises Refusal: 401 when they do not fit, 403 for who is kept
         out, 429 after too many wrong ones, 503 when too many sign in at this moment.
         """
         user = self.users.named(username)
-        with self._try(username, address):
+        with self._try(username, address, device):
             if not self.passwords.right(password, user.password if user is not None else "") or user is None:
                 # The name as it was typed may be a password, and noting known names alone would take longer for those.
                 known = user.actor if user is not None else "user:unknown"
@@ -114,8 +116,12 @@ class Accounts:
         return user
 
     @contextmanager
-    def _try(self, username: str, address: str) -> Iterator[None]:
-        """Count a wrong password; one that is right does not count."""
+    def _try(self, username: str, address: str, device: str) -> Iterator[None]:
+        """Count a wrong password; one that is right does not count.
+
+        Others can use up the tries of a name and of an address. A browser that signed in by this name before, and a
+        place where it did, still have tries of their own.
+        """
         name, place = username.casefold(), counted(address)
         tries = self.settings.login_tries
         limits = {
@@ -123,7 +129,10 @@ class Accounts:
             f"login:name:{name}": MANY * tries,
             f"login:address:{place}": MANY * tries,
         }
-        self._allow(limits, _STRETCH, "too many wrong passwords; wait, then try again")
+        if self.attempts.allow_all(limits, _STRETCH):
+            own = self._own_tries(name, place, device)
+            limits = {own: tries} if own else limits
+            self._allow(limits, _STRETCH, "too many wrong passwords; wait, then try again")
         try:
             yield
         except Refusal as refusal:
@@ -132,13 +141,25 @@ class Accounts:
             raise
         self.attempts.take_back(limits, _STRETCH)
 
+    def _own_tries(self, name: str, place: str, device: str) -> str:
+        """Return the key under which tries of a known browser or place are counted; empty for one that is not known."""
+        if device and self.attempts.any_of([_from(name, f"device:{fingerprint(device)}")], _REMEMBERED):
+            return f"login:device:{fingerprint(device)}:{name}"
+        return f"login:known:{place}:{name}" if self.attempts.any_of([_from(name, place)], _REMEMBERED) else ""
+
+    def remember_place(self, user: User, address: str, device: str) -> None:
+        """Note where somebody signed in from, and with which browser: nobody can lock them out there."""
+        name = user.username.casefold()
+        for place in (counted(address), f"device:{fingerprint(device)}"):
+            self.attempts.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
+
     def _allow(self, limits: dict[str, int], seconds: float, words: str) -> None:
         wait = self.attempts.allow_all(limits, seconds)
         if wait:
             raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
 
-    def access_token(self, user: User) -> str:
-        """Return a token that says for some minutes who somebody is."""
+    def access_token(self, user: User, chain: str = "") -> str:
+        """Return a token that says for some minutes who somebody is, and that ends with the sign-in `chain`."""
         now = time.time()
         claims = {
             "user_id": user.id,
@@ -148,7 +169,7 @@ class Accounts:
             "iat": int(now),
             "exp": int(now + self.token_seconds),
         }
-        return self.signer.sign(claims)
+        return self.signer.sign({**claims, "chain": chain} if chain else claims)
 
     @property
     def token_seconds(self) -> float:
@@ -210,6 +231,10 @@ class Accounts:
         """
         lasting = max(self.token_seconds, self.settings.guest_days * 86_400)
         return self.signer.rotate(0.0 if at_once else lasting).id
+
+
+def _from(name: str, place: str) -> str:
+    return f"signed-in:{place}:{name}"
 
 
 def checked_name(username: str) -> str:

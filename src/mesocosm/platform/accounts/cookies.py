@@ -10,6 +10,8 @@ from mesocosm.platform.settings import Settings
 WEB_COOKIE = "mesocosm_session"
 GUEST_COOKIE = "bench_guest"
 CSRF_COOKIE = "csrftoken"
+DEVICE_COOKIE = "mesocosm_device"
+"""Says that a browser signed in here before. Nobody is recognised by it."""
 OIDC_COOKIE = "mesocosm_oidc"
 
 RECOGNISED = (WEB_COOKIE, GUEST_COOKIE)

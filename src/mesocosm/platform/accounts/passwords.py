@@ -82,8 +82,20 @@ def check_choice(password: str, username: str) -> None:
     plain = password.casefold()
     if plain in COMMON or plain.rstrip("0123456789!?.") in COMMON or len(set(plain)) < 4:
         raise Refusal(422, "this password is among the first that anybody would guess; choose another")
-    if len(username) > 3 and username.casefold() in plain and len(plain) - len(username) < 6:
+    if any(len(_beside(plain, name)) < 6 for name in _names(username) if name in plain):
         raise Refusal(422, "the password is little more than the user name; choose another")
+
+
+def _names(username: str) -> set[str]:
+    """Return what a password may not be made of: a name, its part before an @, both forwards and backwards."""
+    name = username.casefold()
+    known = {name, name.partition("@")[0], "".join(filter(str.isalnum, name))}
+    return {way for one in known if len(one) > 2 for way in (one, one[::-1])}
+
+
+def _beside(password: str, name: str) -> str:
+    """Return what a password has beside a name, however often that is in it."""
+    return password.replace(name, "").replace(name[::-1], "")
 
 
 def generated() -> str:

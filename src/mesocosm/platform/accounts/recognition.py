@@ -71,7 +71,14 @@ class Recognition:
         user = self._briefly.get(("user", user_id), lambda: self._users.get(user_id))
         if user is None or user.disabled or claims.get("epoch") != user.epoch:
             raise BadToken
+        chain = claims.get("chain")
+        if chain is not None and not self._stands(user_id, str(chain)):
+            raise BadToken
         return _principal(user, "jwt")
+
+    def _stands(self, user_id: int, chain: str) -> bool:
+        """Return whether the sign-in that a token came of goes on."""
+        return bool(self._briefly.get(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
 
     def _guest(self, claims: dict[str, Any]) -> Principal:
         guest = self._guests.get(str(claims.get("guest_session_id", "")))

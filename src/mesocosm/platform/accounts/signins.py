@@ -38,12 +38,13 @@ class SignIns:
 
     def start_web(self, user: User, label: str = "") -> str:
         """Sign a browser in and return the value of its cookie."""
-        return self._start(user, WEB, secrets.token_urlsafe(32), label)
+        return self._start(user, WEB, secrets.token_urlsafe(32), label)[1]
 
-    def _start(self, user: User, kind: str, secret: str, label: str) -> str:
-        if self._sessions.start(user, kind, fingerprint(secret), self._days, label[:200]) is None:
+    def _start(self, user: User, kind: str, secret: str, label: str) -> tuple[str, str]:
+        session = self._sessions.start(user, kind, fingerprint(secret), self._days, label[:200])
+        if session is None:
             raise Refusal(401, "all sign-ins of this account were ended just now; sign in again")
-        return secret
+        return session.family, secret
 
     def web(self, secret: str) -> SignIn | None:
         """Return the sign-in of a browser by its cookie; None when it has ended or its member is kept out."""
@@ -57,12 +58,12 @@ class SignIns:
         if session is not None:
             self._sessions.end(session)
 
-    def start_refresh(self, user: User, label: str = "") -> str:
-        """Return a refresh token, which can be exchanged once."""
+    def start_refresh(self, user: User, label: str = "") -> tuple[str, str]:
+        """Return the chain of a new sign-in, and its refresh token, which can be exchanged once."""
         return self._start(user, REFRESH, REFRESH_PREFIX + secrets.token_urlsafe(32), label)
 
-    def refresh(self, secret: str) -> tuple[User, str]:
-        """Exchange a refresh token: return who it belongs to, and the next one.
+    def refresh(self, secret: str) -> tuple[User, str, str]:
+        """Exchange a refresh token: return who it belongs to, its chain, and the next one.
 
         Raises TokenReused when it was used before, which ends all that came of the same sign-in; Refusal: 401 when it
         is not valid, 403 for who is kept out.
@@ -77,13 +78,17 @@ class SignIns:
         if user is None or user.disabled:
             self._sessions.end(session)
             raise Refusal(403, "this account is disabled; ask those who run this platform")
-        return user, successor
+        return user, session.family, successor
 
     def end_refresh(self, secret: str) -> None:
         """End a refresh token and all of its family."""
         session = self._sessions.find(fingerprint(secret), REFRESH)
         if session is not None:
             self._sessions.end(session)
+
+    def stands(self, user_id: int, chain: str) -> bool:
+        """Return whether a sign-in of somebody goes on: nobody has ended it, and it has not expired."""
+        return self._sessions.stands(user_id, chain)
 
     def of(self, user_id: int) -> tuple[tuple[Session, float], ...]:
         """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began."""

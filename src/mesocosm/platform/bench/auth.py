@@ -15,7 +15,7 @@ from mesocosm.client.documents.account import (
 )
 from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.access.principal import Principal
-from mesocosm.platform.accounts.cookies import GUEST_COOKIE, clear_cookie, mount_path, set_cookie
+from mesocosm.platform.accounts.cookies import DEVICE_COOKIE, GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.platform.bench import oidc
 from mesocosm.platform.bench.errors import refused
 from mesocosm.platform.bench.login import signed_in
@@ -117,7 +117,7 @@ def _changed(body: PasswordInput, request: Request, caller: Principal, service: 
         raise Refusal(409, f"this account signs in with {service.settings.oidc_name}; change the password there")
     address = accounts.address(request)
     try:
-        accounts.check_password(user.username, body.old, address)
+        accounts.check_password(user.username, body.old, address, request.cookies.get(DEVICE_COOKIE, ""))
     except Refusal as refusal:
         if refusal.status == 401:
             raise Refusal(400, "the old password is wrong") from refusal

@@ -20,7 +20,7 @@ from mesocosm.client.documents.environment import (
 )
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.platform.access.access import Access, Caller, Served, access
-from mesocosm.platform.access.belonging import inside, may_use_team
+from mesocosm.platform.access.belonging import may_use_team
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.builds import submission
 from mesocosm.platform.builds.usage import domain_usage, environment_usage
@@ -33,7 +33,7 @@ from mesocosm.platform.builds.view import (
     version_document,
 )
 from mesocosm.platform.documents.document import Document
-from mesocosm.platform.domains.domains import shown_to_all
+from mesocosm.platform.domains.domains import may_read
 from mesocosm.platform.orders.listing import readable_orders, run_items
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -114,7 +114,7 @@ def get_environment(environment_id: EnvironmentId, caller: Caller, service: Serv
     """Return an environment and how much it was used."""
     row = submission.own_environment(service, caller, environment_id)
     fields = environment_document(service, row).model_dump()
-    return EnvironmentDetail(**fields, usage=environment_usage(service, row))
+    return EnvironmentDetail(**fields, usage=environment_usage(service, caller, row))
 
 
 @router.get("/environments/{environment_id}/poll", response_model=EnvironmentPoll, **access(Access.INSIDER))
@@ -144,7 +144,7 @@ def list_runs(
 @router.get("/environments/{environment_id}/usage", response_model=Usage, **access(Access.INSIDER))
 def get_usage(environment_id: EnvironmentId, caller: Caller, service: Served) -> Usage:
     """Return how much an environment was used, by everybody."""
-    return environment_usage(service, submission.own_environment(service, caller, environment_id))
+    return environment_usage(service, caller, submission.own_environment(service, caller, environment_id))
 
 
 @router.get(
@@ -210,10 +210,13 @@ def delete_environment(environment_id: EnvironmentId, caller: Caller, service: S
 def get_domain_usage(
     domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")], caller: Caller, service: Served
 ) -> DomainUsage:
-    """Return how much a domain was used; zeros for one that is not there, or a draft of somebody else."""
+    """Return how much a domain was used, of the runs that the caller may read; all of them are told to whose it is.
+
+    Zeros for one that is not there, or a draft of somebody else.
+    """
     row = service.domains.get(domain_id)
-    shown = row is not None and (shown_to_all(row) or inside(service, caller, row))
-    usage = domain_usage(service, domain_id) if shown else Usage()
+    known = row is not None and may_read(service, caller, row)
+    usage = domain_usage(service, caller, row) if row is not None and known else Usage()
     return DomainUsage(domain_id=domain_id, **usage.model_dump())
 
 

@@ -107,9 +107,9 @@ def list_jobs(
 @router.get("/jobs/{job_id}", response_model=BenchJob, **_OWNER)
 def get_job(job_id: JobId, caller: Caller, service: Served, worker: Worker) -> BenchJob:
     """Return a full bench of one's own with what each model has reached."""
-    job = _job(service, job_id)
-    if not (worker or caller.admin or job.actor == caller.actor):
-        raise Refusal(403, f"job {job_id} belongs to somebody else")
+    job = service.jobs.get(job_id)
+    if job is None or not (worker or caller.admin or job.actor == caller.actor):
+        raise _none(job_id)
     return job_document(service, job)
 
 
@@ -131,5 +131,9 @@ def complete_bench(job_id: JobId, body: JobResult, service: Served) -> BenchJob:
 def _job(service: Service, job_id: str) -> Job:
     job = service.jobs.get(job_id)
     if job is None:
-        raise Refusal(404, f"there is no job {job_id[:100]!r}")
+        raise _none(job_id)
     return job
+
+
+def _none(job_id: str) -> Refusal:
+    return Refusal(404, f"there is no job {job_id[:100]!r} of yours; GET /v1/bench/jobs lists those there are")

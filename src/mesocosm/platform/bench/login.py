@@ -74,7 +74,7 @@ def jwt(request: Request, service: Served) -> AccessToken:
     found = service.accounts.signins.web(request.cookies.get(WEB_COOKIE, ""))
     if found is None:
         raise Refusal(401, "nobody is signed in here; sign in at /auth/login/ first")
-    token, expires_at = access_token(service, found.user)
+    token, expires_at = access_token(service, found.user, found.session.family)
     return AccessToken(token=token, expires_at=expires_at)
 
 
@@ -93,12 +93,12 @@ def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
     """
     accounts = service.accounts
     try:
-        user, successor = accounts.signins.refresh(body.refresh_token)
+        user, chain, successor = accounts.signins.refresh(body.refresh_token)
     except TokenReused as reused:
         theirs = f"user:{reused.user_id}"
         accounts.audit.note("anonymous", "auth.refresh_reused", theirs, address=accounts.address(request))
         raise
-    token, expires_at = access_token(service, user)
+    token, expires_at = access_token(service, user, chain)
     return Tokens(token=token, expires_at=expires_at, refresh_token=successor)
 
 
@@ -106,17 +106,18 @@ def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -
     """Return that somebody is signed in, with tokens when they want them."""
     if not tokens:
         return SignedIn(user_id=user.id, username=user.username)
-    token, expires_at = access_token(service, user)
+    chain, secret = service.accounts.signins.start_refresh(user, request.headers.get("user-agent", ""))
+    token, expires_at = access_token(service, user, chain)
     return SignedIn(
         user_id=user.id,
         username=user.username,
         token=token,
         expires_at=expires_at,
-        refresh_token=service.accounts.signins.start_refresh(user, request.headers.get("user-agent", "")),
+        refresh_token=secret,
     )
 
 
-def access_token(service: Service, user: User) -> tuple[str, datetime]:
-    """Return an access token, and when it ends."""
+def access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:
+    """Return an access token, and when it ends; it ends with the sign-in `chain`, if that is earlier."""
     ends = int(time.time() + service.accounts.token_seconds)
-    return service.accounts.access_token(user), instant(ends)
+    return service.accounts.access_token(user, chain), instant(ends)

@@ -1,13 +1,18 @@
 """What the ways to sign in have in common."""
 
+import secrets
+
 from fastapi import Request, Response
 
 from mesocosm.client.documents.account import SignInInput, SignOutInput
 from mesocosm.platform.access.principal import Principal
-from mesocosm.platform.accounts.cookies import WEB_COOKIE, clear_cookie, set_cookie
+from mesocosm.platform.accounts.cookies import DEVICE_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.users import User
+
+_DEVICE_S = 365 * 86_400.0
+_LONGEST = 200
 
 
 async def kept_by_nobody(response: Response) -> None:
@@ -18,7 +23,7 @@ async def kept_by_nobody(response: Response) -> None:
 def let_in(service: Service, request: Request, response: Response, body: SignInInput) -> User:
     """Check name and password, and sign a browser in. Raises Refusal as `Accounts.check_password`."""
     accounts = service.accounts
-    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request))
+    user = accounts.check_password(body.username.strip(), body.password, accounts.address(request), _device(request))
     start_browser(service, request, response, user)
     return user
 
@@ -30,7 +35,14 @@ def start_browser(service: Service, request: Request, response: Response, user: 
         signins.end_web(earlier)
     secret = signins.start_web(user, request.headers.get("user-agent", ""))
     set_cookie(response, request, settings, WEB_COOKIE, secret, seconds=settings.refresh_days * 86_400)
-    service.audit.note(user.actor, "auth.login", user.actor, {}, service.accounts.address(request))
+    device, address = _device(request) or secrets.token_urlsafe(24), service.accounts.address(request)
+    set_cookie(response, request, settings, DEVICE_COOKIE, device, seconds=_DEVICE_S)
+    service.accounts.remember_place(user, address, device)
+    service.audit.note(user.actor, "auth.login", user.actor, {}, address)
+
+
+def _device(request: Request) -> str:
+    return request.cookies.get(DEVICE_COOKIE, "")[:_LONGEST]
 
 
 def end_sign_in(service: Service, request: Request, response: Response, body: SignOutInput | None) -> None:

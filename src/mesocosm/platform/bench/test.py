@@ -17,10 +17,11 @@ from mesocosm.platform.access.belonging import inside
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.access.redaction import redact_episode
 from mesocosm.platform.bench.errors import refused
+from mesocosm.platform.domains.domains import may_read
 from mesocosm.platform.orders.checks import check_url
-from mesocosm.platform.orders.episodes import episode_document, named_episode
+from mesocosm.platform.orders.episodes import episode_document
 from mesocosm.platform.orders.export import episode_trace
-from mesocosm.platform.orders.found import Found, find_run
+from mesocosm.platform.orders.found import Found, find_episode, find_run
 from mesocosm.platform.orders.place import place_order
 from mesocosm.platform.orders.view import TERMINAL, public_status
 from mesocosm.platform.refusal import Refusal
@@ -84,7 +85,7 @@ async def ended_episode(service: Service, caller: Principal, order: Order) -> Re
 
 def _placed(service: Service, caller: Principal, body: TestEpisodeInput) -> Order:
     domain = service.domains.get(body.domain_id)
-    if domain is None:
+    if domain is None or not may_read(service, caller, domain):
         raise Refusal(404, f"there is no domain {body.domain_id!r}; `mesocosm domain list` shows those there are")
     if not inside(service, caller, domain):
         raise Refusal(403, f"test episodes of domain {body.domain_id!r} are for its owner; start a run instead")
@@ -103,8 +104,7 @@ def _placed(service: Service, caller: Principal, body: TestEpisodeInput) -> Orde
 
 
 def _found(service: Service, caller: Principal, episode_id: str) -> tuple[Found, Record]:
-    episode = named_episode(service, episode_id)
-    found = find_run(service, caller, episode.run_id)
+    found, episode = find_episode(service, caller, episode_id)
     return found, episode if found.inside else redact_episode(episode)
 
 

@@ -62,12 +62,10 @@ def being_built(environment: EnvironmentRow) -> Refusal:
 
 
 def own_environment(service: Service, caller: Principal, environment_id: str) -> EnvironmentRow:
-    """Return an environment of the caller, or of a team of theirs. Raises Refusal (404, 403)."""
+    """Return an environment of the caller, or of a team of theirs. Raises Refusal (404), alike for others' and none."""
     row = service.environments.get(environment_id)
-    if row is None:
-        raise Refusal(404, f"there is no environment {environment_id!r}; `mesocosm env list` shows yours")
-    if not inside(service, caller, row):
-        raise Refusal(403, f"the environment {environment_id!r} belongs to somebody else")
+    if row is None or not inside(service, caller, row):
+        raise Refusal(404, f"you have no environment {environment_id!r}; `mesocosm env list` shows yours")
     return row
 
 

@@ -4,23 +4,38 @@ from collections.abc import Sequence
 
 from mesocosm.client.documents.environment import Usage
 from mesocosm.client.documents.run import RunStatus
-from mesocosm.platform.access.belonging import PUBLIC
+from mesocosm.platform.access.belonging import PUBLIC, inside
+from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.boards.boards import leaderboards_of
 from mesocosm.platform.orders.view import public_status
 from mesocosm.platform.service import Service
 from mesocosm.store.boards import Field
+from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.orders import is_public
 from mesocosm.store.usage import UsageGroup, Usages
 
 
-def environment_usage(service: Service, environment: EnvironmentRow) -> Usage:
-    """Return how much an environment was used, all its versions together; its board is that of its domain."""
-    return _usage(service, Usages(service.store.database).of_environment(environment.id), environment.domain_id)
+def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> Usage:
+    """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
+    groups = Usages(service.store.database).of_environment(environment.id, caller.actor)
+    return _usage(service, groups, environment.domain_id)
 
 
-def domain_usage(service: Service, domain_id: str) -> Usage:
-    """Return how much a domain was used; zeros for one that is not there."""
-    return _usage(service, Usages(service.store.database).of_domain(domain_id), domain_id)
+def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> Usage:
+    """Return how much a domain was used.
+
+    Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
+    """
+    groups = Usages(service.store.database).of_domain(domain.id, caller.actor)
+    if not inside(service, caller, domain):
+        groups = tuple(group for group in groups if group.own or _public(service, group))
+    return _usage(service, groups, domain.id)
+
+
+def _public(service: Service, group: UsageGroup) -> bool:
+    run = service.orders.runs([group.example]).get(group.example)
+    return run is not None and is_public(group.visibility, run.status)
 
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> Usage:
@@ -33,7 +48,8 @@ def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None
             continue
         status = public_status(orders[group.example], runs[group.example])
         by_status[status.value] = by_status.get(status.value, 0) + group.count
-        if status is RunStatus.COMPLETED:
+        # The score of a private run is for whose it is, also where somebody else's domain was played.
+        if status is RunStatus.COMPLETED and (group.own or group.visibility == PUBLIC):
             finished.append(group)
     shown = [group for group in finished if group.visibility == PUBLIC]
     scored = sum(group.scored for group in finished)

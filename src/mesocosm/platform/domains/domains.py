@@ -38,7 +38,7 @@ def readable_domain(service: "Service", caller: Principal, domain_id: str) -> Do
     (404).
     """
     row = service.domains.get(domain_id)
-    if row is None or not (shown_to_all(row) or inside(service, caller, row)):
+    if row is None or not may_read(service, caller, row):
         raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
     return row
 
@@ -46,14 +46,17 @@ def readable_domain(service: "Service", caller: Principal, domain_id: str) -> Do
 def own_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
     """Return a domain that somebody may change: it is theirs, or its environment belongs to a team of theirs.
 
-    Raises Refusal (404; 403 where it is somebody else's).
+    Raises Refusal (404; 403 where it is somebody else's and shown to all).
     """
-    row = service.domains.get(domain_id)
-    if row is None:
-        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
+    row = readable_domain(service, caller, domain_id)
     if not inside(service, caller, row):
         raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to somebody else")
     return row
+
+
+def may_read(service: "Service", caller: Principal, row: DomainRow) -> bool:
+    """Return whether somebody may know of a domain."""
+    return shown_to_all(row) or inside(service, caller, row)
 
 
 def shown_to_all(row: DomainRow) -> bool:

@@ -9,6 +9,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.platform.access.belonging import inside, may_use_team
 from mesocosm.platform.access.principal import Principal
+from mesocosm.platform.domains.domains import may_read
 from mesocosm.platform.orders.spec import Place
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -52,12 +53,10 @@ def check_team(service: Service, caller: Principal, team_id: str | None) -> str 
 def find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRow:
     """Return a domain that may be run by who asks."""
     domain = service.domains.get(domain_id)
-    if domain is None:
+    if domain is None or not may_read(service, caller, domain):
         raise Refusal(422, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those that can be run")
     if domain.status == "archived":
         raise Refusal(422, f"domain {domain_id!r} is archived; its owner can publish it again")
-    if domain.status != "published" and not inside(service, caller, domain):
-        raise Refusal(403, f"domain {domain_id!r} is a {domain.status}; until it is published only its owner runs it")
     return domain
 
 
@@ -125,12 +124,9 @@ def find_environment(service: Service, caller: Principal, wanted: RunInput) -> E
     if not (env_id := wanted.env_id):
         return None
     row = service.environments.get(env_id)
-    if row is None:
-        raise Refusal(404, f"there is no environment {env_id!r}; `mesocosm env list` shows yours")
-    if not inside(service, caller, row):
-        raise Refusal(
-            403, f"environment {env_id!r} is not yours; leave env_id out to run the domain as it is published"
-        )
+    if row is None or not inside(service, caller, row):
+        words = "`mesocosm env list` shows yours; leave env_id out to run the domain as it is published"
+        raise Refusal(404, f"you have no environment {env_id!r}; {words}")
     if row.ready_version is None:
         raise Refusal(400, f"environment {env_id!r} is not ready ({row.status}); see `mesocosm env logs {env_id}`")
     if row.domain_id != wanted.domain_id:

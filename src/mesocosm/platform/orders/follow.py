@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
+from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.interop.replay import trace
@@ -12,7 +12,7 @@ from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.documents.document import shown
 from mesocosm.platform.orders.episodes import named_episode
 from mesocosm.platform.orders.export import RunContent, as_asked
-from mesocosm.platform.orders.found import Found, find_run
+from mesocosm.platform.orders.found import find_episode, find_run
 from mesocosm.platform.orders.view import TERMINAL, public_status
 from mesocosm.platform.service import Service
 
@@ -27,8 +27,7 @@ class Following:
 
     def __init__(self, service: Service, caller: Principal, episode_id: str) -> None:
         self._service, self._caller, self._named = service, caller, episode_id
-        self._episode: Episode = named_episode(service, episode_id)
-        self.found: Found = find_run(service, caller, self._episode.run_id)
+        self.found, self._episode = find_episode(service, caller, episode_id)
         self._content = RunContent(service.store, self.found.run.id)
         self._events: list[Event] = []
         self._sent: set[bytes] = set()

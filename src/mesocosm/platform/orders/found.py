@@ -5,12 +5,14 @@ from functools import cached_property
 
 from mesocosm.client.documents.episode import Episode as EpisodeDocument
 from mesocosm.client.documents.run import Run as RunDocument
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run
 from mesocosm.platform.access.belonging import inside, readable
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.access.redaction import Discretion
 from mesocosm.platform.access.sight import Sight
-from mesocosm.platform.orders.episodes import episode_documents
+from mesocosm.platform.orders.episodes import episode_documents, named_episode
 from mesocosm.platform.orders.view import run_document
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -54,13 +56,25 @@ class Found:
 
 
 def find_run(service: Service, caller: Principal, run_id: str) -> Found:
-    """Return a run that the caller may read. Refuses with 404 what there is not, with 403 what is somebody else's."""
+    """Return a run that the caller may read. Refuses what there is not, and what they may not see, with one 404."""
     run, order = service.orders.found(run_id, whole=False) or (None, None)
-    if order is None or run is None:
-        raise Refusal(404, f"there is no run {run_id[:100]!r}; `mesocosm run list --remote` shows yours")
-    if not readable(service, caller, order, run):
-        raise Refusal(403, f"run {run_id} is private, or not finished yet; sign in as somebody who may see it")
+    if order is None or run is None or not readable(service, caller, order, run):
+        raise Refusal(
+            404,
+            f"there is no run {run_id[:100]!r} that you may see; `mesocosm run list --remote` shows yours, "
+            "and others are shown once they are public and have finished",
+        )
     return Found(service, caller, order, run, inside(service, caller, order))
+
+
+def find_episode(service: Service, caller: Principal, episode_id: str) -> tuple[Found, Episode]:
+    """Return an episode by its id or its place, and its run. Refuses others' episodes and unknown ones with one 404."""
+    try:
+        episode = named_episode(service, episode_id)
+        return find_run(service, caller, episode.run_id), episode
+    except (UnknownName, Refusal):
+        words = f"there is no episode {episode_id[:100]!r} that you may see; sign in, or ask the owner of its run"
+        raise Refusal(404, words) from None
 
 
 def own_run(service: Service, caller: Principal, run_id: str) -> Found:

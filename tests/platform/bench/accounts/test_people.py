@@ -146,7 +146,7 @@ def test_guesses_at_nobody_are_written_down_without_the_name_which_may_be_a_pass
 
 
 def test_a_stolen_refresh_token_is_written_down(hosted: Any, root: Any, ada: Any) -> None:
-    token = hosted.service.accounts.signins.start_refresh(hosted.service.users.get(ada.user_id))
+    token = hosted.service.accounts.signins.start_refresh(hosted.service.users.get(ada.user_id))[1]
     for _ in range(2):
         hosted.anonymous.post("/auth/refresh/", {"refresh_token": token})
     entry = root.get("/v1/admin/audit").json()["entries"][0]

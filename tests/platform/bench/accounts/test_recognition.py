@@ -137,7 +137,7 @@ def test_a_disabled_member_is_nobody_at_once(hosted: Any, browse: Any, ada: Any)
 def test_ending_all_sessions_ends_tokens_cookies_and_refreshing(hosted: Any, browse: Any, ada: Any) -> None:
     accounts = hosted.service.accounts
     user = accounts.users.get(ada.user_id)
-    cookie, refresh = accounts.signins.start_web(user), accounts.signins.start_refresh(user)
+    cookie, refresh = accounts.signins.start_web(user), accounts.signins.start_refresh(user)[1]
     accounts.end_sessions(user)
     assert _me(browse, ada.token).json()["type"] == "anonymous"
     assert browse(cookies={"mesocosm_session": cookie}).get("/v1/me").json()["type"] == "anonymous"

@@ -50,7 +50,7 @@ def test_a_program_is_one_sign_in_however_often_it_renews_its_token(hosted: Any)
     ada = hosted.member("ada")
     signins, users = hosted.service.accounts.signins, hosted.service.users
     user = users.get(ada.user_id)
-    _, token = signins.refresh(signins.start_refresh(user, "a program"))
+    _, _, token = signins.refresh(signins.start_refresh(user, "a program")[1])
     listed = ada.get("/v1/sessions").json()
     assert [(one["kind"], one["label"]) for one in listed] == [("program", "a program")]
     assert listed[0]["created_at"] < listed[0]["renewed_at"]

@@ -86,7 +86,7 @@ def test_no_module_is_imported_because_a_vow_and_a_run_name_it(runs: Runs) -> No
 def test_a_draft_is_for_those_whose_it_is_and_an_archived_domain_for_nobody(runs: Runs) -> None:
     runs.domain("draft-game", status="draft")
     runs.domain("old-game", status="archived")
-    refused(runs, 403, "until it is published", person=runs.cid, domain_id="draft-game")
+    refused(runs, 422, "there is no domain", person=runs.cid, domain_id="draft-game")
     refused(runs, 422, "archived", domain_id="old-game")
     assert runs.ask(runs.ann, domain_id="draft-game")["status"] == "pending"
 
@@ -176,6 +176,12 @@ def test_a_guest_has_so_many_runs_a_day(open_runs: OpenRuns) -> None:
         runs.ask(guest)
     refused(runs, 429, "2 runs today", person=guest)
     assert runs.ask(runs.hosted.guest())["status"] == "pending"
+
+
+def test_a_key_of_the_agent_that_nothing_reads_is_refused(runs: Runs) -> None:
+    refused(runs, 422, "temprature", "extra_forbidden", agent_config={"temprature": 0.7})
+    technique = {"technique_id": "memory", "parameters": {"size": 3}}
+    refused(runs, 422, "parameters", "extra_forbidden", agent_config={"techniques": [technique]})
 
 
 def test_teams_are_for_their_members(runs: Runs) -> None:
@@ -311,7 +317,7 @@ def test_an_environment_that_is_named_must_be_ready_ones_own_and_of_the_domain(r
     environment(runs, "env-1", "built-game")
     environment(runs, "env-2", "built-game", ready_version=None, status="cloning")
     refused(runs, 404, "no environment 'env-9'", domain_id="built-game", env_id="env-9")
-    refused(runs, 403, "not yours", person=runs.cid, domain_id="built-game", env_id="env-1")
+    refused(runs, 404, "have no environment", person=runs.cid, domain_id="built-game", env_id="env-1")
     refused(runs, 400, "not ready (cloning)", domain_id="built-game", env_id="env-2")
     refused(runs, 422, "belongs to domain 'built-game'", env_id="env-1")
 
@@ -343,7 +349,7 @@ def test_of_several_things_that_are_wrong_the_first_of_a_fixed_order_is_told(run
     refused(runs, 422, "no id of a team", **wrong, team_id="reefs", env_id="nothing")
     refused(runs, 403, "not a member of team", **wrong, team_id=str(uuid4()), env_id="nothing")
     refused(runs, 404, "no environment", **wrong, env_id="nothing")
-    refused(runs, 403, "not yours", **wrong, env_id="grid", person=runs.bob)
+    refused(runs, 404, "have no environment", **wrong, env_id="grid", person=runs.bob)
     refused(runs, 422, "belongs to domain 'other'", **wrong, env_id="grid")
     refused(runs, 422, "no domain 'wordgame'", **wrong)
     refused(runs, 422, "vow version", **{**wrong, "domain_id": DOMAIN})

@@ -79,14 +79,14 @@ def test_a_private_run_is_for_its_owner_and_their_team(runs: Runs) -> None:
         return [person.get(f"/v1/runs/{run_id}{path}").status_code for person in people]
 
     for path in READS:
-        assert seen(mine, path) == [200, 403, 403, 200, 403, 403], path
-        assert seen(ours, path) == [200, 200, 403, 200, 403, 403], path
+        assert seen(mine, path) == [200, 404, 404, 200, 404, 404], path
+        assert seen(ours, path) == [200, 200, 404, 200, 404, 404], path
         assert runs.ann.get(f"/v1/runs/{new_id()}{path}").status_code == 404
 
 
 def test_a_public_run_is_for_everybody_once_it_has_completed(runs: Runs) -> None:
     run_id = runs.ask(runs.ann, visibility="gallery_public")["id"]
-    assert runs.cid.get(f"/v1/runs/{run_id}").status_code == 403
+    assert runs.cid.get(f"/v1/runs/{run_id}").status_code == 404
     runs.play()
     assert runs.cid.get(f"/v1/runs/{run_id}").status_code == 200
     assert [run["id"] for run in runs.hosted.anonymous.get("/v1/runs").json()] == [run_id]
@@ -231,7 +231,7 @@ def test_states_of_several_runs_leave_out_what_is_hidden(runs: Runs) -> None:
 
 def test_a_waiting_run_is_cancelled_at_once_and_can_be_resumed(runs: Runs) -> None:
     run_id = runs.ask(runs.ann)["id"]
-    assert runs.cid.post(f"/v1/runs/{run_id}/cancel").status_code == 403
+    assert runs.cid.post(f"/v1/runs/{run_id}/cancel").status_code == 404
     cancelled = runs.ann.post(f"/v1/runs/{run_id}/cancel").json()
     assert cancelled["status"] == "cancelled"
     assert runs.ann.post(f"/v1/runs/{run_id}/cancel").json() == cancelled
@@ -249,7 +249,7 @@ def test_a_waiting_run_is_cancelled_at_once_and_can_be_resumed(runs: Runs) -> No
 
 def test_a_team_mate_cancels_and_readers_do_not(runs: Runs) -> None:
     run_id = runs.ask(runs.ann, team_id=runs.team)["id"]
-    assert runs.hosted.guest().post(f"/v1/runs/{run_id}/cancel").status_code == 403
+    assert runs.hosted.guest().post(f"/v1/runs/{run_id}/cancel").status_code == 404
     assert runs.hosted.anonymous.post(f"/v1/runs/{run_id}/cancel").status_code == 401
     assert runs.bob.post(f"/v1/runs/{run_id}/cancel").json()["status"] == "cancelled"
 
@@ -278,7 +278,7 @@ def test_visibility_is_changed_by_insiders_to_known_words_only(runs: Runs) -> No
     assert (shown.status_code, shown.json()["visibility"]) == (200, "gallery_public")
     assert runs.cid.get(path).status_code == 200
     runs.ann.request("PATCH", f"{path}/visibility", json={"visibility": "private"})
-    assert runs.cid.get(path).status_code == 403
+    assert runs.cid.get(path).status_code == 404
 
 
 def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> None:

@@ -59,8 +59,8 @@ def test_the_whole_trace_of_an_episode_is_sent_once_and_in_order(runs: Runs, cli
 def test_who_may_not_read_a_run_hears_nothing_of_it(runs: Runs, client: TestClient) -> None:
     run_id = runs.played(runs.ann, num_episodes=1)
     path = f"/v1/ws/episodes/{run_id}.0/trace"
-    assert heard(client, path, Authorization=bearer(runs.cid)) == ([], 4403)
-    assert heard(client, path) == ([], 4401)
+    assert heard(client, path, Authorization=bearer(runs.cid)) == ([], 4404)
+    assert heard(client, path) == ([], 4404)
     for name in (new_id(), "x", "%00", f"{run_id}.9"):
         assert heard(client, f"/v1/ws/episodes/{name}/trace", Authorization=bearer(runs.ann)) == ([], 4404)
 
@@ -93,7 +93,7 @@ def test_an_episode_is_heard_from_before_its_beginning(runs: Runs, client: TestC
     assert (kinds[-1], kinds.count("step_result")) == ("episode_end", 2)
 
 
-@pytest.mark.parametrize(("name", "status"), [("bob", "cancelled"), ("cid", "403")])
+@pytest.mark.parametrize(("name", "status"), [("bob", "cancelled"), ("cid", "404")])
 def test_cancelling_is_for_insiders(runs: Runs, client: TestClient, name: str, status: str) -> None:
     run_id = runs.ask(runs.ann, num_episodes=1, team_id=runs.team)["id"]
     person = {"bob": runs.bob, "cid": runs.cid}[name]
@@ -121,7 +121,7 @@ def test_cookies_from_pages_of_others_do_not_count(runs: Runs, client: TestClien
     path = f"/v1/ws/episodes/{run_id}.0/trace"
     cookie = f"bench_guest={guest.token}"
     events, code = heard(client, path, Cookie=cookie, Origin="https://evil.example")
-    assert (events, code in {1008, 4401}) == ([], True)
+    assert (events, code in {1008, 4404}) == ([], True)
     with client.websocket_connect(path, headers={"Cookie": cookie, "Origin": "http://testserver"}) as open_socket:
         open_socket.send_text(json.dumps({"command": "cancel"}))
         assert rest(open_socket) == ([], 1000)

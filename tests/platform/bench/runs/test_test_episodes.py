@@ -70,7 +70,7 @@ def test_the_owner_of_a_domain_plays_an_episode_and_gets_it(worked: Runs) -> Non
     (order,) = worked.service.orders.list(OrderFilter(actor=f"user:{worked.ann.user_id}"))
     assert (order.purpose, order.visibility) == ("test", "private")
     assert worked.ann.get("/v1/runs").json() == []
-    assert worked.cid.get(f"/v1/test/episode/{episode['id']}").status_code == 403
+    assert worked.cid.get(f"/v1/test/episode/{episode['id']}").status_code == 404
 
 
 def test_an_episode_that_fails_comes_back_with_its_reason(worked: Runs) -> None:
@@ -114,7 +114,7 @@ def test_a_bench_plays_one_episode_in_an_environment_of_ones_own(runs: Runs) -> 
     assert runs.ann.post("/v1/bench/test", {**body, "model": "openai/none"}).status_code == 422
     assert runs.ann.post("/v1/bench/test", {**body, "env_id": "env-2"}).status_code == 400
     assert runs.ann.post("/v1/bench/test", {**body, "env_id": "env-3"}).status_code == 404
-    assert runs.cid.post("/v1/bench/test", body).status_code == 403
+    assert runs.cid.post("/v1/bench/test", body).status_code == 404
     assert runs.hosted.anonymous.get("/v1/bench/status").json() == {"busy": False, "queued": 0, "running": 0}
 
 
@@ -144,8 +144,8 @@ def test_a_full_bench_asks_for_a_run_of_each_model_in_ones_own_name(open_runs: O
     assert runs.ann.get("/v1/bench/jobs").json() == [job]
     assert runs.ann.get("/v1/bench/jobs?status=failed").json() == []
     assert runs.cid.get("/v1/bench/jobs").json() == []
-    assert runs.cid.get(f"/v1/bench/jobs/{job['id']}").status_code == 403
-    assert runs.cid.post("/v1/bench/full/env-1").status_code == 403
+    assert runs.cid.get(f"/v1/bench/jobs/{job['id']}").status_code == 404
+    assert runs.cid.post("/v1/bench/full/env-1").status_code == 404
     # The cooldown counts the job once.
     assert runs.ann.post("/v1/bench/full/env-1").status_code == 429
 
