@@ -69,7 +69,16 @@ class Usages(Part):
         rows = self._database.read(lambda connection: connection.execute(wanted).all())
         return tuple(
             UsageGroup(
-                *row[:2], bool(row[2]), row[3], int(row[4]), row[5], float(row[6]), *row[7:9], row[9] is not False
+                example=row[0],
+                visibility=row[1],
+                own=bool(row[2]),
+                count=row[3],
+                episodes=int(row[4]),
+                scored=row[5],
+                total=float(row[6]),
+                least=row[7],
+                most=row[8],
+                higher_is_better=row[9] is not False,
             )
             for row in rows
         )

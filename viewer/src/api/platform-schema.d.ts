@@ -2011,7 +2011,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description End a sign-in: a browser is signed out at once, a program when its access token ends.
+         * @description End a sign-in: browsers and programs are signed out at once.
          */
         delete: operations["sessions_end_session"];
         options?: never;

@@ -35,7 +35,7 @@ def end_session(
     caller: Caller,
     service: Served,
 ) -> None:
-    """End a sign-in: a browser is signed out at once, a program when its access token ends."""
+    """End a sign-in: browsers and programs are signed out at once."""
     accounts, user = service.accounts, own_user(service, caller)
     if not accounts.signins.end_one(user.id, session_id):
         raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or is another's")
