@@ -1,6 +1,7 @@
 """Failures of environments and benchmarks: attributed to them, and no end of the run by accident."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -186,3 +187,19 @@ async def test_a_benchmark_that_does_not_open_is_told_on_the_run(lab: "Lab", err
         await lab.run(spec)
     run = lab.only_run()
     assert (run.status, run.error, run.counts.done, run.holder) == (RunStatus.FAILED, str(error), 0, None)
+
+
+async def test_what_the_opening_of_a_benchmark_takes_is_no_part_of_the_runs_time(
+    lab: "Lab", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, passed = time.monotonic, 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now() + passed)
+
+    class Slow(ClassBenchmark):
+        async def open(self, notice: Callable[[str], None]) -> None:
+            nonlocal passed
+            passed = 10_000.0
+
+    run = await lab.run(lab.spec(lab.model(), world=lab.benchmark(Slow(lab.world("Walk")))))
+    assert run.status == RunStatus.FINISHED
+    assert run.provenance["worked_s"] < 10_000

@@ -22,6 +22,7 @@ from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.telemetry import OFF
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -192,7 +193,7 @@ class _Play:
     def _variables(self) -> dict[str, str]:
         """Return the whole environment of the program. What leads to its model goes over everything else."""
         names = (*INHERITED, *self._part.pass_environment)
-        variables = {name: os.environ[name] for name in names if name in os.environ}
+        variables = {**OFF, **{name: os.environ[name] for name in names if name in os.environ}}
         values = self._values()
         for name, word in self._part.environment.items():
             with suppress(Unset):

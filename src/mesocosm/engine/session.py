@@ -362,6 +362,10 @@ class _Session:
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts
         await parts.benchmark.open(self._notice)
+        # Installing packages and starting servers is no part of the run's time, as its limits do not count it either.
+        self.started = time.monotonic()
+        record.provenance["session_at"] = time.time()
+        await _whole(store.save_run, record)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         executor = LocalExecutor(tracker, self.redactor, self._warned, self.settings.backoff)

@@ -31,6 +31,7 @@ from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample, copied, plain
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.sandboxes.telemetry import OFF
 
 SHIM = Path(__file__).parent / "shim"
 """Holds the module path under which published rollouts import their SDK."""
@@ -44,8 +45,8 @@ class InProcessPlace:
     """Implements rollouts.place.Place. Loads `entrypoint` of `folder` on `open`.
 
     The folder of the entry file comes first on the module path, as it does for a script. `osmosis_ai` is our own SDK
-    here, for the contexts of another one would not know where the model is. `environment` is set in this process while
-    it is open.
+    here, for the contexts of another one would not know where the model is. While it is open, `environment` is set in
+    this process, and frameworks send no traces to their vendors unless `environment` says so.
     """
 
     def __init__(self, folder: Path, entrypoint: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -56,7 +57,7 @@ class InProcessPlace:
         self._fresh = contextlib.ExitStack()
         self._module = ""
         self._open = False
-        self._environment = environment
+        self._environment = {**OFF, **environment}
         self._before: dict[str, str | None] = {}
 
     @classmethod
@@ -86,10 +87,10 @@ class InProcessPlace:
         del notice
         routing.begin()
         self._open = True
-        if self._folder is None:
-            return
         self._before = {name: os.environ.get(name) for name in self._environment}
         os.environ.update(self._environment)
+        if self._folder is None:
+            return
         try:
             self._backend = await asyncio.to_thread(self._load)
         except BaseException:

@@ -20,6 +20,7 @@ from mesocosm.rollouts.served.installation import Installation
 from mesocosm.rollouts.served.output import LogFile
 from mesocosm.rollouts.served.process import Launch, start
 from mesocosm.rollouts.served.scratch import Scratch
+from mesocosm.sandboxes.telemetry import OFF
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -50,9 +51,10 @@ class _Opened:
 class ServedPlace:
     """Runs the rollout of `folder` behind the published protocol.
 
-    Its processes see `environment` and the variables in INHERITED. Virtual environments are kept in `installs` and used
-    again; None: beside our user's other caches. `concurrency` is how many tries will run at once, if that is known.
-    What processes write goes to `log_file`, without `secrets` and what else of `environment` looks like one.
+    Its processes see `environment`, the variables in INHERITED, and those that keep frameworks from sending traces.
+    Virtual environments are kept in `installs` and used again; None: beside our user's other caches. `concurrency` is
+    how many tries will run at once, if that is known. What processes write goes to `log_file`, without `secrets` and
+    what else of `environment` looks like one.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class ServedPlace:
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:
         """Return the whole environment of a process of the rollout."""
-        variables = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        variables = {**OFF, **{name: os.environ[name] for name in INHERITED if name in os.environ}}
         variables.update(self._environment)
         for name in ("NO_PROXY", "no_proxy"):
             variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
