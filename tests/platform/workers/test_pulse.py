@@ -1,5 +1,6 @@
 """Signs of life come from a thread of their own."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from mesocosm import __version__
 from mesocosm.core.ids import new_id
 from mesocosm.platform.workers.pulse import Kept, Pulse
+from mesocosm.platform.workers.standstill import Standstill
 from mesocosm.store import this_process
 from mesocosm.store.workers import Worker
 
@@ -76,3 +78,55 @@ def test_a_store_that_fails_for_a_moment_does_not_end_the_pulse(platform: Any, e
         eventually(lambda: len(calls) >= 2)
     finally:
         pulse.stop()
+
+
+class Standing(Standstill):
+    """A loop that has stood still for as long as the test says."""
+
+    def __init__(self) -> None:
+        super().__init__(asyncio.new_event_loop())
+        self.stood = 0.0
+
+    def seconds(self) -> float:
+        return self.stood
+
+    def close(self) -> None:
+        self._loop.close()
+
+
+def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_back_when_it_turns(
+    platform: Any, eventually: Callable[..., None]
+) -> None:
+    loop, hung, looked, renewed = Standing(), list[str](), list[str](), list[str]()
+    pulse = Pulse(platform.service, entered(platform), standstill=loop, hung=lambda: hung.append("hung"))
+
+    def renew() -> bool:
+        renewed.append("renewed")
+        return True
+
+    def ours() -> bool:
+        looked.append("looked")
+        return True
+
+    loop.stood = platform.service.settings.lease_s
+    pulse.keep("run", Kept(renew, ours, lambda: None))
+    pulse.start()
+    try:
+        eventually(lambda: len(looked) >= 2)
+        assert (renewed, hung) == ([], ["hung"])
+        assert platform.service.workers.list()[0].heartbeat_at == 1.0
+        loop.stood = 0.0
+        eventually(lambda: bool(renewed))
+    finally:
+        pulse.stop()
+        loop.close()
+
+
+async def test_a_loop_owes_an_answer_until_it_turns() -> None:
+    still = Standstill(asyncio.get_running_loop())
+    assert still.seconds() == 0.0
+    time.sleep(0.01)  # noqa: ASYNC251 -- this is what must not happen
+    assert still.seconds() >= 0.01
+    assert "test_a_loop_owes_an_answer" in still.where()
+    await asyncio.sleep(0)
+    assert still.seconds() == 0.0

@@ -1,6 +1,7 @@
 """A worker as a process: signals, the end of its server, and one event loop."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from mesocosm.platform.workers.worker import work
 if TYPE_CHECKING:
     from mesocosm.platform.service import Service
 
+_log = logging.getLogger(__name__)
 ORPHAN_S = 15.0
 """Seconds that a worker whose server is gone has to give back what it has."""
 
@@ -27,7 +29,13 @@ async def _run(service: "Service", *, once: bool, attached: bool) -> None:
         loop.add_signal_handler(number, stop.set)
     if attached:
         threading.Thread(target=_until_orphaned, args=(loop, stop), name="watch over the server", daemon=True).start()
-    await work(service, once=once, stop=stop)
+    await work(service, once=once, stop=stop, hung=_end_hung)
+
+
+def _end_hung() -> None:
+    """End a worker whose event loop stands still: the runs that it holds can be played by others once it is gone."""
+    _log.error("this worker ends, because its event loop does not turn; its runs go on in another worker")
+    os._exit(1)
 
 
 def _until_orphaned(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

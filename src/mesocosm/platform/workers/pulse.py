@@ -10,6 +10,7 @@ from mesocosm.core.failure import MesocosmError
 
 if TYPE_CHECKING:
     from mesocosm.platform.service import Service
+    from mesocosm.platform.workers.standstill import Standstill
 
 LOOK_S = 1.0
 """Seconds between looks at whether something was cancelled."""
@@ -32,9 +33,23 @@ class Kept:
 
 
 class Pulse:
-    """Keeps the leases of one worker, and its row."""
+    """Keeps the leases of one worker, and its row, for as long as its event loop turns.
 
-    def __init__(self, service: "Service", worker_id: str) -> None:
+    When the loop has stood still for a third of a lease nothing is renewed, so that other workers take what it has.
+    After a whole lease `hung` is called, once, from the thread of the pulse.
+    """
+
+    def __init__(
+        self,
+        service: "Service",
+        worker_id: str,
+        *,
+        standstill: "Standstill | None" = None,
+        hung: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._standstill = standstill
+        self._hung = hung
+        self._told = self._given_up = False
         self._service = service
         self._worker_id = worker_id
         self._every = service.settings.lease_s / 3
@@ -66,7 +81,8 @@ class Pulse:
     def _beat(self) -> None:
         due = time.monotonic()
         while True:
-            renewing = time.monotonic() >= due
+            turns = self._turns()
+            renewing = turns and time.monotonic() >= due
             if renewing:
                 due = time.monotonic() + self._every
             try:
@@ -78,6 +94,24 @@ class Pulse:
                 _log.warning("a sign of life of this worker could not be written: %s", error)
             if self._over.wait(min(LOOK_S, self._every)):
                 return
+
+    def _turns(self) -> bool:
+        """Return whether the event loop turns; say once where it stands still, and once that it has for too long."""
+        still = self._standstill.seconds() if self._standstill is not None else 0.0
+        if still < self._every:
+            if self._told:
+                _log.warning("the event loop of this worker turns again")
+            self._told = self._given_up = False
+            return True
+        assert self._standstill is not None
+        if not self._told:
+            self._told = True
+            words = "the event loop of this worker has stood still for %.0f s, so it renews no lease; it is busy at\n%s"
+            _log.error(words, still, self._standstill.where())
+        if still >= self._service.settings.lease_s and not self._given_up:
+            self._given_up = True
+            self._hung()
+        return False
 
     def _look(self, *, renewing: bool) -> None:
         with self._lock:

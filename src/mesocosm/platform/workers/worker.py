@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from mesocosm.platform.orders.change import cancel_order, settle_left
 from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.playing import Playing, Why
 from mesocosm.platform.workers.pulse import Kept, Pulse
+from mesocosm.platform.workers.standstill import Standstill
 from mesocosm.sandboxes.enclosure import choose
 from mesocosm.store import this_process
 from mesocosm.store.environments import VersionRow
@@ -40,23 +41,30 @@ UNSEEN_S = 10.0
 _log = logging.getLogger(__name__)
 
 
-async def work(service: "Service", *, once: bool = False, stop: asyncio.Event | None = None) -> None:
+async def work(
+    service: "Service",
+    *,
+    once: bool = False,
+    stop: asyncio.Event | None = None,
+    hung: Callable[[], object] = lambda: None,
+) -> None:
     """Build and play what is queued until `stop` is set; with `once` until nothing is left that could be taken.
 
-    When it stops, what was finished is kept and the rest goes back into the queue. Raises InfrastructureError where
-    the store cannot be reached at the beginning.
+    When it stops, what was finished is kept and the rest goes back into the queue. `hung` is called, from another
+    thread, when the event loop has stood still for as long as a lease: others may have all that this worker had.
+    Raises InfrastructureError where the store cannot be reached at the beginning.
     """
-    await _Worker(service, once=once, stop=stop or asyncio.Event()).work()
+    await _Worker(service, once=once, stop=stop or asyncio.Event(), hung=hung).work()
 
 
 class _Worker:
-    def __init__(self, service: "Service", *, once: bool, stop: asyncio.Event) -> None:
+    def __init__(self, service: "Service", *, once: bool, stop: asyncio.Event, hung: Callable[[], object]) -> None:
         self.id = new_id()
         self._service = service
         self._once = once
         self._stop = stop
         self._hosts = hosted.Hosts(service)
-        self._pulse = Pulse(service, self.id)
+        self._pulse = Pulse(service, self.id, standstill=Standstill(asyncio.get_running_loop()), hung=hung)
         self._playing: dict[str, Playing] = {}
         self._building: dict[asyncio.Task[None], VersionRow] = {}
         self._tasks: set[asyncio.Task[None]] = set()
