@@ -155,7 +155,7 @@ class Lab:
 
     def failure(self, episode: Episode) -> Failure:
         """Return why an episode failed."""
-        assert episode.status is EpisodeStatus.FAILED, episode.status
+        assert episode.status in {EpisodeStatus.FAILED, EpisodeStatus.CANCELLED}, episode.status
         assert episode.failure is not None
         return episode.failure
 

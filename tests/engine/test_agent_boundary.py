@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     ids=repr,
 )
 @pytest.mark.parametrize("limits", [Limits(), Limits(episode_seconds=60)], ids=["untimed", "timed"])
-async def test_whatever_an_agent_raises_is_its_failure_but_no_measurement(
+async def test_whatever_an_agent_raises_is_its_failure_and_counts_as_worst(
     lab: "Lab", error: BaseException, limits: Limits
 ) -> None:
     async def play(context: Context) -> None:
@@ -46,7 +46,7 @@ async def test_whatever_an_agent_raises_is_its_failure_but_no_measurement(
     assert (failed.cause, failed.boundary) == (Cause.AGENT_ERROR, Boundary.AGENT)
     assert type(error).__name__ in failed.message
     assert "test_agent_boundary.py" in failed.detail
-    assert (episodes[1].steps, episodes[1].total_reward, episodes[1].valid) == (1, 0.5, False)
+    assert (episodes[1].steps, episodes[1].total_reward, episodes[1].valid) == (1, 0.5, True)
 
 
 @pytest.mark.parametrize(

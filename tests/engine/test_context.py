@@ -12,7 +12,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, View
 from mesocosm.core.ports import Context, Observation, Step
-from mesocosm.core.run import Limits
+from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.environments.inprocess import ClassBenchmark
@@ -214,7 +214,7 @@ async def test_an_oracle_that_fails_is_a_failure_of_the_environment(lab: "Lab") 
     assert lab.failure(episode).cause is Cause.ENVIRONMENT_ERROR
 
 
-async def test_acting_without_a_world_is_a_failure_of_the_agent(lab: "Lab") -> None:
+async def test_acting_without_a_world_ends_the_run(lab: "Lab") -> None:
     async def play(context: Context) -> None:
         await context.step("left")
 
@@ -222,9 +222,9 @@ async def test_acting_without_a_world_is_a_failure_of_the_agent(lab: "Lab") -> N
         async def environment(self, task: Task, episode_id: str) -> Any:
             return None
 
-    episode = await alone(lab, agent=lab.agent(play), world=lab.benchmark(Empty(lab.world("Walk"))))
-    assert lab.failure(episode).cause is Cause.AGENT_ERROR
-    assert "no environment to act in" in lab.failure(episode).message
+    run = await lab.run(lab.spec(lab.model(), agent=lab.agent(play), world=lab.benchmark(Empty(lab.world("Walk")))))
+    assert (run.status, run.counts.done) == (RunStatus.FAILED, 0)
+    assert "no environment to act in" in run.error
 
 
 async def test_a_call_is_recorded_with_all_that_came_back(lab: "Lab") -> None:

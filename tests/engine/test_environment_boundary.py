@@ -73,7 +73,7 @@ async def test_a_crash_of_the_environment_is_its_failure_and_keeps_what_was_reac
 async def test_a_reset_that_fails_hits_its_own_episode_alone(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(), world="Nervous", count=4))
     assert [episode.status.value for episode in lab.episodes(run)] == ["completed", "failed"] * 2
-    assert run.status is RunStatus.FINISHED
+    assert run.status is RunStatus.PARTIAL
     assert run.primary is not None
     assert (run.primary.value, run.primary.pessimistic) == (1.0, 0.5)
 
@@ -100,7 +100,7 @@ async def test_whatever_an_environment_raises_is_its_failure(lab: "Lab", method:
     assert [episode.status.value for episode in episodes] == ["completed", "failed", "completed"]
     assert lab.failure(episodes[1]).cause is Cause.ENVIRONMENT_ERROR
     assert type(error).__name__ in lab.failure(episodes[1]).message
-    assert run.status is RunStatus.FINISHED
+    assert run.status is RunStatus.PARTIAL
 
 
 async def test_an_environment_that_cannot_be_made_is_its_failure(lab: "Lab") -> None:

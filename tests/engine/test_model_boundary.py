@@ -33,13 +33,13 @@ async def test_a_model_that_recovers_costs_retries_but_no_episode(lab: "Lab") ->
     assert lab.events(first, Kind.MODEL_CALL)[0].payload["retries"] == 2
 
 
-async def test_a_model_that_stays_down_fails_its_episodes_with_the_cause(lab: "Lab") -> None:
+async def test_a_model_that_stays_down_leaves_its_episodes_owed_with_the_cause(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(EpisodeError(Cause.MODEL_TIMEOUT, "no answer")), limits=Limits(retries=2)))
     for episode in lab.episodes(run):
         assert lab.failure(episode).cause is Cause.MODEL_TIMEOUT
         assert (episode.retries, episode.valid) == (2, False)
-    assert run.primary is not None
-    assert run.primary.missing == {"model_timeout": 3}
+    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 3)
+    assert "no answer" in run.error
 
 
 @pytest.mark.parametrize("cause", [Cause.MODEL_FORBIDDEN, Cause.MODEL_MISSING])

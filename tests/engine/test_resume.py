@@ -67,7 +67,7 @@ async def test_an_interrupted_run_ends_with_the_numbers_of_an_undisturbed_one(la
     assert 12 - parallel < len(kept) < 12 + parallel
     run = await lab.resume(run.id)
     calm = await lab.run(spec)
-    assert run.status is calm.status is RunStatus.FINISHED
+    assert run.status is calm.status is RunStatus.PARTIAL
     assert (run.metrics, run.counts, run.usage) == (calm.metrics, calm.counts, calm.usage)
     assert list(map(outcome, lab.episodes(run))) == list(map(outcome, lab.episodes(calm)))
     assert {episode.key: episode for episode in lab.episodes(run) if episode.key in kept} == kept
@@ -158,7 +158,7 @@ async def test_warnings_of_all_sessions_are_kept(lab: "Lab") -> None:
     assert run.warnings == ("seed 0", "seed 1", "seed 2", "seed 3")
 
 
-async def test_failed_episodes_are_played_again_only_when_asked_for_and_valid_failures_never(lab: "Lab") -> None:
+async def test_what_infrastructure_failed_is_played_again_and_failures_of_the_agent_never(lab: "Lab") -> None:
     broken = True
 
     def answer(request: ModelRequest) -> str:
@@ -170,11 +170,10 @@ async def test_failed_episodes_are_played_again_only_when_asked_for_and_valid_fa
         return "end"
 
     run = await lab.run(lab.spec(lab.model(answer)))
-    assert (run.counts.failed, run.counts.completed) == (2, 1)
+    assert (run.status, run.counts.failed, run.counts.completed, run.counts.owed) == (RunStatus.PARTIAL, 1, 1, 1)
     broken = False
     run = await lab.resume(run.id)
-    assert run.counts.failed == 2
-    run = await lab.resume(run.id, retry_failed=True)
+    assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
     assert [episode.status.value for episode in lab.episodes(run)] == ["failed", "completed", "completed"]
     assert run.primary is not None
     assert (run.primary.n_worst, run.primary.missing) == (1, {})

@@ -71,7 +71,7 @@ async def test_the_run_has_its_numbers_counts_and_provenance(lab: "Lab") -> None
     model = lab.model(lambda request: "end" if request.view and request.view.seed else "crash")
     run = await lab.run(lab.spec(model, count=4, trials=2))
     assert run == lab.store.get_run(run.id)
-    assert run.status is RunStatus.FINISHED
+    assert run.status is RunStatus.PARTIAL
     assert run.counts == Counts(planned=8, completed=6, failed=2)
     assert run.usage == Usage(56, 24, calls=8)
     primary = run.primary
@@ -245,7 +245,7 @@ async def test_a_broken_observer_harms_neither_the_run_nor_other_observers(lab: 
         "episode 0",
         "episode 1",
         "episode 2",
-        "finished finished",
+        "finished partial",
         "started 3",
         "warning: odd",
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bench_common.runtime.multi_agent_loop import ROLE
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import RunAborted
 from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -50,11 +50,11 @@ class RoleModels:
             await model.check()
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Ask the model of the role that acts. Raises EpisodeError."""
+        """Ask the model of the role that acts. Raises EpisodeError, RunAborted."""
         role = str(request.extra.get(ROLE))
         if role not in self._names:
             known = ", ".join(self._names)
-            raise EpisodeError(Cause.AGENT_ERROR, f"no model is given for role {role!r}, only for {known}")
+            raise RunAborted(f"no model is given for role {role!r}, only for {known}")
         return await self._models[self._names[role]].ask(replace(request, extra={}))
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from mesocosm.benchmarks.attempt import Attempt, Ended, begin
 from mesocosm.benchmarks.findings import Findings, Plan
 from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import Unset, fill, text
-from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Process, Step
 from mesocosm.core.redact import Redactor, secret_values
@@ -63,9 +63,9 @@ class ProgramRun:
         return Observation(self._shown)
 
     async def step(self, action: Any) -> Step:
-        """Raise EpisodeError: nobody but the program acts here."""
+        """Raise RunAborted: nobody but the program acts here."""
         del action
-        raise EpisodeError(Cause.AGENT_ERROR, "a program plays this benchmark by itself; use the agent 'program'")
+        raise RunAborted("a program plays this benchmark by itself; use the agent 'program'")
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: nobody knows what a program would answer."""

@@ -182,7 +182,7 @@ def print_result(run: Run, store: "SqlStore", chosen: Options, judged: "Judgemen
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
     if chosen.view is not False and not chosen.quiet:
         click.echo(f"  {_look(run, store, chosen)}")
-    if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
+    if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
         owed = plural(run.counts.owed, "episode")
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 
@@ -214,7 +214,7 @@ def abandoned(run: Run) -> bool:
 
 def failure_lines(run: Run, store: "SqlStore") -> list[str]:
     """Return a line for each cause of failed episodes, with the first one's own words."""
-    if not run.counts.failed:
+    if not (run.counts.failed or run.counts.owed):
         return []
     lines = []
     for cause, count, episode in store.failures(run.id):

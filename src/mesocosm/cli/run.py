@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.store import SqlStore
 
-STATUSES = ("pending", "running", "finished", "failed", "stopped")
+STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
     "create": ("mesocosm.cli.platform.run_create:create", "Start a run on the platform."),

@@ -28,7 +28,7 @@ from mesocosm.engine import session
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
-INTERRUPTED = 130
+INCOMPLETE, INTERRUPTED = 3, 130
 SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
 
@@ -103,6 +103,8 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
             chosen.gate.prepare(store)
             return _judged(run, store, chosen, exit_code(run))
+        if run.status is RunStatus.PARTIAL:
+            settings = replace(settings, retry_failed=True)
         return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
     finally:
         store.close()
@@ -168,10 +170,13 @@ def _judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
 def exit_code(run: Run, *, interrupted: bool = False) -> int:
     """Return the exit code of a run.
 
-    0 all done and something scored, 1 nothing scored, 3 episodes owed, 4 broken off, 130 interrupted.
+    0 all done and something scored, 1 nothing scored, 3 episodes owed or too many without a value, 4 broken off, 130
+    interrupted.
     """
     if run.status is RunStatus.FINISHED:
         return 0
+    if run.status is RunStatus.PARTIAL:
+        return INCOMPLETE
     if run.status is RunStatus.FAILED:
         return 4 if run.counts.owed else 1
-    return INTERRUPTED if interrupted else 3
+    return INTERRUPTED if interrupted else INCOMPLETE

@@ -78,10 +78,12 @@ class Cause(StrEnum):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """What a cause means: repeat it inside the episode? a valid measurement? would every episode fail alike?
+    """What a cause means for the call, the episode, and the run.
 
-    A valid failure is the agent's own doing and counts as the metric's worst value. An invalid one says nothing about
-    the agent: its scores are missing, with this cause.
+    `retried`: the call is repeated inside the episode. `valid`: the failure is the agent's own doing and counts as the
+    metric's worst value. `owed`: infrastructure failed, so the try is no result; its record is kept as evidence, and
+    the episode is played again. `fatal`: every further episode would fail alike, so the run ends, and what it had not
+    played is owed. A cause with no such consequence leaves the scores missing, with this cause.
     """
 
     boundary: Boundary
@@ -92,11 +94,11 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 RULES: dict[Cause, Rule] = {
-    Cause.RATE_LIMITED: Rule(Boundary.MODEL, retried=True),
-    Cause.MODEL_UNAVAILABLE: Rule(Boundary.MODEL, retried=True),
-    Cause.MODEL_TIMEOUT: Rule(Boundary.MODEL, retried=True),
-    Cause.MODEL_INVALID: Rule(Boundary.MODEL, retried=True),
-    Cause.MODEL_REJECTED: Rule(Boundary.MODEL),
+    Cause.RATE_LIMITED: Rule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_UNAVAILABLE: Rule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_TIMEOUT: Rule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_INVALID: Rule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_REJECTED: Rule(Boundary.MODEL, owed=True),
     Cause.MODEL_FORBIDDEN: Rule(Boundary.MODEL, fatal=True),
     Cause.MODEL_MISSING: Rule(Boundary.MODEL, fatal=True),
     Cause.CONTEXT_OVERFLOW: Rule(Boundary.AGENT, valid=True),
@@ -105,16 +107,16 @@ RULES: dict[Cause, Rule] = {
     Cause.REFUSED: Rule(Boundary.AGENT, valid=True),
     Cause.CAPABILITY_MISSING: Rule(Boundary.AGENT, valid=True),
     Cause.BUDGET: Rule(Boundary.AGENT, valid=True),
-    Cause.AGENT_ERROR: Rule(Boundary.AGENT),
+    Cause.AGENT_ERROR: Rule(Boundary.AGENT, valid=True),
     Cause.AGENT_TIMEOUT: Rule(Boundary.AGENT, valid=True),
     Cause.WORKFLOW_FAILED: Rule(Boundary.AGENT, valid=True),
     Cause.WORKFLOW_INVALID: Rule(Boundary.AGENT, valid=True),
     Cause.WORKFLOW_TIMEOUT: Rule(Boundary.AGENT, valid=True),
     Cause.ENVIRONMENT_ERROR: Rule(Boundary.ENVIRONMENT),
     Cause.ENVIRONMENT_TIMEOUT: Rule(Boundary.ENVIRONMENT),
-    Cause.ENVIRONMENT_UNREACHABLE: Rule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_UNREACHABLE: Rule(Boundary.ENVIRONMENT, owed=True),
     Cause.ENVIRONMENT_INVALID: Rule(Boundary.ENVIRONMENT),
-    Cause.SANDBOX_FAILED: Rule(Boundary.SANDBOX),
+    Cause.SANDBOX_FAILED: Rule(Boundary.SANDBOX, owed=True),
     Cause.GRADER_ERROR: Rule(Boundary.GRADER),
     Cause.GRADER_TIMEOUT: Rule(Boundary.GRADER),
     Cause.SKIPPED: Rule(Boundary.GRADER),
@@ -123,11 +125,11 @@ RULES: dict[Cause, Rule] = {
     Cause.UNVERIFIED: Rule(Boundary.GRADER),
     Cause.PROGRAM_FAILED: Rule(Boundary.SANDBOX),
     Cause.PROGRAM_TIMEOUT: Rule(Boundary.SANDBOX),
-    Cause.ROLLOUT_FAILED: Rule(Boundary.SANDBOX),
-    Cause.PROXY_FAILED: Rule(Boundary.PROXY),
-    Cause.STORE_ERROR: Rule(Boundary.STORE),
+    Cause.ROLLOUT_FAILED: Rule(Boundary.SANDBOX, owed=True),
+    Cause.PROXY_FAILED: Rule(Boundary.PROXY, owed=True),
+    Cause.STORE_ERROR: Rule(Boundary.STORE, owed=True),
     Cause.CANCELLED: Rule(Boundary.ENGINE, owed=True),
-    Cause.INTERNAL: Rule(Boundary.ENGINE),
+    Cause.INTERNAL: Rule(Boundary.ENGINE, owed=True),
 }
 
 

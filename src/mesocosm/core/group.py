@@ -11,12 +11,13 @@ import msgspec
 class OutcomeStatus(StrEnum):
     """What came of a benchmark in a group.
 
-    `skipped`: the same experiment had succeeded before. `incompatible`: this machine lacks something. `stopped`: it was
-    interrupted and owes episodes.
+    `partial`: too many episodes have no value. `skipped`: the same experiment had succeeded before. `incompatible`:
+    this machine lacks something. `stopped`: it was interrupted and owes episodes.
     """
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
     FAILED = "failed"
     STOPPED = "stopped"
     SKIPPED = "skipped"

@@ -381,6 +381,10 @@ class Store(Protocol):
         """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
         ...
 
+    def settle_owed(self, run_id: str) -> int:
+        """Make owed episodes that infrastructure failed final: failed, without a value; return how many."""
+        ...
+
     def drop_unscored(self, run_id: str, score: str) -> int:
         """Remove every failed episode and those without a value of `score`, so that they are owed again."""
         ...

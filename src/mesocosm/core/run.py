@@ -14,11 +14,17 @@ HOSTED = "hosted"
 
 
 class RunStatus(StrEnum):
-    """Life of a run. `stopped` may be resumed; `failed` means that nothing could be scored or the run broke off."""
+    """Life of a run.
+
+    `partial`: everything was played, but more episodes than `Limits.max_missing` allows have no value for reasons that
+    are not the agent's; it has no rank. `stopped` owes episodes and may be resumed. `failed` means that nothing could
+    be scored or the run broke off.
+    """
 
     PENDING = "pending"
     RUNNING = "running"
     FINISHED = "finished"
+    PARTIAL = "partial"
     FAILED = "failed"
     STOPPED = "stopped"
 
@@ -56,7 +62,11 @@ class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest owed."""
+    """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest owed.
+
+    `outage_seconds` is how long the run waits for an endpoint that does not answer before it stops. `max_missing` is
+    the share of planned episodes that may lack a value before the run is `partial`.
+    """
 
     episode_steps: int | None = None
     episode_seconds: float | None = None
@@ -67,6 +77,8 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     retries: int = 4
+    outage_seconds: float = 300.0
+    max_missing: float = 0.02
 
 
 class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -156,9 +156,7 @@ class EpisodeContext:
             raise Over
         world: Any = self._world
         if not _is_program(type(world)):
-            raise EpisodeError(
-                Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no program that plays by itself; use another agent"
-            )
+            raise RunAborted(f"benchmark {self.info.id!r} has no program that plays by itself; use another agent")
         if self.deadline is not None:
             # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
             self.deadline.reschedule(None)
@@ -319,7 +317,7 @@ class EpisodeContext:
     @property
     def _world(self) -> Environment:
         if self._environment is None:
-            raise EpisodeError(Cause.AGENT_ERROR, f"benchmark {self.info.id!r} has no environment to act in")
+            raise RunAborted(f"benchmark {self.info.id!r} has no environment to act in")
         return self._environment
 
     async def _oracle(self) -> Any:

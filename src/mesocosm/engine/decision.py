@@ -6,6 +6,9 @@ from typing import Protocol
 
 from mesocosm.core.run import Run, RunStatus
 
+FORCED = "forced"
+"""In the provenance of a run: it was begun although an earlier one of the same experiment had finished."""
+
 
 class Action(StrEnum):
     """What is done."""
@@ -51,12 +54,16 @@ class History(Protocol):
 def decide(history: History, signature: str, policy: Policy) -> Decision:
     """Return what to do about the experiment with this signature.
 
-    Finished work is never repeated unless `force` says so: a run that was cut off is continued, one that succeeded is
-    left. Skipping leaves no run behind, so it consumes no attempt and hides no failure.
+    Finished work is never repeated unless `force` says so: a run that was cut off is continued, one in which too much
+    is missing is repaired, one that succeeded is left. Skipping leaves no run behind, so it consumes no attempt and
+    hides no failure.
     """
-    if policy.force:
-        return Decision(Action.RUN, "forced")
     latest = history.latest(signature)
+    if policy.force:
+        begun = latest is not None and latest.provenance.get(FORCED) is True
+        if latest is None or not begun or history.going(latest) or not _unfinished(latest):
+            return Decision(Action.RUN, "forced")
+        return _continued(latest)
     if latest is None:
         return Decision(Action.SKIP, "never run before") if policy.rerun_failed else Decision(Action.RUN, "never run")
     if history.going(latest):
@@ -64,14 +71,28 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
         return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
     if latest.status is RunStatus.FINISHED:
         return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
-    earlier = None if policy.rerun_failed else history.succeeded(signature)
+    tries = latest.status is RunStatus.PARTIAL or policy.rerun_failed
+    earlier = None if tries else history.succeeded(signature)
     if earlier is not None:
         return Decision(Action.SKIP, "already_succeeded", earlier)
-    if latest.counts.owed:
-        done = f"{latest.counts.done:,} of {latest.counts.planned:,} episodes are finished"
-        return Decision(Action.RESUME, f"continues run {latest.id}: {done}", latest)
-    if latest.info.get("growing") and latest.status is not RunStatus.FAILED:
-        return Decision(
-            Action.RESUME, f"continues run {latest.id}: it was cut off before all it found was taken in", latest
-        )
+    if _unfinished(latest):
+        return _continued(latest)
     return Decision(Action.RUN, f"run {latest.id} failed: {latest.error or 'nothing scored'}")
+
+
+def _unfinished(run: Run) -> bool:
+    """Return whether a run can go on: it owes episodes, lacks too many values, or had not taken in all it found."""
+    if run.status is RunStatus.FINISHED:
+        return False
+    grows = bool(run.info.get("growing")) and run.status is not RunStatus.FAILED
+    return bool(run.counts.owed) or run.status is RunStatus.PARTIAL or grows
+
+
+def _continued(run: Run) -> Decision:
+    if run.status is RunStatus.PARTIAL:
+        why = run.error
+    elif run.counts.owed:
+        why = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
+    else:
+        why = "it was cut off before all it found was taken in"
+    return Decision(Action.RESUME, f"continues run {run.id}: {why}", run)

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
+from mesocosm.core.failure import RULES, Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
@@ -49,11 +49,11 @@ class Player:
         self.active: dict[str, Recorder] = {}
 
     async def play(self, planned: Planned) -> Episode:
-        """Play one owed episode and hand it to the journal.
+        """Play one owed episode, hand it to the journal and return it.
 
-        Whatever the foreign code does, the outcome is an episode with a status and its scores, or an episode that
-        stays owed because it was cancelled. Raises RunAborted when every further episode would fail alike, Withdrawn
-        when it would stay owed alike.
+        Whatever the foreign code does, the outcome is an episode with a status and its scores. Where infrastructure
+        failed, its status is `cancelled` and it stays owed. Raises RunAborted when every further episode would fail
+        alike, Withdrawn when it would stay owed alike.
         """
         task = planned.task
         episode = Episode(
@@ -75,6 +75,7 @@ class Player:
             await self._attempt(task, episode, recorder)
             _respect_cancellation()
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode))
+            self._owe_unscored(episode, recorder)
             self._end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
             if recorder.written:
@@ -146,15 +147,28 @@ class Player:
     def _fail(self, episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
         if error.rule.fatal:
             raise RunAborted(str(error)) from error
-        if error.rule.owed:
+        if error.cause is Cause.CANCELLED:
             raise Withdrawn(str(error)) from error
-        episode.status = EpisodeStatus.FAILED
+        episode.status = EpisodeStatus.CANCELLED if error.rule.owed else EpisodeStatus.FAILED
         episode.failure = error.failure()
         episode.terminal_info = {**episode.terminal_info, **error.facts, "error": episode.failure.message}
         if error.cause is Cause.BUDGET:
             episode.terminal_info["reason"] = Cause.BUDGET.value
         # The step that failed was not completed, so it is not among `episode.steps`.
         recorder.record(Kind.ERROR, episode.failure, recorder.step)
+
+    def _owe_unscored(self, episode: Episode, recorder: Recorder) -> None:
+        """Leave an episode owed that lacks a score because infrastructure failed its grader: a judge that is down."""
+        if episode.status not in FINISHED:
+            return
+        for score in episode.scores:
+            rule = None if score.missing is None else RULES[score.missing]
+            if score.missing is not None and rule is not None and (rule.owed or rule.fatal):
+                message = score.explanation or f"the score {score.name} could not be given"
+                episode.status = EpisodeStatus.CANCELLED
+                episode.failure = EpisodeError(score.missing, message).failure()
+                recorder.record(Kind.ERROR, episode.failure, recorder.step)
+                return
 
     def _end(self, episode: Episode, recorder: Recorder) -> None:
         total = episode.usage.total

@@ -13,7 +13,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
-from mesocosm.engine.metrics import measure, so_far
+from mesocosm.engine.metrics import AGENT_FAILURE, measure, so_far
 from mesocosm.engine.plan import planned
 from mesocosm.stats import usable
 
@@ -88,7 +88,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     planned = max(run.counts.planned - benchmark.info.unscored, 0)
     run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned, discover=benchmark.info.discovers)
     if not run.counts.owed:
-        run.status, run.error = outcome(run.metrics)
+        run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.save_run(run)
     return run
 
@@ -105,7 +105,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     run.provenance = {**run.provenance, "rescored_at": time.time()}
     run.metrics = so_far(run, store)
     if not run.counts.owed:
-        run.status, run.error = outcome(run.metrics)
+        run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.save_terms(run)
     store.save_run(run)
     return store.get_run(run.id)
@@ -124,11 +124,32 @@ def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:
         )
 
 
-def outcome(metrics: Sequence[MetricResult]) -> tuple[RunStatus, str]:
-    """Return status and error of a run that owes nothing: it has failed when it has no score at all."""
-    if any(metric.n_scored for metric in metrics):
+def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunStatus, str]:
+    """Return status and error of a run of which everything was played.
+
+    It has failed when it has no score at all. It is partial when more than `max_missing` of its planned episodes have
+    no value for reasons that are not the agent's.
+    """
+    if not any(metric.n_scored for metric in metrics):
+        return RunStatus.FAILED, "no episode could be scored"
+    missing, planned = lacking(metrics)
+    if missing <= max_missing * planned:
         return RunStatus.FINISHED, ""
-    return RunStatus.FAILED, "no episode could be scored"
+    return RunStatus.PARTIAL, f"{missing:,} of {planned:,} planned episodes have no value, more than {max_missing:.4g}"
+
+
+def lacking(metrics: Sequence[MetricResult]) -> tuple[int, int]:
+    """Return how many planned episodes have no value of the metric that ranks a run, and how many are planned.
+
+    Failures of the agent are not among the former. Where no metric ranks, it is the one that lacks most.
+    """
+    ranking = [metric for metric in metrics if metric.primary] or list(metrics)
+    counts = [(sum(_not_the_agents(metric)), metric.n_planned) for metric in ranking]
+    return max(counts, default=(0, 0), key=lambda count: count[0] / max(count[1], 1))
+
+
+def _not_the_agents(metric: MetricResult) -> Iterator[int]:
+    return (count for cause, count in metric.missing.items() if cause != AGENT_FAILURE)
 
 
 def _save(

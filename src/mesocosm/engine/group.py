@@ -28,7 +28,7 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.context import is_foreign
-from mesocosm.engine.decision import Action, Decision, History, Policy, decide
+from mesocosm.engine.decision import FORCED, Action, Decision, History, Policy, decide
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
@@ -184,6 +184,8 @@ class Group:
                 **record.provenance,
                 "bench": self._redactor.value(dict(member.facts), dict.fromkeys(member.facts)),
             }
+            if self._policy.force:
+                record.provenance = {**record.provenance, FORCED: True}
             begun = msgspec.structs.replace(begun, run_id=record.id if decision.run is None else decision.run.id)
             await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
             run = await self._play(decision, record, parts, member)
@@ -193,7 +195,7 @@ class Group:
     async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member) -> Run:
         control = session.Control(self._stopped)
         settings = session.Settings(
-            retry_failed=self._policy.rerun_failed,
+            retry_failed=self._policy.rerun_failed or _partial(decision.run),
             parallel=record.spec.parallel,
             secrets=self._secrets,
             checked=True,
@@ -309,6 +311,10 @@ async def _check(parts: Parts) -> None:
         raise RunAborted(str(error)) from error
 
 
+def _partial(run: Run | None) -> bool:
+    return run is not None and run.status is RunStatus.PARTIAL
+
+
 def _late(seconds: float | None) -> str:
     return f"its {seconds:g} s are over (--timeout)"
 
@@ -316,6 +322,8 @@ def _late(seconds: float | None) -> str:
 def _status(run: Run) -> tuple[OutcomeStatus, str]:
     if run.status is RunStatus.FINISHED:
         return OutcomeStatus.SUCCEEDED, ""
+    if run.status is RunStatus.PARTIAL:
+        return OutcomeStatus.PARTIAL, run.error
     if run.status is RunStatus.FAILED or "--timeout" in run.error:
         return OutcomeStatus.FAILED, run.error
     return OutcomeStatus.STOPPED, run.error

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.stats import fewest_pairs
 
@@ -23,7 +23,7 @@ class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
     A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
-    contestant.
+    contestant. Nor has a partial run, whose value is of a part of its episodes.
     """
 
     run: Run
@@ -46,7 +46,7 @@ def leaderboard(runs: Sequence[Run]) -> tuple[Standing, ...]:
     # Sorting is stable, and does not mind the sign of a value that is turned around.
     listed.sort(key=lambda item: item[0].created_at, reverse=True)
     listed.sort(key=lambda item: _quality(item[1]), reverse=True)
-    contestants = [metric for run, metric in listed if not reference(run.model)]
+    contestants = [metric for run, metric in listed if _ranked(run)]
     return tuple(_standing(run, metric, contestants) for run, metric in listed)
 
 
@@ -73,11 +73,15 @@ def _tells(metric: MetricResult) -> bool:
 
 def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult]) -> Standing:
     kind = reference(run.model)
-    if kind:
+    if not _ranked(run):
         return Standing(run, metric, None, None, kind)
     ahead = sum(_beats(other, metric) for other in contestants)
     behind = sum(_beats(metric, other) for other in contestants)
     return Standing(run, metric, 1 + ahead, len(contestants) - behind, "")
+
+
+def _ranked(run: Run) -> bool:
+    return not reference(run.model) and run.status is not RunStatus.PARTIAL
 
 
 def _beats(a: MetricResult, b: MetricResult) -> bool:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Journal, Parts, Planned
@@ -20,6 +21,9 @@ from mesocosm.engine.scheduler import Scheduler
 
 FLUSH_S = 1.0
 """A running episode's events reach the store at the latest after this time, so that others can watch it."""
+
+ROUNDS = 2
+"""How often a session plays what infrastructure made fail, before it leaves it owed."""
 
 GRACE_S = 5.0
 """Running episodes have this time to end when a budget is used up."""
@@ -37,16 +41,23 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
 
 
 class LocalExecutor:
-    """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor."""
+    """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
+
+    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed.
+    """
 
     def __init__(
         self,
         tracker: Tracker,
         redactor: Redactor,
         warned: Callable[[str], None],
+        notice: Callable[[str], None] = lambda message: None,
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
     ) -> None:
         self.stopped = ""
+        self.withdrawn: dict[EpisodeKey, Episode] = {}
+        self._again: list[Planned] = []
+        self._notice = notice
         self._tracker = tracker
         self._redactor = redactor
         self._warned = warned
@@ -73,23 +84,40 @@ class LocalExecutor:
                 self.stop(reason, GRACE_S)
                 return
             try:
-                await player.play(planned)
+                episode = await player.play(planned)
             except Withdrawn as withdrawn:
                 self.stop(str(withdrawn), GRACE_S)
+                return
+            if episode.status is EpisodeStatus.CANCELLED:
+                self._again.append(planned)
+                self.withdrawn[episode.key] = episode
+            else:
+                self.withdrawn.pop(episode.key, None)
 
-        scheduler = self._scheduler = Scheduler(parallel, play)
-        self._tracker.watch(scheduler)
         if self.stopped:
             return
         keeper = asyncio.create_task(self._keep(player, budget, journal))
         try:
             with seldom():
-                await scheduler.run(owed)
+                await self._rounds(owed, lambda: Scheduler(parallel, play))
         finally:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
                 await keeper
             await gateways.close()
+
+    async def _rounds(self, owed: Iterator[Planned], begun: Callable[[], Scheduler[Planned]]) -> None:
+        """Play what is owed, then once more what infrastructure made fail."""
+        for left in range(ROUNDS):
+            self._scheduler = begun()
+            self._tracker.watch(self._scheduler)
+            await self._scheduler.run(owed)
+            if self.stopped or not self._again:
+                return
+            if left < ROUNDS - 1:
+                again, self._again = self._again, []
+                self._notice(f"{len(again)} failed for reasons that are not the agent's, and are played again")
+                owed = iter(again)
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""

@@ -18,6 +18,10 @@ NOT_RUN = "not_run"
 """What stands in `missing` for planned episodes that have not been run."""
 
 
+AGENT_FAILURE = "agent_failure"
+"""What stands in `missing` for failures of the agent where no worst value is known."""
+
+
 @dataclass(slots=True)
 class Collected:
     """The scores of one name: values with the cluster of each, how many are worst, missing by cause."""
@@ -90,7 +94,7 @@ def _measure_one(metric: Metric, kept: Collected, planned: int | None) -> Metric
     missing = Counter(kept.missing)
     n_worst = len(kept.worst_clusters)
     if worst is None:
-        missing["agent_failure"] += n_worst
+        missing[AGENT_FAILURE] += n_worst
     else:
         values.extend([worst] * n_worst)
         clusters.extend(kept.worst_clusters)

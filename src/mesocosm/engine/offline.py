@@ -1,6 +1,6 @@
 """The model of a benchmark that asks none."""
 
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import RunAborted
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
 
 
@@ -19,10 +19,10 @@ class Unasked:
         """Nothing can be wrong with it."""
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Raise EpisodeError: an agent that asks belongs to another benchmark."""
+        """Raise RunAborted: an agent that asks belongs to another benchmark."""
         del request
         what = f"this benchmark is offline and asks no model, so {self._name.shown()} was not opened"
-        raise EpisodeError(Cause.AGENT_ERROR, f"{what}; leave the agent to the benchmark")
+        raise RunAborted(f"{what}; leave the agent to the benchmark")
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -6,7 +6,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +32,7 @@ from mesocosm.core.ports import Journal, Observer, Parts, Store
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
 from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
+from mesocosm.core.score import MetricResult
 from mesocosm.core.signature import signature
 from mesocosm.core.source import content_digest
 from mesocosm.engine.context import is_foreign
@@ -292,6 +294,7 @@ class _Session:
         self.holder = store.holder()
         self.started = time.monotonic()
         self.held = False
+        self.withdrawn: tuple[Episode, ...] = ()
 
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
@@ -368,7 +371,7 @@ class _Session:
         await _whole(store.save_run, record)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
-        executor = LocalExecutor(tracker, self.redactor, self._warned, self.settings.backoff)
+        executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff)
         earlier = asyncio.create_task(self._earlier(tracker, finished)) if finished else None
         try:
             async with self._journal(tracker) as journal:
@@ -381,6 +384,7 @@ class _Session:
                 await executor.execute(working, tracker.follow(todo), parts, journal)
         finally:
             self.control.executor = None
+            self.withdrawn = tuple(executor.withdrawn.values())
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
@@ -452,16 +456,40 @@ class _Session:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
             planned = max(size(benchmark, record.spec.selection), record.counts.done)
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
-        planned = max(record.counts.planned - info.unscored, 0)
-        record.metrics = measure(info.metrics, self.store.score_rows(record.id), planned, discover=info.discovers)
+        record.metrics = self._measured(record)
         if error is not None:
             record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
-        elif record.counts.owed:
+        elif record.counts.owed and (stopped or not self.withdrawn):
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:
-            record.status, record.error = outcome(record.metrics)
+            self._decide(record)
         self.store.save_run(record)
         self.record = record
+
+    def _measured(self, record: Run) -> tuple[MetricResult, ...]:
+        info = self.parts.benchmark.info
+        planned = max(record.counts.planned - info.unscored, 0)
+        return measure(info.metrics, self.store.score_rows(record.id), planned, discover=info.discovers)
+
+    def _decide(self, record: Run) -> None:
+        """Write what came of a run of which everything was played.
+
+        What infrastructure failed is owed. A run in which that is too little to matter is finished all the same; those
+        episodes have no value then, for the cause that they failed for.
+        """
+        limits = record.spec.limits
+        record.status, record.error = outcome(record.metrics, limits.max_missing)
+        if not record.counts.owed:
+            return
+        why = "; ".join(_causes(self.withdrawn))
+        if record.status is RunStatus.FINISHED:
+            self.store.settle_owed(record.id)
+            record.counts = self.store.get_run(record.id).counts
+            record.metrics = self._measured(record)
+        elif record.status is RunStatus.FAILED:
+            record.status, record.error = RunStatus.STOPPED, self.redactor.text(f"no episode could be scored: {why}")
+        else:
+            record.error = self.redactor.text(f"{record.error}: {why}")
 
     def _tell(self, what: Callable[[Observer], None]) -> None:
         """Tell every observer. One that fails is told nothing more: watching must not harm the run."""
@@ -487,6 +515,14 @@ SHORT_SECRET = (
     f"a secret of this run has fewer than {SHORTEST} characters; it is hidden wherever these characters stand, also in "
     "ordinary words, so the record may be hard to read; use a longer secret"
 )
+
+
+def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
+    """Yield how many episodes failed for each cause, with the first one's words."""
+    failures = [episode.failure for episode in withdrawn if episode.failure is not None]
+    for cause, count in Counter(failure.cause for failure in failures).most_common():
+        words = next(failure.message for failure in failures if failure.cause is cause)
+        yield f"{count:,} {cause} ({words.splitlines()[0][:200] if words else ''})"
 
 
 def _declared(spec: RunSpec) -> Iterator[str]:

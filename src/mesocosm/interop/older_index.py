@@ -17,7 +17,12 @@ from mesocosm.interop.record import moment
 from mesocosm.interop.samples import Reading, cause_of, error_of, finite, primary_score, row_of, status_of
 from mesocosm.stats import pass_at_k, spread
 
-_STATUS = {RunStatus.FINISHED: "finished", RunStatus.FAILED: "failed", RunStatus.STOPPED: "stopped"}
+_STATUS = {
+    RunStatus.FINISHED: "finished",
+    RunStatus.PARTIAL: "partial",
+    RunStatus.FAILED: "failed",
+    RunStatus.STOPPED: "stopped",
+}
 
 
 class Record(msgspec.Struct, frozen=True):

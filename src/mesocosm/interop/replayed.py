@@ -32,6 +32,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _STATUS = {
     "completed": RunStatus.FINISHED,
     "finished": RunStatus.FINISHED,
+    "partial": RunStatus.PARTIAL,
     "cancelled": RunStatus.STOPPED,
     "stopped": RunStatus.STOPPED,
     "running": RunStatus.STOPPED,

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import msgspec
 
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.task import Task
@@ -54,9 +54,9 @@ class RowEpisode:
         return Observation(self._task.input)
 
     async def step(self, action: Any) -> Step:
-        """Raise EpisodeError: nobody but the workflow acts here."""
+        """Raise RunAborted: nobody but the workflow acts here."""
         del action
-        raise EpisodeError(Cause.AGENT_ERROR, "a workflow plays this row by itself; use the agent 'program'")
+        raise RunAborted("a workflow plays this row by itself; use the agent 'program'")
 
     async def oracle(self) -> Any:
         """Return the row's label, for builtin/oracle. Raises EpisodeError where the row has none."""

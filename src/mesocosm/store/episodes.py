@@ -66,6 +66,28 @@ class Episodes(Part):
 
         return self._database.write(work)
 
+    def settle_owed(self, run_id: str) -> int:
+        """Make owed episodes that infrastructure failed final: failed, without a value; return how many.
+
+        Those that were cut off before any failure stay owed.
+        """
+        owed = (episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.CANCELLED)
+        wanted = select(episodes.c.id).where(*owed, episodes.c.failure_cause.is_not(None))
+
+        def work(connection: Connection) -> int:
+            ids = list(connection.scalars(wanted))
+            primary = primary_of(connection, run_id)
+            for start in range(0, len(ids), _BATCH):
+                some = ids[start : start + _BATCH]
+                failed = update(episodes).where(episodes.c.id.in_(some)).values(status=EpisodeStatus.FAILED.value)
+                connection.execute(failed)
+                _repeat(connection, scores_of(connection, some), primary)
+            if ids:
+                recount(connection, run_id)
+            return len(ids)
+
+        return self._database.write(work)
+
     def drop_unscored(self, run_id: str, score: str) -> int:
         """Remove every failed episode and those without a value of `score`, for whatever cause; return how many."""
         lacking = select(scores.c.episode_id).where(

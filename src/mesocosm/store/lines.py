@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, case, delete, func, insert, select, update
 
 from mesocosm.core.ids import digest, digest_bytes
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, run_values
 from mesocosm.store.schema import benchmarks, run_deletions, run_lines, run_tags, runs
@@ -122,16 +122,18 @@ def lock_group(database: Database, connection: Connection, group: tuple[str, str
 def refresh_best(connection: Connection, group: tuple[str, str], run_id: str) -> None:
     """Find the best score of a benchmark anew and compare its runs with it; the line of `run_id` is compared anyway.
 
-    The best is the highest, or the lowest where the metric says so. Only when it has changed are other lines written.
+    The best is the highest of a finished run, or the lowest where the metric says so. Only when it has changed are
+    other lines written.
     """
     line = run_lines.c
     same = (line.benchmark == key(group[0]), line.benchmark_digest == key(group[1]))
+    ranked = (*same, line.status == RunStatus.FINISHED.value)
     ahead = connection.scalar(
-        select(line.higher_is_better).where(*same, line.score.is_not(None)).order_by(line.higher_is_better).limit(1)
+        select(line.higher_is_better).where(*ranked, line.score.is_not(None)).order_by(line.higher_is_better).limit(1)
     )
     best = run = None
     if ahead is not None:
-        alike = (*same, line.higher_is_better == ahead)
+        alike = (*ranked, line.higher_is_better == ahead)
         best = connection.scalar(select((func.max if ahead else func.min)(line.score)).where(*alike))
         run = connection.scalar(select(func.min(line.run_id)).where(*alike, line.score == best))
     this = (benchmarks.c.id == plain(group[0]), benchmarks.c.digest == plain(group[1]))

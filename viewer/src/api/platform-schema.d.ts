@@ -6274,7 +6274,7 @@ export interface components {
              * @description the status; `interrupted`: it should be running, but its process is gone
              * @enum {string}
              */
-            state: "pending" | "running" | "finished" | "failed" | "stopped" | "interrupted";
+            state: "pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted";
             /** Stop Requested */
             stop_requested: boolean;
             /** Tags */
@@ -6783,7 +6783,7 @@ export interface components {
              * @description the status; `interrupted`: it should be running, but its process is gone
              * @enum {string}
              */
-            state: "pending" | "running" | "finished" | "failed" | "stopped" | "interrupted";
+            state: "pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted";
             /** Stop Requested */
             stop_requested: boolean;
             /** Tags */
@@ -13891,7 +13891,7 @@ export interface operations {
                 /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
                 sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
-                state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
+                state?: ("pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
                 whose?: "" | "mine" | "team" | "public";
             };

@@ -1437,11 +1437,11 @@ export interface components {
          * OutcomeStatus
          * @description What came of a benchmark in a group.
          *
-         *     `skipped`: the same experiment had succeeded before. `incompatible`: this machine lacks something. `stopped`: it was
-         *     interrupted and owes episodes.
+         *     `partial`: too many episodes have no value. `skipped`: the same experiment had succeeded before. `incompatible`:
+         *     this machine lacks something. `stopped`: it was interrupted and owes episodes.
          * @enum {string}
          */
-        OutcomeStatus: "running" | "succeeded" | "failed" | "stopped" | "skipped" | "incompatible";
+        OutcomeStatus: "running" | "succeeded" | "partial" | "failed" | "stopped" | "skipped" | "incompatible";
         /**
          * Pair
          * @description Run `b` against run `a` in one metric: `delta` = b − a with its interval.
@@ -1788,7 +1788,7 @@ export interface components {
              * @description the status; `interrupted`: it should be running, but its process is gone
              * @enum {string}
              */
-            state: "pending" | "running" | "finished" | "failed" | "stopped" | "interrupted";
+            state: "pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted";
             /** Stop Requested */
             stop_requested: boolean;
             /** Tags */
@@ -1976,7 +1976,7 @@ export interface components {
              * @description the status; `interrupted`: it should be running, but its process is gone
              * @enum {string}
              */
-            state: "pending" | "running" | "finished" | "failed" | "stopped" | "interrupted";
+            state: "pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted";
             /** Stop Requested */
             stop_requested: boolean;
             /** Tags */
@@ -2872,7 +2872,7 @@ export interface operations {
                 /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
                 sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
-                state?: ("pending" | "running" | "finished" | "failed" | "stopped" | "interrupted")[];
+                state?: ("pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
                 whose?: "" | "mine" | "team" | "public";
             };

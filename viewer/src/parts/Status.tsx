@@ -9,6 +9,12 @@ const LOOKS: Record<State, { tone: Tone; icon: IconName; word: string; meaning: 
   pending: { tone: 'idle', icon: 'clock', word: 'pending', meaning: 'has not begun' },
   running: { tone: 'live', icon: 'play', word: 'running', meaning: 'goes on right now' },
   finished: { tone: 'good', icon: 'check', word: 'finished', meaning: 'every planned episode was played' },
+  partial: {
+    tone: 'warn',
+    icon: 'warning',
+    word: 'partial',
+    meaning: 'too many episodes have no value; it has no rank, and resuming repairs it',
+  },
   completed: { tone: 'good', icon: 'check', word: 'completed', meaning: 'went to its end' },
   truncated: { tone: 'warn', icon: 'dash', word: 'truncated', meaning: 'reached the limit of steps' },
   timeout: { tone: 'warn', icon: 'clock', word: 'timeout', meaning: 'ran out of time' },

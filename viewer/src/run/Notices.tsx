@@ -10,7 +10,7 @@ import styles from './Notices.module.css'
 
 export function Notices({ run }: { run: Schema<'RunDetail'> }) {
   const { state, error, warnings, counts, commands } = run
-  const broken = state === 'interrupted' || state === 'stopped' || state === 'failed'
+  const broken = state === 'interrupted' || state === 'stopped' || state === 'partial' || state === 'failed'
   return (
     <>
       {broken && (
@@ -19,7 +19,7 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
           <div className={styles.words}>
             <p>{ending(run)}</p>
             {error !== '' && !isReason(run) && <LongText text={error} />}
-            {commands.resume !== null && counts.owed > 0 && <Command>{commands.resume}</Command>}
+            {commands.resume !== null && (counts.owed > 0 || state === 'partial') && <Command>{commands.resume}</Command>}
           </div>
         </div>
       )}
@@ -52,6 +52,7 @@ function ending(run: Ended): string {
     const why = isReason(run) ? `: ${error.trim().replace(/\.$/, '')}` : ''
     return `This run was stopped before its end${why}.${rest}`
   }
+  if (state === 'partial') return `Too many episodes of this run have no value, so it has no rank.${rest}`
   return `This run failed.${rest}`
 }
 

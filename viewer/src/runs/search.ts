@@ -1,7 +1,7 @@
 /** What of the Runs page lives in its URL. */
 import { oneOf, someOf, text, texts } from '../search'
 
-const STATES = ['running', 'pending', 'finished', 'failed', 'stopped', 'interrupted'] as const
+const STATES = ['running', 'pending', 'finished', 'partial', 'failed', 'stopped', 'interrupted'] as const
 export type RunState = (typeof STATES)[number]
 
 export const SORT_KEYS = [

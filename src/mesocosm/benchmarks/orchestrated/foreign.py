@@ -15,7 +15,7 @@ from mesocosm.benchmarks.orchestrated.control_plane import ControlPlane
 from mesocosm.benchmarks.orchestrated.conversation import ORCHESTRATOR, Conversation
 from mesocosm.benchmarks.orchestrated.job import Job
 from mesocosm.benchmarks.orchestrated.provider import Provider
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.turn import Answer, read_turn
@@ -44,9 +44,9 @@ class ForeignCell:
         return Observation(self._job.prompt, content_type="text/plain")
 
     async def step(self, action: Any) -> Step:
-        """Raise EpisodeError: nobody but the program acts here."""
+        """Raise RunAborted: nobody but the program acts here."""
         del action
-        raise EpisodeError(Cause.AGENT_ERROR, f"{self._provider.name} plays this cell by itself; use the agent 'chat'")
+        raise RunAborted(f"{self._provider.name} plays this cell by itself; use the agent 'chat'")
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: nobody knows what a program should ask its model."""

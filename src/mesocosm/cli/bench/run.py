@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mesocosm.engine.group import Result
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
+UNDECIDED = frozenset({"partial", "stopped"})
 DONE_BEFORE = frozenset({"already_succeeded", "latest_status_succeeded"})
 INCOMPLETE, INTERRUPTED = 3, 130
 
@@ -99,7 +100,7 @@ def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
         return INTERRUPTED
     if "failed" in statuses:
         return 1
-    return INCOMPLETE if "stopped" in statuses else 0
+    return INCOMPLETE if UNDECIDED & statuses else 0
 
 
 def _emit(group_id: str, path: Path, results: "Sequence[Result]", judged: dict[str, Any]) -> None:

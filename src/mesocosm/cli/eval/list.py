@@ -11,7 +11,9 @@ from mesocosm.core.run import Run, RunStatus
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @click.option("--cursor", help="Where the page before ended.")
 @click.option(
-    "--status", type=click.Choice(["pending", "running", "finished", "failed", "stopped"]), help="In this state."
+    "--status",
+    type=click.Choice(["pending", "running", "finished", "partial", "failed", "stopped"]),
+    help="In this state.",
 )
 @click.option("--rollout", help="Runs of this rollout.")
 @click.option("--dataset", help="Runs on this dataset.")

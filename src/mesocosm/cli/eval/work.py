@@ -24,7 +24,7 @@ from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Limits, Run, RunSpec
+from mesocosm.core.run import Limits, Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
 from mesocosm.engine.grading import remeasure
@@ -121,11 +121,13 @@ class Work(AbstractContextManager["Work"]):
             earlier = self._earlier(record)
             if earlier is not None:
                 self._adopt_terms(earlier, record, parts)
-            if earlier is not None and not earlier.counts.owed and not self.flags.retry_failed:
+            partial = earlier is not None and earlier.status is RunStatus.PARTIAL
+            if earlier is not None and not earlier.counts.owed and not self.flags.retry_failed and not partial:
                 self.what = DONE
                 return self.store.get_run(earlier.id)
             record.name = self.flags.name or _stamped(self.config.path.stem)
             settings = session.Settings(
+                retry_failed=partial,
                 retry_unscored=REWARD if self.flags.retry_failed else "",
                 parallel=self.spec.parallel,
                 limits=self.spec.limits,

@@ -333,7 +333,8 @@ class Sight(SqlStore):
         order = self.order(run.id)
         own = order is not None and self.inside(order)
         repeat = repeat_order(order) if order is not None and own else None
-        resume = shlex.join(["mesocosm", "run", "resume", run.id]) if own and run.status is RunStatus.STOPPED else None
+        open_ = run.status in {RunStatus.STOPPED, RunStatus.PARTIAL}
+        resume = shlex.join(["mesocosm", "run", "resume", run.id]) if own and open_ else None
         return Reproduction(repeat=repeat, resume=resume, show=shlex.join(["mesocosm", "run", "get", run.id]))
 
 

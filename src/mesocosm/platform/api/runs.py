@@ -31,7 +31,7 @@ from mesocosm.store.rows import primary_score
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
-ENDED = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.STOPPED})
+ENDED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
 
 _book = FigureBook()
 FACETS = Lately[RunFacets]()

@@ -18,7 +18,7 @@ from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, me
 from mesocosm.store import Artifact, abandoned
 from mesocosm.store.series import RunSeries as Series
 
-State = Literal["pending", "running", "finished", "failed", "stopped", "interrupted"]
+State = Literal["pending", "running", "finished", "partial", "failed", "stopped", "interrupted"]
 
 
 class CountsDocument(Document):
