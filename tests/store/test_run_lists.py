@@ -71,8 +71,12 @@ def runs(store: SqlStore, samples: "Samples") -> list[Run]:
 
 def high(run: Run, runs: list[Run]) -> float | None:
     same = (run.benchmark, run.benchmark_digest)
-    found = [score(other) for other in runs if (other.benchmark, other.benchmark_digest) == same]
+    found = [score(other) for other in runs if (other.benchmark, other.benchmark_digest) == same and ranks(other)]
     return max((value for value in found if value is not None), default=None)
+
+
+def ranks(run: Run) -> bool:
+    return run.status is RunStatus.FINISHED
 
 
 def score(run: Run) -> float | None:
@@ -250,14 +254,16 @@ def test_the_best_run_of_each_benchmark_is_named(store: SqlStore, runs: list[Run
 
     expected = {}
     for pair in pairs:
-        scored = [run for run in runs if (run.benchmark, run.benchmark_digest) == pair and score(run) is not None]
-        best = min(scored, key=lambda run: (-(score(run) or 0.0), run.id))
-        expected[pair] = BestRun(best.id, best.model, score(best) or 0.0)
+        mine = [run for run in runs if (run.benchmark, run.benchmark_digest) == pair]
+        scored = [run for run in mine if ranks(run) and score(run) is not None]
+        for best in sorted(scored, key=lambda run: (-(score(run) or 0.0), run.id))[:1]:
+            expected[pair] = BestRun(best.id, best.model, score(best) or 0.0)
     assert found == expected
 
 
 def test_where_less_is_better_the_lowest_score_is_the_best(store: SqlStore, samples: "Samples") -> None:
-    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v, better=False)) for v in (3.0, 1.0, 2.0)])
+    finished = {"status": RunStatus.FINISHED}
+    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v, better=False), **finished) for v in (3.0, 1.0, 2.0)])
 
     (best,) = store.best_runs([("words", store.get_run("run-3.0").benchmark_digest)]).values()
     assert best.run_id == "run-1.0"
@@ -265,7 +271,8 @@ def test_where_less_is_better_the_lowest_score_is_the_best(store: SqlStore, samp
 
 
 def test_high_scores_follow_new_scores_and_deletions(store: SqlStore, samples: "Samples") -> None:
-    insert(store, [samples.run(id=f"run-{v}", benchmark_digest="d", metrics=metric(v)) for v in (0.2, 0.4)])
+    finished = {"benchmark_digest": "d", "status": RunStatus.FINISHED}
+    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v), **finished) for v in (0.2, 0.4)])
     worse = store.get_run("run-0.2")
     worse.metrics = metric(0.9)
     store.save_run(worse)
@@ -277,6 +284,19 @@ def test_high_scores_follow_new_scores_and_deletions(store: SqlStore, samples: "
     store.delete_run("run-0.4")
     assert store.best_runs([("words", "d")]) == {}
     assert store.run_facets().benchmarks == ()
+
+
+@pytest.mark.parametrize("status", [RunStatus.PARTIAL, RunStatus.STOPPED, RunStatus.FAILED])
+def test_only_a_finished_run_is_the_best_of_its_benchmark(
+    store: SqlStore, samples: "Samples", status: RunStatus
+) -> None:
+    facts = {"benchmark_digest": "d", "metrics": metric(0.9)}
+    insert(store, [samples.run(id="run-a", status=status, **facts)])
+    assert store.best_runs([("words", "d")]) == {}
+    repaired = store.get_run("run-a")
+    repaired.status = RunStatus.FINISHED
+    store.save_run(repaired)
+    assert store.best_runs([("words", "d")])["words", "d"].run_id == "run-a"
 
 
 async def test_lines_follow_what_a_run_does(store: SqlStore, samples: "Samples") -> None:

@@ -111,16 +111,19 @@ def write_state(database: Database, connection: Connection, run_id: str, values:
     if group is None:
         return False
     lock_group(database, connection, group)
-    before = _score(connection, run_id)
+    before = _ranking(connection, run_id)
     known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
     refresh_line(connection, run_id)
-    if _score(connection, run_id) != before:
+    if _ranking(connection, run_id) != before:
         refresh_best(connection, group, run_id)
     return bool(known)
 
 
-def _score(connection: Connection, run_id: str) -> tuple[object, ...] | None:
-    row = connection.execute(select(runs.c.score, runs.c.higher_is_better).where(runs.c.id == run_id)).one_or_none()
+def _ranking(connection: Connection, run_id: str) -> tuple[object, ...] | None:
+    """Return what decides whether a run is the best of its benchmark."""
+    finished = runs.c.status == RunStatus.FINISHED.value
+    wanted = select(runs.c.score, runs.c.higher_is_better, finished).where(runs.c.id == run_id)
+    row = connection.execute(wanted).one_or_none()
     return None if row is None else tuple(row)
 
 
