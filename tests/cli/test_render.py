@@ -1,14 +1,18 @@
 """How numbers, times and progress read."""
 
+import copy
+import io
 import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from mesocosm.cli import progress as progress_module
 from mesocosm.cli.main import Options
-from mesocosm.cli.progress import Bar, Lines, Silent, episode_line, headline, status_line
+from mesocosm.cli.progress import Bar, Lines, Silent, bars, episode_line, fitting_line, headline, status_line
 from mesocosm.cli.render import duration, fitting, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -152,14 +156,39 @@ def test_a_headline_tells_what_runs(tracker: Tracker, played: "Played") -> None:
 
 
 def test_a_status_line_tells_where_it_stands(tracker: Tracker) -> None:
-    failed = episode(EpisodeStatus.FAILED, usage=Usage(90_000, 10_000, cost_usd=0.5), retries=3)
+    failed = episode(EpisodeStatus.FAILED, usage=Usage(90_000, 10_000, cost_usd=0.5, calls=70), retries=3)
     failed.scores = ()
     tracker.add([episode(), failed])
 
     line = status_line(tracker)
 
-    assert line.startswith("2/4 · 1 failed · accuracy 1.0000 [0.2065, 1.0000] · 100.0k tokens · $0.5000 · 3 retries · ")
+    assert line.startswith(
+        "2/4 · 1 failed · accuracy 1.0000 [0.2065, 1.0000] · 96 calls · 100.0k tokens · $0.5000 · 3 "
+    )
     assert line.endswith(" left")
+
+
+@pytest.mark.parametrize("width", [*range(40, 81), 100, 120, 160, 200])
+@pytest.mark.parametrize(
+    "names", [["my-env"], ["my-env", "their-environment-with-a-long-name"], ["评测基准环境", "b" * 90]]
+)
+def test_bars_never_wrap(tracker: Tracker, width: int, names: list[str]) -> None:
+    tracker.add([episode(usage=Usage(9_000_000, 1, cost_usd=1234.5, calls=70_000), retries=12) for _ in range(3)])
+    tracker.planned = 1_000_000
+    shown = [copy.copy(tracker) for _ in names]
+    for one, name in zip(shown, names, strict=True):
+        one.run = msgspec.structs.replace(one.run, benchmark=name)
+    console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+    lines = console.render_lines(bars(shown, width), pad=False)
+    texts = ["".join(segment.text for segment in line) for line in lines]
+    assert len(texts) == len(names)
+    assert all(cell_len(text) <= width for text in texts)
+    assert all(("3/1,0" in text) for text in texts)
+
+
+def test_a_narrow_bar_keeps_what_matters_most(tracker: Tracker) -> None:
+    tracker.add([episode(usage=Usage(90, 10, calls=7), retries=2)])
+    assert fitting_line(tracker, 44) == "1/4 · accuracy 1.0000 [0.2065, 1.0000]"
 
 
 def test_an_unknown_price_is_said_to_be_unknown(tracker: Tracker) -> None:

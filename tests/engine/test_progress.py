@@ -1,9 +1,10 @@
-"""Where a run stands, in constant memory."""
+"""Where a run stands."""
 
-import random
-import statistics
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -11,11 +12,13 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import ScoreRow
-from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
+from mesocosm.core.run import BenchmarkRef, Counts, Limits, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.usage import Usage
-from mesocosm.engine.metrics import measure
-from mesocosm.engine.progress import Sums, Tracker
+from mesocosm.engine import progress as progress_module
+from mesocosm.engine.limits import Budget
+from mesocosm.engine.metrics import measure, measure_one
+from mesocosm.engine.progress import Tracker
 from mesocosm.stats import wilson
 
 PASS = Metric("rate", "m", "pass_rate", low=0.0, high=1.0, primary=True)
@@ -67,95 +70,88 @@ def test_there_is_no_score_before_the_first_value() -> None:
     assert tracked.score() is None
 
 
-def test_a_pass_rate_is_that_of_the_final_numbers() -> None:
-    tracked = tracker(PASS)
-    tracked.add(valued(1.0, 1.0, 0.0))
-    score, expected = tracked.score(), wilson(2, 3)
+METRICS = [
+    PASS,
+    MEAN,
+    Metric("mean", "m", "mean", low=0.0, high=1.0, primary=True),
+    Metric("mean", "m", "mean", low=-1.0, high=9.0, higher_is_better=False, primary=True),
+    Metric("rate", "m", "pass_rate", threshold=0.5, higher_is_better=False, primary=True),
+    *(Metric("m", "m", how, low=0.0, high=1.0, primary=True) for how in ("median", "max", "min", "sum")),
+]
+VALUES = {
+    "passes": [1.0] * 18 + [0.0],
+    "ones": [1.0] * 4,
+    "graded": [0.9, 1.0, 0.95, 1.0, 0.2, 1.0],
+    "holes": [1.0, None, 0.0, "worst", "skipped", 0.5],
+    "only missing": [None, None],
+}
+
+
+def scores(values: list[Any], trials: int) -> list[Episode]:
+    found = []
+    for place, value in enumerate(values):
+        score = Score("m", value if isinstance(value, float) else None, worst=value == "worst")
+        if value is None or value == "skipped":
+            score = Score("m", missing=Cause.SKIPPED if value else Cause.MODEL_TIMEOUT)
+        found.append(msgspec.structs.replace(episode(score), task_digest=f"t{place // trials}", trial=place % trials))
+    return found
+
+
+def rows_of(episodes: list[Episode]) -> Iterator[ScoreRow]:
+    for one in episodes:
+        for score in one.scores:
+            yield ScoreRow(one.task_digest, one.cluster, one.trial, score.name, score.value, score.missing, score.worst)
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: f"{metric.aggregation} {metric.low} {metric.high}")
+@pytest.mark.parametrize("trials", [1, 3])
+def test_the_running_score_is_the_final_one_of_the_same_episodes(
+    metric: Metric, values: list[Any], trials: int
+) -> None:
+    episodes = scores(values, trials)
+    (final,) = measure([metric], rows_of(episodes), 40)
+    tracked = tracker(metric, Counts(planned=40, completed=2))
+    tracked.merge(tracked.earlier(rows_of(episodes[:2])))
+    tracked.add(episodes[2:])
+    assert tracked.score() == (final if final.n_scored else None)
+
+
+def test_a_rate_of_18_in_19_never_leaves_its_scale() -> None:
+    tracked = tracker(Metric("score", "m", "mean", low=0.0, high=1.0, primary=True), Counts(planned=120))
+    tracked.add(scores(VALUES["passes"], 1))
+    score, expected = tracked.score(), wilson(18, 19)
     assert score is not None
     assert (score.value, score.low, score.high) == (expected.value, expected.low, expected.high)
-    assert (score.n_scored, score.n_planned) == (3, 10)
+    assert score.missing == {"not_run": 101}
 
 
-def test_a_mean_and_its_spread_are_those_of_the_values() -> None:
-    chance = random.Random(1)
-    values = [1e6 + chance.random() for _ in range(500)]
-    tracked = tracker(MEAN)
-    tracked.add(valued(*values))
-    score = tracked.score()
-    assert score is not None
-    assert score.value == pytest.approx(statistics.fmean(values), rel=1e-12)
-    assert score.low is not None
-    assert score.high is not None
-    half = 1.959963984540054 * statistics.stdev(values) / 500**0.5
-    assert (score.high - score.low) / 2 == pytest.approx(half, rel=1e-6)
+def test_a_score_that_takes_long_is_computed_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+
+    def slow(*given: Any) -> Any:
+        clock[0] += 2.0
+        return measure_one(*given)
+
+    monkeypatch.setattr(progress_module, "measure_one", slow)
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    tracked = tracker(PASS)
+    tracked.add(scores([1.0], 1))
+    first = tracked.score()
+    tracked.add(scores([0.0], 1))
+    assert tracked.score() is first
+    clock[0] += 2.0 / progress_module.SHARE
+    later = tracked.score()
+    assert later is not None
+    assert later.n_scored == 2
 
 
-def test_one_value_has_no_interval() -> None:
-    tracked = tracker(MEAN)
-    tracked.add(valued(2.0))
-    score = tracked.score()
-    assert score is not None
-    assert (score.value, score.low, score.high) == (2.0, None, None)
-
-
-@pytest.mark.parametrize("metric", [PASS, MEAN], ids=["pass rate", "mean"])
-def test_scores_of_earlier_sessions_are_as_if_they_had_come_now(metric: Metric) -> None:
-    apart, together = tracker(metric), tracker(metric)
-    apart.add(valued(0.0, 0.25, 3.0))
-    apart.merge(apart.earlier(rows(1.0, 0.5)))
-    together.add(valued(1.0, 0.5, 0.0, 0.25, 3.0))
-    first, second = apart.score(), together.score()
-    assert first is not None
-    assert second is not None
-    assert first.n_scored == second.n_scored == 5
-    numbers = [[found.value or 0.0, found.low or 0.0, found.high or 0.0] for found in (first, second)]
-    assert numbers[0] == pytest.approx(numbers[1])
-
-
-def test_merging_nothing_changes_nothing() -> None:
-    sums = Sums()
-    sums.merge(Sums())
-    sums.add(1.0, passes=True)
-    sums.merge(Sums())
-    assert (sums.n, sums.mean, sums.passed) == (1, 1.0, 1)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        PASS,
-        Metric("rate", "m", "pass_rate", threshold=-1.0, primary=True),
-        Metric("rate", "m", "pass_rate", threshold=-1.0, low=0.0, primary=True),
-        Metric("rate", "m", "pass_rate", threshold=0.5, higher_is_better=False, primary=True),
-        Metric("mean", "m", "mean", low=-1.0, high=9.0, primary=True),
-        Metric("mean", "m", "mean", low=-1.0, high=9.0, higher_is_better=False, primary=True),
-    ],
-    ids=str,
-)
-def test_a_failure_of_the_agent_counts_as_in_the_final_numbers(metric: Metric) -> None:
-    tracked = tracker(metric)
-    tracked.add([*valued(1.0, 1.0), episode(Score("m", worst=True), status=EpisodeStatus.FAILED)])
-    score = tracked.score()
-    worst = ScoreRow("t9", "", 0, "m", None, None, True)
-    (final,) = measure([metric], [*rows(1.0, 1.0), worst], 3)
-    assert score is not None
-    assert score.value == pytest.approx(final.value)
-    assert score.n_scored == final.n_scored == 3
-
-
-def test_a_failure_of_unknown_worth_is_left_out_rather_than_taken_for_zero() -> None:
-    tracked = tracker(MEAN)
-    tracked.add([*valued(-5.0, -7.0), episode(Score("m", worst=True), status=EpisodeStatus.FAILED)])
-    score = tracked.score()
-    assert score is not None
-    assert (score.value, score.n_scored) == (-6.0, 2)
-
-
-@pytest.mark.parametrize("aggregation", ["median", "max", "min", "sum"])
-def test_what_cannot_be_had_from_sums_is_not_shown(aggregation: str) -> None:
-    tracked = tracker(Metric("m", "m", aggregation, primary=True))
-    tracked.add(valued(1.0, 2.0))
-    assert tracked.score() is None
+def test_what_running_episodes_use_is_counted_while_they_run() -> None:
+    tracked = tracker(PASS, Counts(planned=10), Usage(5, 5, calls=1))
+    budget = Budget(Limits(), Usage(5, 5, calls=1))
+    tracked.budget = budget
+    budget.charge(Usage(900, 100, cost_usd=0.25, calls=1), "p/m")
+    assert tracked.usage == Usage(905, 105, cost_usd=0.25, calls=2)
 
 
 def test_a_benchmark_without_a_primary_metric_has_no_running_score() -> None:

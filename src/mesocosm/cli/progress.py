@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -144,17 +144,32 @@ class Bar(Lines):
             self._live = None
 
     def _draw(self) -> Any:
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
         shown = tuple(self._bars.values())  # It is drawn in a thread of its own, while runs come and go.
-        grid = Table.grid(padding=(0, 2))
-        for progress in shown:
-            bar = ProgressBar(total=max(progress.planned, 1), completed=progress.done, width=30)
-            which = [Text(progress.run.benchmark)] if len(shown) > 1 else []
-            grid.add_row(bar, *which, Text(status_line(progress)))
-        return grid
+        return bars(shown, self._console.width)
+
+
+def bars(runs: Sequence[Progress], width: int) -> Any:
+    """Return a bar for each run, each on one line of a terminal with `width` columns."""
+    from rich.cells import cell_len
+    from rich.progress_bar import ProgressBar
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    bar_width = min(30, max(width // 5, 4))
+    names = [run.run.benchmark for run in runs] if len(runs) > 1 else []
+    name_width = min(max(map(cell_len, names), default=0), width // 4)
+    left = max(width - bar_width - (name_width + 2 if names else 0) - 3, 1)
+    columns = [Column(width=bar_width), *([Column(no_wrap=True)] if names else []), Column(no_wrap=True)]
+    grid = Table.grid(*columns, padding=(0, 2))
+    for run in runs:
+        bar = ProgressBar(total=max(run.planned, 1), completed=run.done, width=bar_width)
+        cells = [Text(run.run.benchmark)] if names else []
+        for cell in cells:
+            cell.truncate(name_width, overflow="ellipsis")
+        line = Text(fitting_line(run, left))
+        line.truncate(left, overflow="ellipsis")
+        grid.add_row(bar, *cells, line)
+    return grid
 
 
 def headline(progress: Progress) -> str:
@@ -199,19 +214,36 @@ def episode_line(episode: Episode, unit: str = "task") -> str:
 
 
 def status_line(progress: Progress) -> str:
-    """Return done, owed, failed, score so far, tokens, cost, rate and time left on one line."""
-    parts = [f"{progress.done:,}/{progress.planned:,}"]
+    """Return done, owed, failed, score so far, calls, tokens, cost, rate and time left on one line."""
+    return " · ".join(part for _, part in _parts(progress))
+
+
+def fitting_line(progress: Progress, width: int) -> str:
+    """Return the same in `width` columns of a terminal: what matters least is left out first."""
+    from rich.cells import cell_len
+
+    parts = list(_parts(progress))
+    while len(parts) > 1 and cell_len(" · ".join(part for _, part in parts)) > width:
+        parts.remove(max(parts))
+    return " · ".join(part for _, part in parts)
+
+
+def _parts(progress: Progress) -> Iterator[tuple[int, str]]:
+    """Yield the parts of the line, each with its place among what matters most."""
+    yield 0, f"{progress.done:,}/{progress.planned:,}"
     if progress.failed:
-        parts.append(f"{progress.failed:,} failed")
+        yield 2, f"{progress.failed:,} failed"
     if score := progress.score():
-        parts.append(f"{score.name} {number(score.value)} {interval(score.low, score.high)}")
-    if progress.usage.total:
-        parts.append(f"{tokens(progress.usage.total)} tokens")
-    if cost(progress.usage) is None or progress.usage.cost_usd:
-        parts.append(money(cost(progress.usage)))
+        yield 1, f"{score.name} {number(score.value)} {interval(score.low, score.high)}".rstrip()
+    used = progress.usage
+    if used.calls:
+        yield 6, plural(used.calls, "call")
+    if used.total:
+        yield 5, f"{tokens(used.total)} tokens"
+    if cost(used) is None or used.cost_usd:
+        yield 4, money(cost(used))
     if progress.retries:
-        parts.append(f"{progress.retries:,} retries")
-    parts.append(f"{progress.rate:.1f}/s")
+        yield 7, f"{progress.retries:,} retries"
+    yield 8, f"{progress.rate:.1f}/s"
     if progress.seconds_left is not None:
-        parts.append(f"{duration(progress.seconds_left)} left")
-    return " · ".join(parts)
+        yield 3, f"{duration(progress.seconds_left)} left"

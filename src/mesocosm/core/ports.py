@@ -443,8 +443,12 @@ class Progress(Protocol):
     resumed: int
     done: int
     failed: int
-    usage: Usage
     retries: int
+
+    @property
+    def usage(self) -> Usage:
+        """What finished and running episodes used so far."""
+        ...
 
     @property
     def running(self) -> int:

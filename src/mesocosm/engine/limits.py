@@ -37,12 +37,9 @@ class Budget:
         self.limits = limits
         self.spent = spent
         self._started = time.monotonic()
-        self._counted = any(limit is not None for limit in (limits.run_tokens, limits.run_usd))
 
     def charge(self, usage: Usage, model: str) -> None:
         """Add what a call used. Raises RunAborted when money is limited and the price of `model` is unknown."""
-        if not self._counted:
-            return
         self.spent += usage
         if self.limits.run_usd is not None and self.spent.cost_usd is None:
             raise RunAborted(

@@ -71,7 +71,7 @@ class LocalExecutor:
         parallel = spec.parallel if info.parallel is None else min(spec.parallel, info.parallel)
         if warning := beyond_default(info, parallel):
             self._warned(warning)
-        budget = Budget(spec.limits, run.usage)
+        budget = self._tracker.budget = Budget(spec.limits, run.usage)
         # One program may well make several calls at once.
         caller = Caller(parts.model, spec.limits, spec.parallel, budget, self._backoff)
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)

@@ -33,6 +33,28 @@ class Collected:
     missing: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
 
+    def take(self, cluster: int, value: float | None, missing: str | None, *, worst: bool) -> None:
+        """Count the score of one episode."""
+        if value is not None and usable(value):
+            self.values.append(value)
+            self.clusters.append(cluster)
+        elif worst:
+            self.worst_clusters.append(cluster)
+        elif missing == Cause.SKIPPED:
+            self.skipped += 1
+        else:
+            self.missing_clusters.append(cluster)
+            self.missing[missing or Cause.VALUE_UNUSABLE] += 1
+
+    def merge(self, other: "Collected") -> None:
+        """Take all that another one has."""
+        self.values.extend(other.values)
+        self.clusters.extend(other.clusters)
+        self.worst_clusters.extend(other.worst_clusters)
+        self.missing_clusters.extend(other.missing_clusters)
+        self.missing.update(other.missing)
+        self.skipped += other.skipped
+
 
 def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
     """Sort streamed scores by name. Values stay as eight bytes each, so a million of them fit."""
@@ -43,16 +65,7 @@ def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
         if kept is None:
             kept = found[row.name] = Collected()
         cluster = numbers.setdefault(row.cluster or row.task, len(numbers))
-        if row.value is not None and usable(row.value):
-            kept.values.append(row.value)
-            kept.clusters.append(cluster)
-        elif row.worst:
-            kept.worst_clusters.append(cluster)
-        elif row.missing == Cause.SKIPPED:
-            kept.skipped += 1
-        else:
-            kept.missing_clusters.append(cluster)
-            kept.missing[row.missing or Cause.VALUE_UNUSABLE] += 1
+        kept.take(cluster, row.value, row.missing, worst=row.worst)
     return found
 
 
@@ -72,9 +85,9 @@ def measure(
         found = [Metric(name, name, directed=False) for name in sorted(collected) if name not in known]
     else:
         found = []
-    declared = [_measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics]
+    declared = [measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics]
     # Of how many episodes such a score could be expected is not known; those without it are not missing.
-    return (*declared, *(_measure_one(metric, collected[metric.score], None) for metric in found))
+    return (*declared, *(measure_one(metric, collected[metric.score], None) for metric in found))
 
 
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
@@ -88,7 +101,8 @@ def expected(run: Run) -> int:
     return max(run.counts.planned - int(run.info.get("unscored", 0)), 0)
 
 
-def _measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
+def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
+    """Return one metric as `measure` does; with `planned` None nothing but what was collected is expected."""
     worst = _worst(metric, kept.values)
     values, clusters = array("d", kept.values), array("q", kept.clusters)
     missing = Counter(kept.missing)

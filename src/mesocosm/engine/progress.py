@@ -1,6 +1,6 @@
 """Where a run stands, kept up to date as episodes become durable."""
 
-import math
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,20 +8,21 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Planned, ScoreRow
 from mesocosm.core.run import Counts, Run
-from mesocosm.core.score import Metric, MetricResult
+from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.engine.metrics import declared_worst
+from mesocosm.engine.limits import Budget
+from mesocosm.engine.metrics import Collected, measure_one
 from mesocosm.engine.scheduler import Scheduler
-from mesocosm.stats import wilson
 
-Z95 = 1.959963984540054
+SHARE = 0.05
+"""The part of the time that goes into the running score at most: of a million episodes it takes seconds."""
 
 
 class Tracker:
-    """Implements core.ports.Progress in constant memory.
+    """Implements core.ports.Progress. Read it from any thread; everything else belongs to the event loop.
 
-    The score is a running one: pass rates and means alone, from sums, without clusters, and without failures of the
-    agent where no declared bound says what they count as; the final numbers come from engine.metrics.
+    The score is that of engine.metrics over the episodes stored so far, in 16 bytes for each of them. Of many episodes
+    it is computed seldom, and may be some seconds old. `budget` is what every call is charged to, once there is one.
     """
 
     def __init__(self, run: Run, info: BenchmarkInfo) -> None:
@@ -31,11 +32,16 @@ class Tracker:
         self.resumed = counts.done
         self.done = counts.done
         self.failed = counts.failed
-        self.usage: Usage = run.usage
+        self._usage = run.usage
+        self.budget: Budget | None = None
         self.retries = 0
         self._metric = next((metric for metric in info.metrics if metric.primary), None)
-        self._worst = declared_worst(self._metric) if self._metric else None
-        self._sums = Sums()
+        self._unscored = info.unscored
+        self._kept = Collected()
+        self._lock = threading.Lock()
+        self._score: MetricResult | None = None
+        self._taken, self._of = 0, (-1, -1)
+        self._due = 0.0
         self._started = time.monotonic()
         self._scheduler: Scheduler[Planned] | None = None
 
@@ -54,30 +60,38 @@ class Tracker:
         for episode in episodes:
             self.done += 1
             self.failed += episode.status is EpisodeStatus.FAILED
-            self.usage = self.usage + episode.usage
+            self._usage = self._usage + episode.usage
             self.retries += episode.retries
+            self._taken += 1
             for score in episode.scores:
-                self._take(self._sums, score.name, score.value, worst=score.worst)
+                row = (episode.task_digest, episode.cluster, episode.trial, score.name)
+                with self._lock:
+                    self._take(self._kept, ScoreRow(*row, score.value, score.missing, score.worst))
 
-    def earlier(self, rows: Iterable[ScoreRow]) -> "Sums":
-        """Return the sums over scores of earlier sessions. May run in another thread; give the result to `merge`."""
-        sums = Sums()
+    def earlier(self, rows: Iterable[ScoreRow]) -> Collected:
+        """Return the scores of earlier sessions. May run in another thread; give the result to `merge`."""
+        kept = Collected()
         for row in rows:
-            self._take(sums, row.name, row.value, worst=row.worst)
-        return sums
+            self._take(kept, row)
+        return kept
 
-    def merge(self, sums: "Sums") -> None:
-        """Take sums computed elsewhere into the running score."""
-        self._sums.merge(sums)
+    def merge(self, kept: Collected) -> None:
+        """Take scores collected elsewhere into the running one."""
+        with self._lock:
+            self._kept.merge(kept)
+        self._taken += 1
 
-    def _take(self, sums: "Sums", name: str, value: float | None, *, worst: bool) -> None:
-        metric = self._metric
-        if metric is None or name != metric.score:
-            return
-        if value is None and worst:
-            value = self._worst
-        if value is not None:
-            sums.add(value, passes=value > metric.bar)
+    def _take(self, kept: Collected, row: ScoreRow) -> None:
+        if self._metric is not None and row.name == self._metric.score:
+            # Its hash in place of a number for each task: nothing is kept but eight bytes.
+            kept.take(abs(hash(row.cluster or row.task)), row.value, row.missing, worst=row.worst)
+
+    @property
+    def usage(self) -> Usage:
+        """What finished and running episodes used, as far as it is known."""
+        spent = self._usage if self.budget is None else self.budget.spent
+        # A program may say at its end what no call told.
+        return spent if spent.total >= self._usage.total else self._usage
 
     @property
     def running(self) -> int:
@@ -101,61 +115,17 @@ class Tracker:
         return Counts(planned=self.planned, completed=self.done - self.failed, failed=self.failed)
 
     def score(self) -> MetricResult | None:
-        """Return the primary metric over the episodes stored so far; None for medians and extremes."""
-        metric, sums = self._metric, self._sums
-        if metric is None or not sums.n or metric.aggregation not in {"mean", "pass_rate"}:
-            return None
-        value, low, high = sums.interval(metric)
-        return MetricResult(
-            name=metric.name,
-            aggregation=metric.aggregation,
-            value=value,
-            low=low,
-            high=high,
-            method="running",
-            n_planned=self.planned,
-            n_scored=sums.n,
-            n_tasks=sums.n,
-            higher_is_better=metric.higher_is_better,
-            directed=metric.directed,
-            primary=True,
-        )
-
-
-class Sums:
-    """Count, mean and sum of squared deviations of values (Welford 1962), and how many pass."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.passed = 0
-        self.mean = 0.0
-        self.squares = 0.0
-
-    def add(self, value: float, *, passes: bool) -> None:
-        """Take one value."""
-        self.n += 1
-        self.passed += passes
-        before = value - self.mean
-        self.mean += before / self.n
-        self.squares += before * (value - self.mean)
-
-    def merge(self, other: "Sums") -> None:
-        """Take all values of `other` (Chan, Golub, LeVeque 1979)."""
-        n = self.n + other.n
-        if not other.n:
-            return
-        apart = other.mean - self.mean
-        self.squares += other.squares + apart * apart * self.n * other.n / n
-        self.mean += apart * other.n / n
-        self.n = n
-        self.passed += other.passed
-
-    def interval(self, metric: Metric) -> tuple[float, float | None, float | None]:
-        """Return value, low and high at 95 %; bounds are None with one value."""
-        if metric.aggregation == "pass_rate":
-            found = wilson(self.passed, self.n)
-            return found.value, found.low, found.high
-        if self.n < 2:
-            return self.mean, None, None
-        half = Z95 * math.sqrt(self.squares / (self.n - 1) / self.n)
-        return self.mean, self.mean - half, self.mean + half
+        """Return the primary metric over the episodes stored so far; None before the first value."""
+        metric, now = self._metric, time.monotonic()
+        state = (self._taken, self.planned)
+        if metric is None or state == self._of or now < self._due:
+            return self._score
+        with self._lock:
+            kept = Collected()
+            kept.merge(self._kept)
+        found = measure_one(metric, kept, max(self.planned - self._unscored, 0))
+        self._score, self._of = found if found.n_scored else None, state
+        # From its own end on, for the longer it takes the more seldom it is.
+        end = time.monotonic()
+        self._due = end + (end - now) * (1 / SHARE - 1) if end - now > SHARE else 0.0
+        return self._score

@@ -38,10 +38,10 @@ from mesocosm.core.source import content_digest
 from mesocosm.engine.context import is_foreign
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
-from mesocosm.engine.metrics import measure
+from mesocosm.engine.metrics import Collected, measure
 from mesocosm.engine.offline import Unasked
 from mesocosm.engine.plan import owed, size
-from mesocosm.engine.progress import Sums, Tracker
+from mesocosm.engine.progress import Tracker
 from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
@@ -418,13 +418,13 @@ class _Session:
     async def _earlier(self, tracker: Tracker, finished: Collection[EpisodeKey]) -> None:
         """Bring the scores of earlier sessions into the running number without holding up the first episode."""
 
-        def sums() -> Sums:
+        def collected() -> Collected:
             # This session may have committed some by now, and counts those itself.
             rows = self.store.score_rows(self.record.id)
             return tracker.earlier(row for row in rows if (row.task, row.trial) in finished)
 
         with suppress(InfrastructureError):  # whoever must write finds out as well; this is only for show
-            tracker.merge(await asyncio.to_thread(sums))
+            tracker.merge(await asyncio.to_thread(collected))
 
     def _committed(self, tracker: Tracker, episodes: Sequence[Episode]) -> None:
         tracker.add(episodes)

@@ -1,6 +1,7 @@
 """Following a run of a platform until it is over."""
 
 import itertools
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -39,12 +40,20 @@ class Line:
         if words == self._said or options().quiet:
             return
         self._said = words
-        click.echo(f"\r\x1b[K{words}" if self._over else words, nl=not self._over, err=True)
+        click.echo(f"\r\x1b[K{_cut(words)}" if self._over else words, nl=not self._over, err=True)
 
     def end(self) -> None:
         """Leave the line."""
         if self._over and self._said:
             click.echo(err=True)
+
+
+def _cut(words: str) -> str:
+    """Return what fits on one line of the terminal: the next line is written over this one alone."""
+    from rich.cells import set_cell_size
+
+    width = shutil.get_terminal_size().columns - 1
+    return set_cell_size(words, width).rstrip()
 
 
 def pauses(longest: float = LATER_S) -> Iterator[float]:
