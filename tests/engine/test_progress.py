@@ -78,7 +78,7 @@ METRICS = [
     Metric("rate", "m", "pass_rate", threshold=0.5, higher_is_better=False, primary=True),
     *(Metric("m", "m", how, low=0.0, high=1.0, primary=True) for how in ("median", "max", "min", "sum")),
 ]
-VALUES = {
+VALUES: dict[str, list[Any]] = {
     "passes": [1.0] * 18 + [0.0],
     "ones": [1.0] * 4,
     "graded": [0.9, 1.0, 0.95, 1.0, 0.2, 1.0],

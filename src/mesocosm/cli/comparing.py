@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.render import number
+from mesocosm.cli.render import counted, number
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison import Comparison, Group, Pair
 from mesocosm.engine.configuration import differences
@@ -90,6 +90,7 @@ def notes(found: Comparison) -> Iterator[str]:
     for group in found.groups:
         if group.note:
             yield f"{group.runs[0].benchmark}: {group.note}"
+        yield from lacking(group)
         for pair in group.pairs:
             contrast = pair.contrast
             if pair.winner == "tie" and _apart(pair):
@@ -107,6 +108,13 @@ def notes(found: Comparison) -> Iterator[str]:
         for difference in differences(group.runs):
             values = ", ".join(_shown(value) for value in difference.values)
             yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
+
+
+def lacking(group: Group) -> Iterator[str]:
+    """Yield for each run of a benchmark why some of its episodes have no value."""
+    for run, score in zip(group.runs, group.scores, strict=True):
+        if score is not None and score.missing:
+            yield f"{group.runs[0].benchmark}: {named(run)} has {counted(score)}"
 
 
 def named_of(group: Group, pair: Pair) -> str:

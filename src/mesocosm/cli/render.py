@@ -149,7 +149,7 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
             ("* " if metric.primary else "  ") + metric.name,
             number(metric.value),
             interval(metric.low, metric.high) or "–",
-            f"{metric.n_scored:,}/{metric.n_planned:,}",
+            counted(metric),
             metric.method if metric.method != "nothing scored" else "–",
         ]
         for metric in metrics

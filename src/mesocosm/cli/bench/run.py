@@ -179,11 +179,12 @@ def _point(group_id: str, work: "Work", results: "Sequence[Result]") -> None:
 
 
 def _row(result: "Result", chosen: Options) -> list[str]:
+    from mesocosm.cli.render import counted as n_of
     from mesocosm.cli.render import interval, number, short
 
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
-    n = "–" if primary is None else f"{primary.n_scored:,}/{primary.n_planned:,}"
+    n = "–" if primary is None else n_of(primary)
     return [
         outcome.benchmark,
         str(outcome.status),

@@ -9,7 +9,7 @@ import click
 from mesocosm.cli.eval.document import detail
 from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
 from mesocosm.cli.main import Options, plural
-from mesocosm.cli.render import duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
+from mesocosm.cli.render import counted, duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
@@ -103,7 +103,7 @@ def _numbers(found: Results) -> Iterator[MetricResult]:
 
 def _row(result: MetricResult, name: str) -> list[str]:
     bounds = interval(result.low, result.high) or "–"
-    return [name, number(result.value), bounds, f"{result.n_scored:,}/{result.n_planned:,}"]
+    return [name, number(result.value), bounds, counted(result)]
 
 
 def _tries(found: Results, chosen: Options) -> bool:
