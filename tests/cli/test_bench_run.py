@@ -306,3 +306,37 @@ def test_the_command_that_the_viewer_shows_repeats_the_same_experiment(
     assert command is not None
     again = mesocosm(*[word for word in shlex.split(command)[1:] if word != "--force"], "--json")
     assert (only(again)["status"], only(again)["run_id"]) == ("skipped", run_id)
+
+
+BROKEN = """
+id = "{name}"
+title = "Toy"
+description = "A program that fails."
+kind = "command"
+source = "the tests"
+licence = "none"
+version = "1"
+agent = "program"
+
+[command]
+argv = ["{{python}}", "{{folder}}/benchmark.py"]
+"""
+
+
+def test_why_a_program_failed_stands_below_the_table_and_in_run_show(
+    bench: Bench, shelf: Path, mesocosm: "Invoke"
+) -> None:
+    put(shelf, "toy", "import sys\nsys.exit('no key for the judge')", BROKEN)
+    done = bench("run", "--benchmarks", "toy", "--model", "builtin/empty")
+    assert done.code == 1
+    (told,) = [line for line in done.out.splitlines() if "program_failed, first in" in line]
+    log = Path(told.rpartition("its output is in ")[2])
+    assert log.read_text() == "no key for the judge\n"
+    assert "\n    no key for the judge\n" in done.out
+    shown = mesocosm("run", "show", "last")
+    assert f"its output is in {log}" in shown.out
+    assert "\n    no key for the judge\n" in shown.out
+    (failure,) = mesocosm("run", "show", "last", "--json").document["failures"]
+    assert failure["stderr"] == "no key for the judge"
+    again = only(bench("run", "--benchmarks", "toy", "--model", "builtin/empty", "--json"))
+    assert again["failures"][0]["cause"] == "program_failed"

@@ -168,22 +168,21 @@ def test_a_status_line_tells_where_it_stands(tracker: Tracker) -> None:
     assert line.endswith(" left")
 
 
-@pytest.mark.parametrize("width", [*range(40, 81), 100, 120, 160, 200])
 @pytest.mark.parametrize(
     "names", [["my-env"], ["my-env", "their-environment-with-a-long-name"], ["评测基准环境", "b" * 90]]
 )
-def test_bars_never_wrap(tracker: Tracker, width: int, names: list[str]) -> None:
+def test_bars_never_wrap(tracker: Tracker, names: list[str]) -> None:
     tracker.add([episode(usage=Usage(9_000_000, 1, cost_usd=1234.5, calls=70_000), retries=12) for _ in range(3)])
     tracker.planned = 1_000_000
     shown = [copy.copy(tracker) for _ in names]
     for one, name in zip(shown, names, strict=True):
         one.run = msgspec.structs.replace(one.run, benchmark=name)
-    console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
-    lines = console.render_lines(bars(shown, width), pad=False)
-    texts = ["".join(segment.text for segment in line) for line in lines]
-    assert len(texts) == len(names)
-    assert all(cell_len(text) <= width for text in texts)
-    assert all(("3/1,0" in text) for text in texts)
+    for width in range(40, 201):
+        console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+        lines = console.render_lines(bars(shown, width), pad=False)
+        texts = ["".join(segment.text for segment in line) for line in lines]
+        assert len(texts) == len(names), width
+        assert all(cell_len(text) <= width and "3/1,0" in text for text in texts), width
 
 
 def test_a_narrow_bar_keeps_what_matters_most(tracker: Tracker) -> None:

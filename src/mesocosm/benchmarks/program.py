@@ -170,7 +170,9 @@ class _Play:
         return ended
 
     def _failed(self, cause: Cause, message: str, process: Process, ended: Ended) -> EpisodeError:
-        words = process.stderr_tail(TAIL_LINES) or process.stdout_tail(TAIL_LINES)
+        errors = process.stderr_tail(TAIL_LINES)
+        words = errors or process.stdout_tail(TAIL_LINES)
+        message += f"; its output is in {self._attempt.folder / ('stderr.log' if errors else 'stdout.log')}"
         facts = Findings(self._command.plan, self._attempt.root, ended).facts()
         return EpisodeError(cause, message, stderr=self._redactor.text(words), facts=facts)
 

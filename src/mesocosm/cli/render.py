@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mesocosm.cli.gating import Judgement
     from mesocosm.store import SqlStore
 
+MESSAGE, TAIL = 400, 5
+"""Characters of a failure's line, and lines of what its program said last."""
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
@@ -213,14 +215,26 @@ def abandoned(run: Run) -> bool:
 
 
 def failure_lines(run: Run, store: "SqlStore") -> list[str]:
-    """Return a line for each cause of failed episodes, with the first one's own words."""
-    if not (run.counts.failed or run.counts.owed):
-        return []
+    """Return a line for each cause of failed episodes with the first one's words, and what its program said last."""
     lines = []
-    for cause, count, episode in store.failures(run.id):
-        words = episode.failure.message.splitlines()[0][:200] if episode.failure else ""
-        lines.append(f"  {count:,} {cause}, first in {episode.task_id}: {words}")
+    for failure in failures_of(run, store):
+        first = failure["message"].splitlines()[0][:MESSAGE] if failure["message"] else ""
+        lines.append(f"  {failure['count']:,} {failure['cause']}, first in {failure['task']}: {first}")
+        said = [line.rstrip() for line in failure["stderr"].splitlines() if line.strip()]
+        lines += [f"    {line[:MESSAGE]}" for line in said[-TAIL:]]
     return lines
+
+
+def failures_of(run: Run, store: "SqlStore") -> list[dict[str, Any]]:
+    """Return the causes of failed episodes as JSON: how many, and the first one's message and tail of stderr."""
+    if not run.counts.failed:
+        return []
+    found = []
+    for cause, count, episode in store.failures(run.id):
+        failure = episode.failure
+        words = {"message": failure.message if failure else "", "stderr": failure.stderr if failure else ""}
+        found.append({"cause": cause, "count": count, "task": episode.task_id, **words})
+    return found
 
 
 def remarks(run: Run) -> list[str]:

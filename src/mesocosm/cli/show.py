@@ -43,7 +43,7 @@ def _show_remote(client: "Client", run_id: str) -> None:
 
 
 def _show_local(run_id: str) -> None:
-    from mesocosm.cli.render import emit, failure_lines, metric_rows, remarks, state, table
+    from mesocosm.cli.render import emit, failure_lines, failures_of, metric_rows, remarks, state, table
     from mesocosm.cli.run import find_run, results
     from mesocosm.engine.metrics import so_far
     from mesocosm.interop.record import run_document
@@ -53,7 +53,7 @@ def _show_local(run_id: str) -> None:
     if not run.metrics:
         run.metrics = so_far(run, store)
     if chosen.json:
-        emit({"run": run_document(run)})
+        emit({"run": run_document(run), "failures": failures_of(run, store)})
         return
     click.echo(f"{run.benchmark_title} ({run.benchmark} {run.benchmark_version}) · {run.model} · {state(run)}")
     table(["metric", "value", "95 % interval", "n", "method"], metric_rows(run.metrics), chosen, right=(1, 3))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mesocosm.cli.bench.request import Request
     from mesocosm.cli.bench.work import Work
     from mesocosm.engine.group import Result
+    from mesocosm.store import SqlStore
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
 UNDECIDED = frozenset({"partial", "stopped"})
@@ -86,9 +87,10 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
         judged = chosen.gate.judge(work.store, runs)
         judged.write("mesocosm bench run", lambda: runs_markdown(f"run group {group.id}", runs, judged.compared))
         if chosen.json:
-            _emit(group.id, path, results, judged.fields(work.store))
+            _emit(group.id, path, results, work.store, judged.fields(work.store))
         else:
-            _tell(group.id, path, results, chosen, hide=given["skip_incompatible"] and not request.chosen)
+            hide = given["skip_incompatible"] and not request.chosen
+            _tell(group.id, path, results, chosen, work.store, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
         return judged.code(_code(results, interrupted=interrupted))
@@ -103,8 +105,8 @@ def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
     return INCOMPLETE if UNDECIDED & statuses else 0
 
 
-def _emit(group_id: str, path: Path, results: "Sequence[Result]", judged: dict[str, Any]) -> None:
-    from mesocosm.cli.render import emit
+def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "SqlStore", judged: dict[str, Any]) -> None:
+    from mesocosm.cli.render import emit, failures_of
     from mesocosm.interop.record import run_document
 
     emit(
@@ -114,6 +116,7 @@ def _emit(group_id: str, path: Path, results: "Sequence[Result]", judged: dict[s
             "outcomes": [
                 {
                     **outcome_document(result),
+                    "failures": [] if result.run is None else failures_of(result.run, store),
                     "run": None if result.run is None else run_document(result.run),
                 }
                 for result in results
@@ -145,9 +148,11 @@ def counted(results: "Sequence[Result]") -> dict[str, int]:
     return {name: found[name] for name in (*COUNTED, *sorted(set(found) - set(COUNTED)))}
 
 
-def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Options, *, hide: bool) -> None:
+def _tell(
+    group_id: str, path: Path, results: "Sequence[Result]", chosen: Options, store: "SqlStore", *, hide: bool
+) -> None:
     from mesocosm.cli.bench.work import why_of
-    from mesocosm.cli.render import table
+    from mesocosm.cli.render import failure_lines, table
 
     click.echo(f"\nrun group {group_id}\n{path}\n")
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
@@ -155,11 +160,19 @@ def _tell(group_id: str, path: Path, results: "Sequence[Result]", chosen: Option
     if rows:
         columns = ["benchmark", "status", "score", "95 % interval", "n", "run"]
         table(columns, rows, chosen, right=(2, 4), whole=(0, 1))
-    told = [result.outcome for result in shown if result.outcome.reason not in {"", *DONE_BEFORE}]
-    if told:
+    lines = []
+    for result in shown:
+        outcome = result.outcome
+        failed = [] if result.run is None else failure_lines(result.run, store)
+        if outcome.reason not in {"", *DONE_BEFORE}:
+            lines.append(f"{outcome.benchmark}: {why_of(outcome)}")
+        elif failed:
+            lines.append(f"{outcome.benchmark}:")
+        lines += failed
+    if lines:
         click.echo()
-    for outcome in told:
-        click.echo(f"{outcome.benchmark}: {why_of(outcome)}")
+    for line in lines:
+        click.echo(line)
     hidden = [result.outcome for result in results if result.outcome.status == "incompatible"]
     if hide and hidden:
         names = ", ".join(outcome.benchmark for outcome in hidden)

@@ -9,7 +9,20 @@ import click
 from mesocosm.cli.eval.document import detail
 from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
 from mesocosm.cli.main import Options, plural
-from mesocosm.cli.render import counted, duration, emit, interval, money, number, remarks, state, table, tokens, when, worked
+from mesocosm.cli.render import (
+    counted,
+    duration,
+    emit,
+    interval,
+    money,
+    number,
+    remarks,
+    state,
+    table,
+    tokens,
+    when,
+    worked,
+)
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
