@@ -11,9 +11,9 @@ import pytest
 
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, Finished
-from mesocosm.sandboxes.enclosure.tree import below
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.tree import below
 
 
 class Programs:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.sandboxes.bubblewrap import available
-from mesocosm.sandboxes.enclosure.tree import below
+from mesocosm.sandboxes.tree import below
 
 if TYPE_CHECKING:
     from tests.sandboxes.conftest import Strangers

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from mesocosm.sandboxes.enclosure.syscalls import syscall_filter
+from mesocosm.sandboxes.syscalls import syscall_filter
 
 X86, ARM = 0xC000_003E, 0xC000_00B7
 ALLOWED, KILLED = 0x7FFF_0000, 0x8000_0000

@@ -8,6 +8,7 @@ for each namespace on its own). As another user the namespace alone does it.
 """
 
 import asyncio
+import atexit
 import os
 import shutil
 import subprocess
@@ -24,6 +25,8 @@ from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Relay
+from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.syscalls import syscall_filter
 
 ACCOUNT = 691_533
 """The account of confined programs where we are root. It has no name, no home and no file."""
@@ -90,12 +93,12 @@ def available() -> Available:
     return Available()
 
 
-def confined(command: Sequence[str], view: View, allowance: Allowance, *, syscalls: Path | None = None) -> list[str]:
+def confined(command: Sequence[str], view: View, allowance: Allowance) -> list[str]:
     """Return the command that runs `command` confined; its environment is that of whoever starts it.
 
-    `syscalls` is a file with a filter of system calls for the program, as seccomp(2) takes it.
+    It gets the filter of system calls wherever there is one for this kind of machine (`syscalls.py`).
     """
-    root = os.getuid() == 0
+    root, syscalls = os.getuid() == 0, _filter_file()
     filtered = ["--seccomp", _FILTER] if syscalls is not None else []
     opened = ["sh", "-c", f'exec {_FILTER}<"$0" && exec "$@"', str(syscalls)] if syscalls is not None else []
     become = [
@@ -125,6 +128,28 @@ def confined(command: Sequence[str], view: View, allowance: Allowance, *, syscal
         *allowance.words(),
         *command,
     ]
+
+
+def _filter_file() -> Path | None:
+    """Return the file with the filter of system calls, as seccomp(2) takes it; one serves all programs of a process."""
+    scratch = _filter_folder()
+    if scratch is None:
+        return None
+    place = scratch.path / "syscalls"
+    if not place.exists():
+        # Somebody cleans up among the temporary files.
+        scratch.path.mkdir(exist_ok=True)
+        place.write_bytes(syscall_filter() or b"")
+    return place
+
+
+@cache
+def _filter_folder() -> Scratch | None:
+    if syscall_filter() is None:
+        return None
+    scratch = Scratch()
+    atexit.register(scratch.remove)
+    return scratch
 
 
 def _mounts(view: View, allowance: Allowance) -> Iterator[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import View, available, confined
 from mesocosm.sandboxes.supervisor import descendants
+from mesocosm.sandboxes.tree import more_than
 
 SMALL = Allowance(
     cpu_seconds=10, memory_bytes=1024 * MIB, processes=16, file_bytes=16 * MIB, open_files=64, scratch_bytes=32 * MIB
@@ -143,7 +143,7 @@ class Programs:
     async def _watch(self, pid: int) -> None:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            if sum(map(_resident, descendants(pid))) > self._most_memory:
+            if await asyncio.to_thread(more_than, descendants(pid), self._most_memory):
                 raise _TooMuchError
 
 
@@ -197,13 +197,6 @@ async def _all(reading: Sequence["asyncio.Future[bytes]"], watching: "asyncio.Fu
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError):
-        return 0
 
 
 async def _read(stream: asyncio.StreamReader, most: int) -> bytes:

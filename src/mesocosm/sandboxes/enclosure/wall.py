@@ -16,13 +16,12 @@ from mesocosm.sandboxes.enclosure.choice import Kind
 from mesocosm.sandboxes.enclosure.docker import PYTHON as PYTHON_OF_IMAGE
 from mesocosm.sandboxes.enclosure.docker import container
 from mesocosm.sandboxes.enclosure.guard import Watch
-from mesocosm.sandboxes.enclosure.syscalls import syscall_filter
-from mesocosm.sandboxes.enclosure.tree import parent
 from mesocosm.sandboxes.enclosure.watch import memory_and_processes
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.tree import parent
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **PYTHON}  # noqa: S108
@@ -106,15 +105,7 @@ class Wall:
         beyond = dataclasses.replace(self._allowance, processes=None if most is None else most + most // 4 + 8)
         # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
         heard = [*_first_to_go(), "env", "--default-signal=TERM,INT,HUP", *command]
-        return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond, syscalls=self._syscalls())]
-
-    def _syscalls(self) -> Path | None:
-        lines = syscall_filter()
-        if lines is None:
-            return None
-        place = self._own.path / "syscalls"
-        place.write_bytes(lines)
-        return place
+        return ["env", "--ignore-signal=TERM,INT,HUP", *confined(heard, view, beyond)]
 
 
 def _first_to_go() -> list[str]:

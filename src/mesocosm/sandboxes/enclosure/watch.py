@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.enclosure.disk import DEEPEST, free, unnamed, used
-from mesocosm.sandboxes.enclosure.tree import below, shared_out, use
+from mesocosm.sandboxes.tree import below, more_than, use
 
 LOOK_S = 0.1
 DISK_S = 0.5
@@ -22,7 +22,7 @@ async def memory_and_processes(root: int, most_memory: int, allowance: Allowance
     while True:
         pids = below(root)
         now = use(pids)
-        if now.memory > most_memory and (memory := shared_out(pids)) > most_memory:
+        if memory := more_than(pids, most_memory):
             return f"used {_mb(memory)} MB of memory, limit {_mb(most_memory)} MB"
         if most_processes is not None and now.processes - _OURS > most_processes:
             return f"{now.processes - _OURS} processes and threads at once, limit {most_processes}"

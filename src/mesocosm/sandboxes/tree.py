@@ -1,0 +1,143 @@
+"""What a process tree uses, as /proc shows it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PARENT, _USER, _SYSTEM, _OF_USER, _OF_SYSTEM, _THREADS, _RESIDENT = 1, 11, 12, 13, 14, 17, 21
+"""Fields of /proc/PID/stat after the name; see proc(5)."""
+
+_NO_FOLDER = "00:01"
+"""The device of shared memory that lies in no folder, as /proc/PID/maps shows it."""
+_UNIX_SOCKET = 2 * 212_992
+"""Bytes that a unix socket holds at most: net.core.wmem_max as Linux has it, doubled for its own bookkeeping."""
+_OWN = ("Pss_Anon:", "Pss_File:", "SwapPss:")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Bytes of memory, processes (threads included), and seconds of CPU time, those of the dead included."""
+
+    memory: int
+    processes: int
+    cpu_seconds: float
+
+
+def parent(pid: int) -> int:
+    """Return the parent of a process, the process itself when it is gone."""
+    fields = _fields(pid)
+    return int(fields[_PARENT]) if fields else pid
+
+
+def below(root: int) -> list[int]:
+    """Return the processes below `root`."""
+    found = _children(root)
+    for pid in found:
+        found += _children(pid)
+    return found
+
+
+def use(pids: list[int]) -> Use:
+    """Return what these processes use together; memory that they share counts for each of them."""
+    memory = processes = ticks = 0
+    for pid in pids:
+        if fields := _fields(pid):
+            memory += int(fields[_RESIDENT]) * _PAGE
+            processes += int(fields[_THREADS])
+            ticks += sum(int(fields[place]) for place in (_USER, _SYSTEM, _OF_USER, _OF_SYSTEM))
+    return Use(memory, processes, ticks / _TICKS)
+
+
+def more_than(pids: list[int], most: int) -> int:
+    """Return the bytes of memory that these processes hold where that is more than `most`, else 0.
+
+    What they share counts once. Beside resident and swapped pages that is shared memory by its size, mapped in or given
+    back with madvise(2), and what may wait in the sockets of their own network.
+    """
+    beside = _shared_mappings(pids) + _in_sockets(pids)
+    if use(pids).memory + beside <= most:
+        return 0
+    held = sum(map(_proportional, pids)) + beside
+    return held if held > most else 0
+
+
+def _shared_mappings(pids: list[int]) -> int:
+    """Return the size of shared memory without a folder (anonymous, memfd, System V) that is mapped somewhere."""
+    sizes: dict[str, int] = {}
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- as below
+                for line in file:
+                    fields = line.split(None, 5)
+                    if fields[1][3] == "s" and fields[3] == _NO_FOLDER:
+                        first, last = (int(place, 16) for place in fields[0].split("-"))
+                        sizes[fields[4]] = max(sizes.get(fields[4], 0), int(fields[2], 16) + last - first)
+        except (OSError, ValueError, IndexError):
+            continue
+    return sum(sizes.values())
+
+
+def _in_sockets(pids: list[int]) -> int:
+    """Return the bytes that wait in the sockets of networks other than ours; of unix sockets what may wait at most."""
+    seen, total = {_network("self")}, 0
+    for pid in pids:
+        if (network := _network(pid)) in seen:
+            continue
+        seen.add(network)
+        total += sum(_queued(pid, table) for table in ("tcp", "tcp6", "udp", "udp6"))
+        total += max(len(_rows(pid, "unix")), 0) * _UNIX_SOCKET
+    return total
+
+
+def _network(pid: int | str) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115 -- a look takes half the time
+    except OSError:
+        return ""
+
+
+def _queued(pid: int, table: str) -> int:
+    total = 0
+    for row in _rows(pid, table):
+        sent, _, received = row.split()[4].partition(":")
+        total += int(sent, 16) + int(received, 16)
+    return total
+
+
+def _rows(pid: int, table: str) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/net/{table}").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+    except OSError:
+        return []
+
+
+def _proportional(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(_OWN))
+    except PermissionError:
+        fields = _fields(pid)
+        return int(fields[_RESIDENT]) * _PAGE if fields else 0
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- a look takes half the time
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123 -- the same
+                found += map(int, file.read().split())
+    except OSError:
+        pass
+    return found
+
+
+def _fields(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 -- as above
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
