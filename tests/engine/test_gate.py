@@ -205,7 +205,7 @@ def test_a_baseline_of_five_tasks_against_120_cannot_tell() -> None:
     assert shelf([1.0] * 120, [1.0] * 5).answers("regression>0.5") == ["undecided"]
 
 
-@pytest.mark.parametrize("status", [RunStatus.STOPPED, RunStatus.FAILED, RunStatus.RUNNING, RunStatus.PENDING])
+@pytest.mark.parametrize("status", sorted(set(RunStatus) - {RunStatus.FINISHED}))
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_run_that_is_not_whole_cannot_tell_on_either_side(status: RunStatus, place: int) -> None:
     made = Shelf()
@@ -213,6 +213,15 @@ def test_a_run_that_is_not_whole_cannot_tell_on_either_side(status: RunStatus, p
         made.add(GOOD, status=status if number == place else RunStatus.FINISHED)
     answers = made.answers("regression p<0.05", "regression>0.5", "worse-by<0.9")
     assert answers == ["undecided"] * 3
+
+
+def test_a_run_that_an_older_version_called_finished_cannot_tell_where_too_much_is_missing() -> None:
+    values = [*([1.0] * 97), *([None] * 23)]
+    verdict = one(values, "score<0.8")
+    assert verdict.answer == "undecided"
+    assert "23 missing: 23 model_timeout" in verdict.found
+    assert "it is partial" in verdict.found
+    assert shelf(values, values).answers("regression>0.5") == ["undecided"]
 
 
 def test_a_run_without_any_score_opens_no_gate() -> None:

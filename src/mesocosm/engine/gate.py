@@ -28,6 +28,7 @@ from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Comparison, Group, Pair, going_on, metrics_of
+from mesocosm.engine.grading import outcome
 from mesocosm.engine.pair import Contrast
 from mesocosm.engine.results import PASS_RATE, Latency, Samples, results
 from mesocosm.engine.slices import slices
@@ -291,7 +292,7 @@ def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[
 
 def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
     """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
-    if run.status is not RunStatus.FINISHED:
+    if _status(run) is not RunStatus.FINISHED:
         return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
     return (Answer.FAIL, told) if holds else None
 
@@ -439,7 +440,7 @@ def _difference(metric: Metric, pair: Pair) -> str:
 def _weak(base: Run, run: Run, contrast: Contrast) -> str:
     """Return why two runs cannot be told apart whatever their scores: one is not whole, or they share too few tasks."""
     for one, side in ((base, "the baseline"), (run, "it")):
-        if one.status is not RunStatus.FINISHED:
+        if _status(one) is not RunStatus.FINISHED:
             return f"{side} is {_state(one)}"
     common = _common(contrast)
     most = common + max(contrast.counts.only_a, contrast.counts.only_b)
@@ -541,8 +542,15 @@ def _common(contrast: Contrast) -> int:
 # Words
 
 
+def _status(run: Run) -> RunStatus:
+    """Return the status of a run; one that an older version called finished may lack too much."""
+    if run.status is not RunStatus.FINISHED or not run.metrics:
+        return run.status
+    return outcome(run.metrics, run.spec.limits.max_missing)[0]
+
+
 def _state(run: Run) -> str:
-    status = "still going on" if going_on(run) else str(run.status)
+    status = "still going on" if going_on(run) else str(_status(run))
     return f"{status} with {run.counts.done:,} of {run.counts.planned:,} episodes"
 
 
