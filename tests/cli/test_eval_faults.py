@@ -32,9 +32,10 @@ class Answer(AgentWorkflow):
         does = ctx.metadata["does"]
         if does == "writes":
             os.write(1, b"straight to the descriptor\\n")
-        if does in {"asks", "swallows"}:
+        if does in {"asks", "swallows", "unnamed"}:
             at = get_rollout_context()
-            body = json.dumps({"model": "any", "messages": ctx.prompt}).encode()
+            named = {} if does == "unnamed" else {"model": "any"}
+            body = json.dumps({**named, "messages": ctx.prompt}).encode()
             headers = {"Authorization": f"Bearer {at.api_key}", "Content-Type": "application/json"}
             asked = urllib.request.Request(f"{at.chat_completions_url}/chat/completions", body, headers)
             try:
@@ -122,6 +123,24 @@ def test_a_model_that_is_not_there_ends_the_run_when_a_workflow_fails_of_it(work
     assert outcome.code == 4, outcome.out
     assert "no such model" in outcome.out + outcome.err
     assert workspace.stored() == 0
+
+
+@pytest.mark.parametrize("does", ["asks", "swallows"])
+def test_a_model_that_answers_every_request_with_400_leaves_no_zeros(workspace: Workspace, does: str) -> None:
+    workspace.rows(does, does)
+    with ModelServer(faults=repeat(Fault(status=400, text="no such thing"))) as server:
+        outcome = workspace.run("--set", f"experiment.model_path=openai/m@{server.openai_url}")
+    assert outcome.code != 0, outcome.out
+    assert "model_rejected" in outcome.out
+    assert "workflow_failed" not in outcome.out
+
+
+def test_a_workflow_that_names_no_model_is_answered_by_that_of_the_run(workspace: Workspace) -> None:
+    workspace.rows("unnamed")
+    with ModelServer(models=["m"]) as server:
+        outcome = workspace.run("--set", f"experiment.model_path=openai/m@{server.openai_url}")
+        assert [call.body["model"] for call in server.calls] == ["m"]
+    assert outcome.code == 0, outcome.out
 
 
 def test_what_is_written_past_python_is_no_part_of_the_document(workspace: Workspace) -> None:

@@ -1,6 +1,7 @@
 """Taps: calls of programs within the budgets of their episode and run."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -39,7 +40,7 @@ class Episode:
     async def turn(self) -> None:
         self.turns += 1
 
-    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
+    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
         if self.failing is not None:
             raise self.failing
         return reply(10)

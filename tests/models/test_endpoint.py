@@ -63,3 +63,8 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 )
 def test_addresses_are_shown_without_secrets(url: str, text: str) -> None:
     assert shown(url) == text
+
+
+@pytest.mark.parametrize("base", ["http://h/v1", "http://h/v1/", "http://h/v1/v1", "http://h/v1//v1/", "http://h//v1"])
+def test_a_doubled_version_and_slashes_behind_it_are_understood(base: str) -> None:
+    assert place(f"openai/m@{base}")[0] == "http://h/v1"

@@ -229,18 +229,20 @@ except HTTPError as error:
     assert "OPENAI_BASE_URL" in stored
 
 
-async def test_another_model_than_the_runs_is_passed_on_and_pointed_out_once(lab: Any, openai_client: OpenAI) -> None:
+async def test_another_model_than_the_runs_is_never_asked_and_pointed_out_once(lab: Any, openai_client: OpenAI) -> None:
     def program(variables: Any) -> Any:
         for name in ("m", "vllm/m", "other", "other"):
             openai_client(variables).chat.completions.create(model=name, messages=QUESTION)
 
     async with ModelServer("ok") as server:
         episodes = await lab.play(program, f"vllm/m@{server.openai_url}", count=2)
-        assert [call.body["model"] for call in server.calls] == ["m", "vllm/m", "other", "other"] * 2
+        assert [call.body["model"] for call in server.calls] == ["m"] * 8
     warnings = [warning for warning in lab.run.warnings if "'other'" in warning]
     assert len(warnings) == len(lab.run.warnings) == 1
     assert len(lab.events(episodes[0], Kind.WARNING)) == 1
-    assert [call["asked"] for call in lab.calls(episodes[0])] == ["m", "vllm/m", "other", "other"]
+    calls = lab.calls(episodes[0])
+    assert [call["asked"] for call in calls] == ["m", "vllm/m", "other", "other"]
+    assert [call["sent"]["model"] for call in calls] == ["m"] * 4
 
 
 async def test_fifty_calls_at_once_are_recorded_where_they_belong(lab: Any, openai_client: OpenAI) -> None:

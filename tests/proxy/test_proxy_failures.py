@@ -13,6 +13,7 @@ from tests.conftest import LoopClock
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
+from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits
 from mesocosm.testing.dialect import Answer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
@@ -88,12 +89,13 @@ async def test_the_last_failure_is_passed_on_and_clients_are_kept_from_going_on(
     assert len(lab.failures(episode)) == 1
 
 
-async def test_a_refusal_for_want_of_money_is_not_repeated(lab: Any, openai_client: OpenAI) -> None:
+async def test_a_refusal_for_want_of_money_is_not_repeated_and_ends_the_run(lab: Any, openai_client: OpenAI) -> None:
     broke = Fault(status=429, text="insufficient_quota")
     async with ModelServer("ok", faults=[broke] * 3) as server:
-        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
-    assert episode.terminal_info["output"][0] == 429
-    assert episode.retries == 0
+        await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
+        assert server.served == 1
+    assert "insufficient_quota" in lab.run.error
+    assert lab.run.counts.owed == 1
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -109,7 +111,8 @@ async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
     assert "did not answer" in body["error"]["message"]
     (failed,) = lab.failures(episode)
     assert failed["status"] == status
-    assert episode.status is EpisodeStatus.COMPLETED
+    assert episode.status is EpisodeStatus.FAILED
+    assert episode.failure.cause == (Cause.MODEL_TIMEOUT if fault is HANG else Cause.MODEL_UNAVAILABLE)
 
 
 async def test_a_server_that_is_gone_is_told_to_anthropics_client(lab: Any, anthropic_client: Anthropic) -> None:

@@ -97,7 +97,7 @@ async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, anthropic_
             stop_sequences=["."], messages=history,
         ).model_dump()  # fmt: skip
 
-    (episode,) = await lab.play(program, lab.model(model))
+    (episode,) = await lab.play(program, lab.model(model), temperature=0.75, max_tokens=99)
     request = model.requests[0]
     assert [message.role for message in request.messages] == ["system", "user", "assistant", "tool", "user"]
     assert request.messages[1].content == (Text("look"), Image("image/png", "AAAA"))
@@ -108,7 +108,7 @@ async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, anthropic_
         (ToolCall("t", "add", {"a": 2}),),
     )
     assert (request.messages[3].text, request.messages[3].tool_call_id) == ("4", "t")
-    assert (request.temperature, request.max_tokens) == (0.25, 33)
+    assert (request.temperature, request.max_tokens) == (0.75, 99)
     assert request.extra == {"stop": ["."], "tool_choice": "required"}
     answer = episode.terminal_info["output"]
     assert [block["type"] for block in answer["content"]] == ["thinking", "text"]

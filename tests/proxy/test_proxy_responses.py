@@ -79,13 +79,13 @@ async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, openai_cli
             model="m", instructions="brief", input=history, temperature=0.25, max_output_tokens=33, text=format_
         ).model_dump()
 
-    (episode,) = await lab.play(program, lab.model(model))
+    (episode,) = await lab.play(program, lab.model(model), temperature=0.75, max_tokens=99)
     request = model.requests[0]
     assert [message.role for message in request.messages] == ["system", "user", "assistant", "tool"]
     assert request.messages[1].content == (Text("look"), Image("image/png", "AAAA"))
     assert (request.messages[2].text, request.messages[2].tool_calls) == ("let me add", (ToolCall("c", "add", {}),))
     assert (request.messages[3].text, request.messages[3].tool_call_id) == ("4", "c")
-    assert (request.temperature, request.max_tokens) == (0.25, 33)
+    assert (request.temperature, request.max_tokens) == (0.75, 99)
     assert (request.schema, request.schema_name) == ({"type": "object"}, "out")
     answer = episode.terminal_info["output"]
     assert [item["type"] for item in answer["output"]] == ["reasoning", "message"]

@@ -88,12 +88,12 @@ async def test_it_lists_its_models_in_both_protocols(client: Client) -> None:
     assert [model["id"] for model in listed["data"]] == ["a:latest"]
 
 
-async def test_a_model_that_it_does_not_have_is_a_404(client: Client) -> None:
+async def test_a_model_that_it_does_not_have_is_a_400_as_at_litellm(client: Client) -> None:
     async with ModelServer(models=["a:latest"]) as server:
         assert (await chat(client, server, {**CHAT, "model": "a"}))["choices"]
         missing = await post(client, f"{server.openai_url}/chat/completions")
-    assert missing.status == 404
-    assert missing.json()["error"]["code"] == "model_not_found"
+    assert missing.status == 400
+    assert "Invalid model name" in missing.json()["error"]["message"]
 
 
 async def test_a_path_that_nobody_serves_is_a_404(client: Client) -> None:
@@ -203,7 +203,7 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
     async with ModelServer(lambda body: body["n"]) as server:
         reader, writer = await asyncio.open_connection(server.host, server.port)
         for n in "123":
-            body = json.dumps({"n": n}).encode()
+            body = json.dumps({"model": "m", "n": n}).encode()
             writer.write(b"POST /api/chat HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
         texts = []
         for _ in range(3):
@@ -238,3 +238,21 @@ def test_it_runs_as_a_process_of_its_own() -> None:
                 assert json.load(reply)["message"]["content"] == "hi"
         finally:
             process.terminate()
+
+
+async def test_a_request_without_a_model_is_refused(client: Client) -> None:
+    async with ModelServer() as server:
+        unnamed = await post(client, f"{server.openai_url}/chat/completions", {"messages": []})
+        assert (unnamed.status, b"model=None" in unnamed.body) == (400, True)
+
+
+async def test_a_server_with_a_key_takes_no_other(client: Client) -> None:
+    async def status(**headers: str) -> int:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return (await client.request("GET", f"{server.openai_url}/models", headers=named, timeout=60)).status
+
+    async with ModelServer(key="sk-right") as server:
+        assert await status() == 401
+        assert await status(authorization="Bearer sk-wrong") == 401
+        assert await status(authorization="Bearer sk-right") == 200
+        assert await status(x_api_key="sk-right") == 200

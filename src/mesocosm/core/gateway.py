@@ -1,8 +1,8 @@
 """The gateway: where a foreign program finds the model of its episode, so that every call of it is seen.
 
-A program gets an address of its own with a private token. What it sends there is passed on to the run's model as it is
-where both speak one protocol, else asked through the engine; both ways it is recorded in the episode and counts against
-its budgets.
+A program gets an address of its own with a private token. What it sends there is passed on to the run's model where
+both speak one protocol, else asked through the engine. Both ways the run's model and settings take the place of those
+in the request, the call is recorded in the episode, and it counts against the budgets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.usage import Usage
+
+AGENT, JUDGE = "", "judge"
+"""Who asks at an address."""
 
 JUDGE_FAILED = "judge_failed"
 """In the info of the step that a program returned: the failure of the last call that its graders made."""
@@ -32,7 +36,7 @@ class Upstream:
 
 @runtime_checkable
 class Reachable(Protocol):
-    """A model that lies behind an HTTP address, so that calls can be passed on to it unchanged."""
+    """A model behind an HTTP address, so that calls of its protocol can be passed on to it."""
 
     @property
     def upstream(self) -> Upstream:
@@ -43,13 +47,27 @@ class Reachable(Protocol):
         """Return `usage` with its cost; None there when no price is known."""
         ...
 
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove or rename the settings of a request that the server is known not to take."""
+        ...
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server refused one of `settings`, which `adapt` will remove or rename from now on."""
+        ...
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the failure that an answer other than 200 to a request at `path` for `max_tokens` stands for."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
 
-    `request` is the rest of what it sent (temperature, tools, …), messages left out. `role` says who asks where that is
-    not the agent: `judge`.
+    `request` is the rest of what it sent (temperature, tools, …), messages left out. `sent` is what was put in its
+    place: the run's model and settings. `role` says who asks where that is not the agent: `judge`.
     """
 
     path: str
@@ -57,6 +75,7 @@ class Call:
     streamed: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
     role: str = ""
+    sent: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +83,8 @@ class Forwarded:
     """One call of a program that was passed on as it was, or that could not be.
 
     With an `error` the call failed, and `status` says how (that of HTTP; 499 when the program went away); `reply` is
-    then what had come of it, if anything had.
+    then what had come of it, if anything had. `cause` is what the server's own words say of the failure, None where the
+    status is all there is.
     """
 
     call: Call
@@ -73,10 +93,16 @@ class Forwarded:
     status: int
     error: str = ""
     latency_s: float = 0.0
+    cause: Cause | None = None
 
 
 class Tap(Protocol):
     """The episode behind an address."""
+
+    @property
+    def role(self) -> str:
+        """Who asks: empty for the agent, else `judge`."""
+        ...
 
     def admitted(self, tokens: int, *, passing: bool) -> AbstractAsyncContextManager[str]:
         """Enter a call of about `tokens` tokens; it is under way until the block is left.

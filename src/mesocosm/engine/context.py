@@ -12,17 +12,20 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import JUDGE_FAILED, Call, Forwarded, Program
+from mesocosm.core.gateway import JUDGE, JUDGE_FAILED, Call, Forwarded, Program
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
-from mesocosm.engine.gateways import CAUSES, Gateways
+from mesocosm.engine.gateways import Gateways, cause_of
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry
 
 TRACEBACK_FRAMES = 12
+
+PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
+"""Names by which programs ask for the run's model, whichever it is."""
 
 
 class Over(Exception):
@@ -170,6 +173,7 @@ class EpisodeContext:
                 open_.tap.blame(error)
                 raise
         open_.settle(step.info)
+        open_.tap.unanswered(step.info)
         if open_.judging is not None and open_.judging.failing is not None:
             failed = msgspec.to_builtins(open_.judging.failing.failure())
             step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: failed})
@@ -180,11 +184,13 @@ class EpisodeContext:
         """Call the model; every try, its tokens, its cost and its messages are recorded."""
         return await self._ask(request, {})
 
-    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
-        """Call the model for a program, and record what it asked for."""
-        return await self._ask(request, self._told(call))
+    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
+        """Call the model for a program, and record what it asked for; `failing` hears of tries that are repeated."""
+        return await self._ask(request, self._told(call), failing)
 
-    async def _ask(self, request: ModelRequest, told: Mapping[str, Any]) -> ModelReply:
+    async def _ask(
+        self, request: ModelRequest, told: Mapping[str, Any], failing: Callable[[EpisodeError], None] | None = None
+    ) -> ModelReply:
         if self.over:
             raise Over
         step = self._episode.steps + 1
@@ -200,10 +206,14 @@ class EpisodeContext:
             self._oracle,
         )
         retries: list[dict[str, Any]] = []
+
+        def repeated(retry: Retry) -> None:
+            self._retry(retry, step, retries)
+            if failing is not None:
+                failing(retry.error)
+
         with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}"):
-            reply = await self._caller.ask(
-                replace(request, trial=self.trial, view=view), lambda retry: self._retry(retry, step, retries)
-            )
+            reply = await self._caller.ask(replace(request, trial=self.trial, view=view), repeated)
             self._record_call(request, reply, places, retries, step, told)
         spent = self._episode.usage = self._episode.usage + reply.usage
         budget = self._limits.episode_tokens
@@ -265,13 +275,18 @@ class EpisodeContext:
         self._episode.usage = self._episode.usage + reply.usage
 
     def _told(self, call: Call) -> dict[str, Any]:
-        """Return what the trace says of a program's call; another model than the run's is pointed out."""
-        name = ModelName.parse(self.settings.name)
-        known = {name.model.lower(), f"{name.provider}/{name.model}".lower()}
-        if call.model and not self.info.judged and call.model.lower() not in known:
-            self._note(f"the program asks for model {call.model!r}, but the run's model is {name.shown()}")
-        request = {key: self._recorder.compact(value) for key, value in call.request.items()}
-        told = {"path": call.path, "asked": call.model, "streamed": call.streamed, "request": request}
+        """Return what the trace says of a program's call; another model than the one that is asked is pointed out."""
+        sent = str(call.sent.get("model") or ModelName.parse(self.settings.name).model)
+        if call.model and call.model.lower() not in PLACEHOLDERS and not _names(call.model, sent):
+            who = "a grader" if call.role == JUDGE else "the program"
+            self._note(f"{who} asks for model {call.model!r}; {sent!r} is asked in its place, as the run says")
+        told = {
+            "path": call.path,
+            "asked": call.model,
+            "streamed": call.streamed,
+            "request": {key: self._recorder.compact(value) for key, value in call.request.items()},
+            "sent": {key: self._recorder.compact(value) for key, value in call.sent.items()},
+        }
         return {**told, "role": call.role} if call.role else told
 
     def _note(self, message: str) -> None:
@@ -282,7 +297,7 @@ class EpisodeContext:
 
     def _record_failed(self, call: Forwarded, places: list[list[int]], told: Mapping[str, Any], step: int) -> None:
         payload: dict[str, Any] = {
-            "cause": _cause(call.status),
+            "cause": call.cause or cause_of(call.status),
             "message": f"model call of the program: {call.error}",
             "status": call.status,
             "messages": places,
@@ -434,13 +449,10 @@ def _is_program(kind: type) -> bool:
     return _PROGRAMS[kind]
 
 
-def _cause(status: int) -> Cause:
-    """Return the cause that an HTTP status stands for."""
-    if status in CAUSES:
-        return CAUSES[status]
-    if status >= 500:
-        return Cause.MODEL_UNAVAILABLE
-    return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID
+def _names(asked: str, sent: str) -> bool:
+    """Return whether a program that asks for `asked` means `sent`; a provider may stand before either."""
+    asked, sent = asked.lower(), sent.lower()
+    return asked == sent or asked.endswith(f"/{sent}") or sent.endswith(f"/{asked}")
 
 
 def _least(*values: Any) -> Any:

@@ -1,20 +1,30 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import Address, Call, Forwarded, Gateway
+from mesocosm.core.failure import Boundary, Cause, EpisodeError, RunAborted
+from mesocosm.core.gateway import AGENT, JUDGE, Address, Call, Forwarded, Gateway
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
 
 DEFAULT = "proxy"
-AGENT, JUDGE = "", "judge"
-REFUSED_KEY = 401
+
+_EMBEDDINGS = "/embeddings"
+_BLAMED = frozenset(
+    {
+        Cause.WORKFLOW_FAILED,
+        Cause.WORKFLOW_INVALID,
+        Cause.WORKFLOW_TIMEOUT,
+        Cause.PROGRAM_FAILED,
+        Cause.PROGRAM_TIMEOUT,
+    }
+)
+"""Failures of programs that may follow from a failure of their model."""
 
 CAUSES = {
     401: Cause.MODEL_FORBIDDEN,
@@ -24,7 +34,7 @@ CAUSES = {
     499: Cause.CANCELLED,
     504: Cause.MODEL_TIMEOUT,
 }
-"""The causes that HTTP statuses of calls stand for; any other of 500 and more says that the model is unavailable."""
+"""The causes that HTTP statuses of calls stand for; of others `cause_of` tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +127,8 @@ class Tapped(Protocol):
         """Wait for what the rates per minute allow."""
         ...
 
-    async def ask_for(self, call: Call, request: ModelRequest) -> ModelReply:
-        """Call the model for a program."""
+    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
+        """Call the model for a program; `failing` hears of every try that failed and is repeated."""
         ...
 
     async def again(self, error: EpisodeError, attempt: int) -> bool:
@@ -160,8 +170,12 @@ class EpisodeTap:
     """
 
     def __init__(self, context: Tapped, reserved: Reserved, role: str = AGENT) -> None:
+        self.role = role
         self.failing: EpisodeError | None = None
-        self._role = role
+        self._conversing = False
+        self._clock = 0
+        self._failed_at = 0
+        self._begun: dict[asyncio.Task[Any] | None, int] = {}
         self._context = context
         self._reserved = reserved
         self._own = 0
@@ -180,11 +194,14 @@ class EpisodeTap:
         tokens = max(tokens, self._largest)
         self._own += tokens
         self._reserved.tokens += tokens
+        self._clock += 1
+        self._begun[asyncio.current_task()] = self._clock
         try:
             if passing:
                 await self._context.turn()
             yield ""
         finally:
+            self._begun.pop(asyncio.current_task(), None)
             self._own -= tokens
             self._reserved.free(tokens)
 
@@ -209,9 +226,9 @@ class EpisodeTap:
     async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
         """Answer a call through the engine. Raises EpisodeError."""
         try:
-            reply = await self._context.ask_for(replace(call, role=self._role), request)
+            reply = await self._context.ask_for(replace(call, role=self.role), request, self._failed)
         except EpisodeError as error:
-            self.failing = error
+            self._failed(error)
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -220,40 +237,77 @@ class EpisodeTap:
         except RunAborted as error:
             self._broken = self._broken or error
             raise EpisodeError(Cause.BUDGET, str(error)) from error
-        self.failing = None
+        self._answered()
         self._largest = max(self._largest, reply.usage.total)
         return reply
 
+    def _failed(self, error: EpisodeError, *, conversing: bool = True) -> None:
+        self.failing, self._failed_at, self._conversing = error, self._clock, conversing
+
+    def _answered(self) -> None:
+        """Forget the last failure, unless the call that was answered had begun before it."""
+        if self._begun.get(asyncio.current_task(), self._clock + 1) > self._failed_at:
+            self.failing = None
+
     async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
         """Return whether a call that was passed on is to be made once more, after the wait that is due."""
-        cause = _cause(status)
-        if cause is None or self._refusal():
+        if self._refusal():
             return False
-        failed = EpisodeError(cause, error, retry_after=retry_after)
+        failed = EpisodeError(cause_of(status), error, retry_after=retry_after)
+        self._failed(failed)
         return await self._context.again(failed, attempt) and not self._refusal()
 
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that the gateway passed on; what that raises is raised by `settle`."""
         if call.reply is not None:
             self._largest = max(self._largest, call.reply.usage.total)
-        cause = _cause(call.status)
-        self.failing = EpisodeError(cause, call.error) if call.error and cause is not None else None
-        if call.status == REFUSED_KEY and self._role == AGENT:
-            # Whatever a program makes of it: with this key no row of the run can be measured.
-            self._broken = self._broken or self.failing
+        self._judge_outcome(call)
         try:
-            self._context.forwarded(replace(call, call=replace(call.call, role=self._role)))
+            self._context.forwarded(replace(call, call=replace(call.call, role=self.role)))
         except (EpisodeError, RunAborted) as error:
             self._broken = self._broken or error
 
-    def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of the model in place of what a workflow made of it, where its last call had failed."""
-        failing = self.failing
-        if failing is None or error.cause is not Cause.WORKFLOW_FAILED:
+    def _judge_outcome(self, call: Forwarded) -> None:
+        """See what a call says about the model: whether it fails, and whether every further one would."""
+        if not call.error:
+            self._answered()
             return
-        if failing.rule.retried or failing.rule.fatal:
-            message = f"{failing}; of that the workflow failed: {error}"
-            raise EpisodeError(failing.cause, message, detail=error.detail, facts=error.facts) from error
+        cause = call.cause or cause_of(call.status)
+        # A call that its program gave up says nothing new: what failed before it was given up stands.
+        if cause is Cause.CANCELLED:
+            return
+        error = EpisodeError(cause, call.error)
+        self._failed(error, conversing=call.call.path != _EMBEDDINGS)
+        if error.rule.fatal and self.role == AGENT and self._conversing:
+            # Whatever a program makes of it: no episode of the run can be measured.
+            self._broken = self._broken or error
+
+    @property
+    def _at_fault(self) -> EpisodeError | None:
+        """The failure of the last call, where it is that of the model's side and says nothing about the agent."""
+        failing = self.failing
+        if failing is None or failing.rule.valid or failing.rule.boundary is not Boundary.MODEL:
+            return None
+        return failing
+
+    def blame(self, error: EpisodeError) -> None:
+        """Raise the failure of the model in place of what a program made of it, where its last call had failed."""
+        failing = self._at_fault
+        if failing is not None and error.cause in _BLAMED:
+            message = f"{failing}; of that the program failed: {error}"
+            raise EpisodeError(
+                failing.cause, message, detail=error.detail, stderr=error.stderr, facts=error.facts
+            ) from error
+
+    def unanswered(self, facts: Mapping[str, Any]) -> None:
+        """Raise the failure of the last call of a program that ended well: without that answer it has no result.
+
+        Raises EpisodeError.
+        """
+        failing = self._at_fault
+        if failing is not None and self._conversing:
+            message = f"{failing}; the program went on without that answer, and its result counts for nothing"
+            raise EpisodeError(failing.cause, message, facts=facts)
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
@@ -270,6 +324,10 @@ class EpisodeTap:
             raise EpisodeError(Cause.BUDGET, message, facts=facts)
 
 
-def _cause(status: int) -> Cause | None:
-    """Return the cause that an HTTP status stands for, None where it says nothing about the model's side."""
-    return CAUSES.get(status, Cause.MODEL_UNAVAILABLE if status >= 500 else None)
+def cause_of(status: int) -> Cause:
+    """Return the cause that the HTTP status of a failed call stands for."""
+    if status in CAUSES:
+        return CAUSES[status]
+    if status >= 500:
+        return Cause.MODEL_UNAVAILABLE
+    return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID

@@ -1,13 +1,17 @@
 """Anthropic's models: asked through LiteLLM, and reachable for programs that speak Anthropic's own protocol."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
+from mesocosm.core.failure import EpisodeError
 from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import check_url, configured
+from mesocosm.models.endpoint import check_url, configured, shown
 from mesocosm.models.litellm import LiteLLMModel
+from mesocosm.models.refusal import Refusal, words
 
 PUBLIC = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
@@ -33,3 +37,18 @@ class AnthropicModel(LiteLLMModel):
     def priced(self, usage: Usage) -> Usage:
         """Return `usage` with its cost, None when the price is unknown."""
         return chat.priced(usage, self._price)
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove the settings of a program's request that the server does not take."""
+        self._concessions.apply(settings)
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server refused one of `settings`, which is removed from now on."""
+        return self._concessions.make(status, words(answer), settings)
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the failure that an answer other than 200 to a program stands for."""
+        url = shown(f"{self._upstream.base_url}/v1{path}")
+        return Refusal(self.name, url, status, words(answer), headers.get, max_tokens, (KEY,)).error()

@@ -2,11 +2,14 @@
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
+
+_VERSION = re.compile(r"(/+v1)+$")
 
 GENERAL_KEY = "MESOCOSM_API_KEY"
 
@@ -40,7 +43,7 @@ def endpoint(name: ModelName) -> Endpoint:
     """
     prefix = _prefix(name.provider)
     public = PROVIDERS.get(name.provider, "")
-    base_url = (name.base_url or configured(name.provider) or public).rstrip("/")
+    base_url = _VERSION.sub("/v1", (name.base_url or configured(name.provider) or public).rstrip("/"))
     if not base_url:
         raise UsageError(
             f"no address is known for provider {name.provider!r}; write "

@@ -13,12 +13,13 @@ from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
-from mesocosm.http.response import Response
+from mesocosm.http.response import Headers, Response
 from mesocosm.models import chat
 from mesocosm.models.concession import Concessions
 from mesocosm.models.endpoint import Endpoint, endpoint, is_loopback, shown
 from mesocosm.models.exchange import CHECK_S, Exchange
 from mesocosm.models.prices import Price, price
+from mesocosm.models.refusal import words
 
 PATH = "/chat/completions"
 _encode = msgspec.json.Encoder().encode
@@ -66,6 +67,26 @@ class OpenAIModel:
     def priced(self, usage: Usage) -> Usage:
         """Return `usage` with its cost, None when the price is unknown."""
         return chat.priced(usage, self._price)
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove or rename the settings of a program's request that the server does not take."""
+        self._concessions.apply(settings)
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server refused one of `settings`, which is removed or renamed from now on."""
+        return self._concessions.make(status, words(answer), settings)
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the failure that an answer other than 200 to a program stands for."""
+        fields = [
+            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers.items()
+        ]
+        response = Response(status, Headers(fields), answer)
+        return self._exchange.refusal(
+            path, response, max_tokens, variables=self._place.variables, missing=self._missing()
+        )
 
     async def check(self) -> None:
         """Verify that the server answers and takes the key. Raises EpisodeError or UsageError.

@@ -19,6 +19,9 @@ Fields = dict[str, Any]
 PASSED_ON = ("stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "top_k")
 """Settings of a program that go to a model as they are, in the words of chat completions."""
 
+LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
+"""The names by which requests bound the tokens of a reply."""
+
 GONE = 499
 """The status recorded when the program went away before its answer was complete."""
 
@@ -99,13 +102,23 @@ class Api(Protocol):
 
     protocol: Protocols
     path: str
+    owned: frozenset[str]
+    """Fields of a request that are the run's alone: what a program says in them is never sent."""
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return the settings of a model as fields of a request, None where this API has no words for them."""
+        ...
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return whether a request can be asked in another API, where the server does not have this one."""
+        ...
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
         """Read a request. Raises Malformed."""
         ...
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return the request for any model; `settings` say what the program left open. Raises Malformed."""
+        """Return what the program asks for as a request; `settings` fill what it left open. Raises Malformed."""
         ...
 
     def read_answer(self, data: Fields) -> ModelReply | None:

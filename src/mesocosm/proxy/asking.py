@@ -2,12 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import Forwarded, Tap
-from mesocosm.core.model import ModelSettings
+from mesocosm.core.gateway import JUDGE, Forwarded, Tap
+from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
 from mesocosm.proxy import sse
 from mesocosm.proxy.api import GONE, Api, Asked, Malformed
 from mesocosm.proxy.server import JSON, Reply
@@ -41,18 +44,21 @@ async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, repl
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
         )
     request = api.ask(asked, settings)
+    if tap.role != JUDGE:
+        request = of_run(request, settings)
+    call = replace(asked.call, sent=_sent(request, settings))
     started = time.perf_counter()
 
-    def failed(status: int, error: str) -> None:
-        tap.forwarded(Forwarded(asked.call, asked.messages, None, status, error, time.perf_counter() - started))
+    def failed(status: int, error: str, cause: Cause | None = None) -> None:
+        tap.forwarded(Forwarded(call, asked.messages, None, status, error, time.perf_counter() - started, cause))
 
     try:
-        said = await tap.ask(request, asked.call)
+        said = await tap.ask(request, call)
     except EpisodeError as error:
         # The engine has repeated what can be repeated, and has recorded the call that passed a budget.
         status = _STATUS.get(error.cause, 502)
         if error.cause is not Cause.BUDGET:
-            failed(status, str(error))
+            failed(status, str(error), error.cause)
         await reply.send(status, _encode(api.error(status, str(error), _CODES.get(error.cause, ""))), FINAL)
         return
     except asyncio.CancelledError:
@@ -65,3 +71,26 @@ async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, repl
     for event in api.events(said, asked):
         await reply.write(event)
     await reply.end()
+
+
+def of_run(request: ModelRequest, settings: ModelSettings) -> ModelRequest:
+    """Return a request with the settings of the run's model; of the program's own stays what the run leaves open."""
+    return replace(
+        request,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        top_p=request.top_p if settings.top_p is None else settings.top_p,
+        # The model puts its own extra settings in, beneath those of a request.
+        extra={name: value for name, value in request.extra.items() if name not in settings.extra},
+    )
+
+
+def _sent(request: ModelRequest, settings: ModelSettings) -> Mapping[str, Any]:
+    sent = {
+        "model": ModelName.parse(settings.name).model,
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+    }
+    if request.top_p is not None:
+        sent["top_p"] = request.top_p
+    return sent | settings.extra

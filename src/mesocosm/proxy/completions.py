@@ -32,6 +32,20 @@ class ChatCompletions:
 
     protocol: Protocols = "openai"
     path = "/chat/completions"
+    owned = frozenset({"temperature", "max_tokens", "max_completion_tokens"})
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return the settings of a model as fields of a request."""
+        found: Fields = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        if settings.top_p is not None:
+            found["top_p"] = settings.top_p
+        if "max_completion_tokens" in settings.extra:
+            del found["max_tokens"]
+        return found | settings.extra
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return False: what has no chat completions has nothing else."""
+        return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
         """Read a request. Raises Malformed."""

@@ -17,6 +17,15 @@ class Embeddings:
 
     protocol: Protocols = "openai"
     path = "/embeddings"
+    owned: frozenset[str] = frozenset()
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return no fields: embeddings are not sampled."""
+        return {}
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return False: models answer in words."""
+        return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
         """Read a request; texts are recorded as messages, lists of tokens are not. Raises Malformed."""

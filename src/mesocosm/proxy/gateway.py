@@ -41,7 +41,7 @@ class Proxy:
 
     def __init__(self, model: Model, settings: ModelSettings) -> None:
         self._settings = settings
-        self._passing = Passing(model, settings.timeout_s) if isinstance(model, Reachable) else None
+        self._passing = Passing(model, settings) if isinstance(model, Reachable) else None
         self._clients = Clients()
         self._tokens = Tokens()
         self._server: Server | None = None
@@ -101,10 +101,10 @@ class Proxy:
             message = "this key opens nothing: it is wrong, or its episode is over"
             await reply.send(401, _encode(api.error(401, message, "invalid_api_key")), asking.FINAL)
             return
-        path = request.path.removeprefix("/v1").rstrip("/")
+        path = _path(request)
         if request.method == "GET" and (path == "/models" or path.startswith("/models/")):
-            await self._models(path, api, request, reply)
-        elif request.method == "POST" and path == COUNT and (passing := self._passing_to(api)) is not None:
+            await self._models(path, api, client, request, reply)
+        elif request.method == "POST" and path == COUNT and (passing := self._passing_to(api, client)) is not None:
             await passing.plain("POST", path, request, reply, api)
         elif request.method == "POST" and path in APIS:
             task = asyncio.current_task()
@@ -119,28 +119,34 @@ class Proxy:
             await reply.send(404, _encode(api.error(404, message, "not_found")), asking.FINAL)
 
     async def _converse(self, client: Client, api: Api, request: Request, reply: Reply) -> None:
-        passing = self._passing_to(api)
+        passing = self._passing_to(api, client)
         asked = _read(api, request.body, client, lenient=passing is not None)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
         async with client.tap.admitted(expected, passing=passing is not None) as refusal:
             if refusal:
                 await reply.send(403, _encode(api.error(403, refusal, "budget_exceeded")), asking.FINAL)
-            elif passing is not None:
-                await passing.converse(api, asked, client.tap, request, reply)
-            else:
+            elif passing is None or not await passing.converse(api, asked, client.tap, request, reply):
                 await asking.answer(api, asked, client.tap, self._settings, reply)
 
-    async def _models(self, path: str, api: Api, request: Request, reply: Reply) -> None:
-        passing = self._passing_to(api)
+    async def _models(self, path: str, api: Api, client: Client, request: Request, reply: Reply) -> None:
+        passing = self._passing_to(api, client)
         if passing is not None:
             await passing.plain("GET", path, request, reply, api)
         else:
             await listing.answer(path, self._settings, api, reply)
 
-    def _passing_to(self, api: Api) -> Passing | None:
-        """Return the way to the model's server, None when it speaks another protocol or there is none."""
+    def _passing_to(self, api: Api, client: Client) -> Passing | None:
+        """Return the way to the model's server, None where a call cannot be passed on."""
         passing = self._passing
-        return passing if passing is not None and passing.upstream.protocol == api.protocol else None
+        return passing if passing is not None and passing.takes(api, client.tap) else None
+
+
+def _path(request: Request) -> str:
+    """Return the path of an API. Clients put /v1 before it once, twice or not at all, and slashes behind it."""
+    names = [name for name in request.path.split("/") if name]
+    while names and names[0] == "v1":
+        del names[0]
+    return "".join(f"/{name}" for name in names)
 
 
 def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
@@ -160,7 +166,7 @@ def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
 
 def _api(request: Request) -> Api:
     """Return the API that a request is of: by its path, elsewhere by what its client sends along."""
-    path = request.path.removeprefix("/v1").rstrip("/")
+    path = _path(request)
     if path.startswith(MESSAGES.path) or (path not in APIS and "anthropic-version" in request.headers):
         return MESSAGES
     return APIS.get(path, CHAT)

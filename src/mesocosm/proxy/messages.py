@@ -38,6 +38,22 @@ class Messages:
 
     protocol: Protocols = "anthropic"
     path = "/messages"
+    owned = frozenset({"temperature", "max_tokens"})
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return the settings of a model as fields of a request."""
+        found: Fields = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        if settings.top_p is not None:
+            found["top_p"] = settings.top_p
+        extra = dict(settings.extra)
+        stop = extra.pop("stop", None)
+        if stop is not None:
+            found["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+        return found | extra
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return False: what speaks this protocol has nothing else."""
+        return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
         """Read a request. Raises Malformed."""

@@ -1,4 +1,7 @@
-"""Calls that are passed on to the server of the run's model, byte for byte, and read on their way."""
+"""Calls that are passed on to the server of the run's model, and read on their way.
+
+The fields of a request stay as the program wrote them, but for the run's model and settings, which take their place.
+"""
 
 import asyncio
 import re
@@ -9,20 +12,23 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import Forwarded, Reachable, Tap, Upstream
-from mesocosm.core.model import ModelReply
+from mesocosm.core.failure import Cause
+from mesocosm.core.gateway import JUDGE, Forwarded, Reachable, Tap, Upstream
+from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import GONE, Api, Asked, Assembler, object_in, part
+from mesocosm.proxy.api import GONE, LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504, 529})
+_ABSENT = frozenset({404, 405, 501})
+"""Statuses of servers that do not have what was asked for."""
+
 _NO_MONEY = re.compile(r"insufficient[ _](quota|credits?|balance|funds)|payment required|billing", re.IGNORECASE)
 """A refusal that says this is no matter of waiting."""
 _SENT = frozenset({"content-type", "accept", "openai-beta", "idempotency-key", "http-referer", "x-title"})
@@ -59,7 +65,19 @@ class Passage:
         """Headers that keep the program's client from trying again what was tried here often enough."""
         return {"x-should-retry": "false"} if self.tries > 1 else {}
 
-    def record(self, reply: ModelReply | None, status: int, error: str = "") -> None:
+    def settings(self, settings: ModelSettings) -> Fields:
+        """Return the settings that go into the request: the run's, and for graders only those that they left open."""
+        found = self.api.put_in(settings) or {}
+        if self.tap.role == JUDGE:
+            given = self.asked.data.keys()
+            limited = bool(given & LIMITS)
+            found = {
+                name: value for name, value in found.items() if name not in given and not (limited and name in LIMITS)
+            }
+        self.model.adapt(found)
+        return found
+
+    def record(self, reply: ModelReply | None, status: int, error: str = "", cause: Cause | None = None) -> None:
         """Record what became of the call, the first time."""
         if self.recorded:
             return
@@ -69,42 +87,54 @@ class Passage:
             usage = reply.usage if reply.usage.cost_usd is not None else self.model.priced(reply.usage)
             name = reply.model or self.asked.call.model
             reply = replace(reply, usage=usage, latency_s=latency, model=name)
-        self.tap.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency))
+        self.tap.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
 
 
 class Passing:
     """Passes calls on to one server. Use it within one event loop; `close` drops its connections.
 
-    `silence_s` is the longest that the server may say nothing.
+    `settings.timeout_s` is the longest that the server may say nothing.
     """
 
-    def __init__(self, model: Reachable, silence_s: float) -> None:
+    def __init__(self, model: Reachable, settings: ModelSettings) -> None:
         self.upstream: Upstream = model.upstream
         self._model = model
-        self._silence_s = silence_s
+        self._settings = settings
         self._client = Client()
         self._counts_streams = True
+        self._absent: set[str] = set()
+
+    def takes(self, api: Api, tap: Tap) -> bool:
+        """Return whether the server has this API, and the API takes the settings of the run."""
+        if self.upstream.protocol != api.protocol or api.path in self._absent:
+            return False
+        return tap.role == JUDGE or api.put_in(self._settings) is not None
 
     async def close(self) -> None:
         """Drop all connections."""
         await self._client.close()
 
-    async def converse(self, api: Api, asked: Asked, tap: Tap, request: Request, reply: Reply) -> None:
-        """Pass a call on and its answer back, and record it. Raises Gone."""
+    async def converse(self, api: Api, asked: Asked, tap: Tap, request: Request, reply: Reply) -> bool:
+        """Pass a call on and its answer back, and record it; False when the server has no such API. Raises Gone."""
         passage = Passage(api, asked, tap, self._model)
         assembler = api.assembler()
         try:
-            await self._converse(passage, assembler, request, reply)
+            return await self._converse(passage, assembler, request, reply)
         except HttpError as error:
             await self._failed(passage, assembler, error, reply)
+            return True
         except (Gone, asyncio.CancelledError):
             # What was said to its end counts, whether or not the program took the last bytes.
             passage.record(assembler.reply(), GONE, "" if assembler.complete else "the program closed the connection")
             raise
 
     async def plain(self, method: str, path: str, request: Request, reply: Reply, api: Api) -> None:
-        """Pass on what is no question to the model, such as the list of models. Raises Gone."""
-        body = request.body if method == "POST" else None
+        """Pass on what is no question to the model, such as the list of models. Raises Gone, Malformed."""
+        body = None
+        if method == "POST":
+            fields = read_fields(request.body)
+            fields["model"] = msgspec.Raw(_encode(self.upstream.model))
+            body = _encode(fields)
         try:
             async with self._open(method, path, body, request) as answer:
                 whole = await answer.read()
@@ -113,8 +143,8 @@ class Passing:
             return
         await reply.send(whole.status, self._safe(whole.body), _returned(whole.headers))
 
-    async def _converse(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> None:
-        """Try until there is an answer to hand back, or no further try is due."""
+    async def _converse(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> bool:
+        """Try until there is an answer to hand back, or no further try is due; False when there is no such API."""
         while True:
             try:
                 failed = await self._once(passage, assembler, request, reply)
@@ -123,46 +153,63 @@ class Passing:
                     raise
                 continue
             if failed is None:
-                return
+                return True
+            if failed.status in _ABSENT:
+                self._absent.add(passage.api.path)
+                return False
             told = _words(passage, failed.status, self._safe(failed.body))
             if not await passage.again(failed.status, told, failed.headers):
                 await self._hand_back_whole(passage, failed.status, failed.headers, failed.body, reply)
-                return
+                return True
 
     async def _once(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> Response | None:
-        """Ask once. Returns the answer where another try may give a better one; any other is handed back."""
-        body, added = self._body(passage, request.body)
+        """Ask once. Returns the answer where asking again, or in another way, may give a better one."""
         path, streamed = passage.api.path, passage.asked.call.streamed
-        async with self._open("POST", path, body, request, streamed=streamed) as answer:
-            if answer.status in _TRANSIENT:
-                return await answer.read()
-            if not (added and answer.status in {400, 422}):
-                await self._hand_back(passage, assembler, answer, reply, added)
-                return None
-            refused = await answer.read()
-            if b"stream_options" not in refused.body:
+        while True:
+            settings = passage.settings(self._settings)
+            counted = self._counts(passage)
+            body = self._body(passage, request.body, settings, counted=counted)
+            async with self._open("POST", path, body, request, streamed=streamed) as answer:
+                if answer.status in _TRANSIENT or (
+                    answer.status in _ABSENT and passage.api.translatable(passage.asked)
+                ):
+                    return await answer.read()
+                if answer.status not in {400, 422}:
+                    await self._hand_back(passage, assembler, answer, reply, counted)
+                    return None
+                refused = await answer.read()
+            if counted and b"stream_options" in refused.body:
+                # An old server that does not know how to count streams.
+                self._counts_streams = False
+            elif not self._model.concedes(refused.status, self._safe(refused.body), settings):
                 await self._hand_back_whole(passage, refused.status, refused.headers, refused.body, reply)
                 return None
-        # An old server that does not know how to count streams.
-        self._counts_streams = False
-        async with self._open("POST", path, request.body, request, streamed=streamed) as answer:
-            await self._hand_back(passage, assembler, answer, reply, added=False)
-        return None
 
-    def _body(self, passage: Passage, body: bytes) -> tuple[bytes, bool]:
-        """Return the body to send, and whether a count of tokens was asked for that the program did not ask for."""
-        asked, api = passage.asked, passage.api
-        options = asked.data.get("stream_options")
-        if (
-            api.path != "/chat/completions"
-            or not asked.call.streamed
-            or not self._counts_streams
-            or part(options, "include_usage") is not None
-        ):
-            return body, False
-        fields = read_json(body, dict[str, msgspec.Raw])
-        fields["stream_options"] = msgspec.Raw(_encode({**(options or {}), "include_usage": True}))
-        return _encode(fields), True
+    def _counts(self, passage: Passage) -> bool:
+        """Return whether the count of tokens in a stream must be asked for, because the program did not."""
+        asked = passage.asked
+        return (
+            self._counts_streams
+            and asked.call.streamed
+            and passage.api.path == "/chat/completions"
+            and part(asked.data.get("stream_options"), "include_usage") is None
+        )
+
+    def _body(self, passage: Passage, body: bytes, settings: Fields, *, counted: bool) -> bytes:
+        """Return the body to send: that of the program with the run's model and settings."""
+        asked = passage.asked
+        fields = read_fields(body)
+        if passage.tap.role != JUDGE:
+            for name in passage.api.owned:
+                fields.pop(name, None)
+        put: Fields = {**settings, "model": self.upstream.model}
+        if isinstance(effort := put.get("reasoning"), dict) and isinstance(asked.data.get("reasoning"), dict):
+            put["reasoning"] = {**asked.data["reasoning"], **effort}
+        passage.asked = replace(asked, call=replace(asked.call, sent=put))
+        if counted:
+            options = asked.data.get("stream_options")
+            put = {**put, "stream_options": {**(options or {}), "include_usage": True}}
+        return _encode(fields | {name: msgspec.Raw(_encode(value)) for name, value in put.items()})
 
     def _open(
         self, method: str, path: str, body: bytes | None, request: Request, *, streamed: bool = False
@@ -182,7 +229,7 @@ class Passing:
         root = f"{upstream.base_url}/v1" if upstream.protocol == "anthropic" else upstream.base_url
         _, mark, query = request.target.partition("?")
         return self._client.stream(
-            method, root + path + mark + query, headers=headers, body=body, timeout=self._silence_s
+            method, root + path + mark + query, headers=headers, body=body, timeout=self._settings.timeout_s
         )
 
     async def _hand_back(
@@ -223,12 +270,14 @@ class Passing:
         self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes, reply: Reply
     ) -> None:
         body = self._safe(body)
-        said, error = None, ""
+        said, error, cause = None, "", None
         if status == 200:
             said = _read(passage.api, body)
         if said is None:
             error = _words(passage, status, body)
-        passage.record(said, status, error)
+            if status >= 300:
+                cause = self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens).cause
+        passage.record(said, status, error, cause)
         await reply.send(status, body, {**_returned(headers), **passage.final})
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: Reply) -> None:

@@ -17,6 +17,21 @@ from mesocosm.proxy.completions import image, openai_error
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _UNPORTABLE = ("previous_response_id", "conversation", "prompt", "background")
+_SETTINGS = frozenset(
+    {
+        "metadata",
+        "parallel_tool_calls",
+        "reasoning",
+        "service_tier",
+        "store",
+        "text",
+        "top_logprobs",
+        "truncation",
+        "user",
+    }
+)
+"""Settings of a model that a request may hold under the same name."""
+
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
@@ -25,6 +40,22 @@ class Responses:
 
     protocol: Protocols = "openai"
     path = "/responses"
+    owned = frozenset({"temperature", "max_output_tokens"})
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return the settings of a model as fields of a request; None for those that only chat completions take."""
+        found: Fields = {"temperature": settings.temperature, "max_output_tokens": settings.max_tokens}
+        if settings.top_p is not None:
+            found["top_p"] = settings.top_p
+        extra = dict(settings.extra)
+        effort = extra.pop("reasoning_effort", None)
+        if effort is not None:
+            found["reasoning"] = {"effort": effort}
+        return found | extra if extra.keys() <= _SETTINGS else None
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return whether chat completions can carry a request."""
+        return not asked.unportable
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
         """Read a request. Raises Malformed."""

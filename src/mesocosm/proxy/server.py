@@ -196,7 +196,8 @@ class Connection(asyncio.Protocol):
         target = self._target.decode("latin-1")
         method = self._parser.get_method().decode("latin-1")
         try:
-            path = urlsplit(target).path
+            # Two slashes in front are a path here, and no host.
+            path = target.partition("?")[0] if target.startswith("/") else urlsplit(target).path
         except ValueError:
             path = ""
         request = Request(method, path, target, self._fields, b"".join(self._pieces))

@@ -56,7 +56,11 @@ class ModelServer(LoopbackServer):
 
     `answer` is the text, or a function of the decoded request body. `delay` seconds pass before each answer. `faults`
     is taken one by one, a None being no fault; after its end nothing fails. `models` are the names it has; None means
-    that it takes any. The last `keep` requests are in `requests`; `served` counts all questions.
+    that it takes any name, but it wants one. `key` is the only one it takes, empty for any. `absent` are paths that it
+    does not have. The last `keep` requests are in `requests`; `served` counts all questions.
+
+    What it refuses, it refuses as LiteLLM's proxy does: 400 for a missing or unknown model, 401 for a wrong key, 404
+    for an unknown path.
     """
 
     def __init__(
@@ -68,9 +72,13 @@ class ModelServer(LoopbackServer):
         models: Sequence[str] | None = None,
         port: int = 0,
         keep: int = 10_000,
+        key: str = "",
+        absent: Sequence[str] = (),
     ) -> None:
         super().__init__(port)
         self.answer = answer
+        self.key = key
+        self.absent = frozenset(absent)
         self.delay = delay
         self.models = models
         self.requests: deque[Request] = deque(maxlen=keep)
@@ -97,18 +105,22 @@ class ModelServer(LoopbackServer):
     def receive(self, connection: Connection, request: Request) -> None:
         """Answer one request, now or after the delay."""
         self.requests.append(request)
+        spoken = _dialect(request.path)
+        if self.key and not self._known(request):
+            text = "Authentication Error, invalid proxy server token passed"
+            connection.send(response(401, (spoken or OPENAI).error(Fault(status=401, text=text, code="401"))))
+            return
         if request.method == "GET":
             connection.send(self._listing(request.path))
             return
-        spoken = _dialect(request.path)
-        if spoken is None:
+        if spoken is None or request.path in self.absent:
             connection.send(response(404, OPENAI.error(Fault(text=f"nothing is at {request.path}"))))
             return
         self.served += 1
         fault = next(self._faults, None)
         if fault is not None:
             self._later(lambda: _fail(connection, spoken, fault, request))
-        elif self.models is None and isinstance(self.answer, str | Answer):
+        elif self.models is None and isinstance(self.answer, str | Answer) and b'"model"' in request.raw:
             self._send(connection, spoken, request, self.answer, "fake")
         else:
             self._consider(connection, spoken, request)
@@ -119,10 +131,11 @@ class ModelServer(LoopbackServer):
         except msgspec.DecodeError as error:
             connection.send(response(400, spoken.error(Fault(status=400, text=f"the body is no JSON: {error}"))))
             return
-        model = str(body.get("model", "fake"))
-        if self.models is not None and not {model, f"{model}:latest"} & set(self.models):
-            fault = Fault(status=404, text=f"model '{model}' not found", code="model_not_found")
-            connection.send(response(404, spoken.error(fault)))
+        model = str(body.get("model") or "")
+        if spoken is GEMINI:
+            model = request.path.rpartition("/")[2].partition(":")[0]
+        if not model or (self.models is not None and not {model, f"{model}:latest"} & set(self.models)):
+            connection.send(_no_model(spoken, request.path, model))
             return
         said = self.answer(body) if callable(self.answer) else self.answer
         if inspect.isawaitable(said):
@@ -147,6 +160,10 @@ class ModelServer(LoopbackServer):
         else:
             act()
 
+    def _known(self, request: Request) -> bool:
+        bearer = (request.header("authorization") or "").removeprefix("Bearer ")
+        return self.key in {bearer, request.header("x-api-key")}
+
     def _listing(self, path: str) -> bytes:
         models = self.models if self.models is not None else _ANYTHING
         if path == "/api/tags":
@@ -156,6 +173,14 @@ class ModelServer(LoopbackServer):
             listed = [{"id": name, "object": "model"} for name in models]
             return response(200, msgspec.json.encode({"object": "list", "data": listed}))
         return response(404, OPENAI.error(Fault(text=f"nothing is at {path}")))
+
+
+def _no_model(spoken: Dialect, path: str, model: str) -> bytes:
+    """Return the refusal of a request for a model that the server does not have."""
+    if spoken is OLLAMA:
+        return response(404, spoken.error(Fault(status=404, text=f"model '{model}' not found")))
+    text = f"{path}: Invalid model name passed in model={model or None}. Call `/v1/models` to view available models"
+    return response(400, spoken.error(Fault(status=400, text=text, code="400")))
 
 
 def _dialect(path: str) -> Dialect | None:
