@@ -98,15 +98,20 @@ def test_waits_grow_and_are_spread() -> None:
 
 async def test_a_money_budget_with_an_unknown_price_stops_the_run() -> None:
     limits = Limits(run_usd=1.0)
+    caller = caller_of(Flaky(usage=Usage(10, 10, cost_usd=None)), limits)
+    reply = await caller.ask(ModelRequest([]), lambda retry: None)
     with pytest.raises(RunAborted, match="no price is known"):
-        await caller_of(Flaky(usage=Usage(10, 10, cost_usd=None)), limits).ask(ModelRequest([]), lambda retry: None)
+        caller.charge(reply)
 
 
 async def test_spent_tokens_exhaust_the_budget_of_a_run() -> None:
     limits = Limits(run_tokens=15)
     budget = Budget(limits)
     caller = Caller(Flaky(usage=Usage(5, 5)), limits, 1, budget, Backoff())
-    await caller.ask(ModelRequest([]), lambda retry: None)
+    caller.charge(await caller.ask(ModelRequest([]), lambda retry: None))
     assert budget.exhausted() == ""
-    await caller.ask(ModelRequest([]), lambda retry: None)
+    caller.charge(await caller.ask(ModelRequest([]), lambda retry: None))
     assert "15 tokens is used up (20 spent)" in budget.exhausted()
+    with pytest.raises(EpisodeError, match="15 tokens is used up") as refused:
+        await caller.ask(ModelRequest([]), lambda retry: None)
+    assert refused.value.rule.owed

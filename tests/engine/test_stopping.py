@@ -327,3 +327,23 @@ async def test_a_stopped_run_shows_no_episode_as_running(lab: "Lab") -> None:
     control.stop("enough", grace=0)
     await asyncio.wait_for(running, 120)
     assert started.progress.running == 0
+
+
+async def test_agents_begin_no_call_after_the_budget_is_used_up_and_what_they_spent_counts(lab: "Lab") -> None:
+    async def talk(context: Context) -> None:
+        while True:
+            await context.ask(ModelRequest(()))
+
+    async def say(request: ModelRequest) -> str:
+        await asyncio.sleep(0)
+        return "end"
+
+    model = lab.model(say)
+    spec = lab.spec(model, agent=lab.agent(talk), count=8, parallel=8, limits=Limits(run_tokens=100))
+    run = await lab.run(spec)
+    spent = lab.models[model].calls
+    assert run.status is RunStatus.STOPPED
+    assert spent <= 10 + 8
+    assert (run.usage.calls, run.usage.total, run.counts.owed) == (spent, 10 * spent, 8)
+    resumed = await lab.resume(run.id)
+    assert (lab.models[model].calls, resumed.usage) == (spent, run.usage)

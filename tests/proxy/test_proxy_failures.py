@@ -302,7 +302,9 @@ async def test_an_old_server_that_cannot_count_streams_is_asked_without(lab: Any
         bodies = [call.body for call in server.calls]
     assert episode.terminal_info["output"] == ["fine", "fine"]
     assert ["stream_options" in body for body in bodies] == [True, False, False]
-    assert any("token budgets do not hold" in warning for warning in lab.run.warnings)
+    assert any("they are estimated" in warning for warning in lab.run.warnings)
+    assert [call["estimated"] for call in lab.calls(episode)] == [True, True]
+    assert episode.usage.total > 0
 
 
 async def test_failures_of_a_translated_call_come_with_their_status(lab: Any, openai_client: OpenAI) -> None:

@@ -135,7 +135,7 @@ async def test_failed_episodes_that_measure_nothing_are_owed_again(store: SqlSto
     assert store.finished_keys(run.id) == {failed[1].episode.key, samples.episode(run.id, 9).key}
     found = store.get_run(run.id)
     assert found.counts == Counts(10, completed=1, failed=1)
-    assert found.usage == Usage(200, 20, 8, 4, 0.5, 2)
+    assert found.usage == Usage(400, 40, 16, 8, 1.0, 4), "what the dropped ones used was spent"
 
 
 async def test_score_rows_come_in_the_order_of_the_plan(store: SqlStore, samples: "Samples") -> None:

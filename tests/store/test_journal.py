@@ -75,7 +75,7 @@ async def test_what_was_drained_is_there_for_everybody(place: str, store: SqlSto
     await journal.close()
 
 
-async def test_counters_follow_the_episodes(store: SqlStore, samples: "Samples") -> None:
+async def test_counters_follow_the_episodes_and_whatever_they_used_counts(store: SqlStore, samples: "Samples") -> None:
     run = samples.held(store)
     statuses = list(EpisodeStatus)
     entries = [samples.entry(run.id, index, status=statuses[index % 7]) for index in range(28)]
@@ -84,7 +84,7 @@ async def test_counters_follow_the_episodes(store: SqlStore, samples: "Samples")
 
     found = store.get_run(run.id)
     assert found.counts == Counts(10, 4, 4, 4, 4)
-    assert found.usage == Usage(1600, 160, 64, 32, 4.0, 16)
+    assert found.usage == Usage(2800, 280, 112, 56, 7.0, 28)
 
 
 async def test_one_unknown_price_makes_the_cost_of_the_run_unknown(store: SqlStore, samples: "Samples") -> None:
@@ -95,7 +95,25 @@ async def test_one_unknown_price_makes_the_cost_of_the_run_unknown(store: SqlSto
 
     store.drop_failed(run.id)
 
-    assert store.get_run(run.id).usage.cost_usd == 0.25
+    assert store.get_run(run.id).usage.cost_usd is None
+
+
+async def test_what_an_episode_used_stays_counted_when_its_process_dies(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    running = [samples.entry(run.id, index, status=EpisodeStatus.RUNNING) for index in range(2)]
+    grown = msgspec.structs.replace(running[0].episode, usage=Usage(300, 30, cost_usd=0.5, calls=3))
+    await samples.write(store, run.id, [*running, samples.entry(run.id, 2)])
+    await samples.write(store, run.id, [Entry(grown)])
+    spent = Usage(500, 50, 8, 4, 1.0, 5)
+    assert store.get_run(run.id).usage == spent
+    store.release(run.id, store.holder())
+
+    for _ in range(2):
+        store.hold(run.id, store.holder())
+        assert store.get_run(run.id).usage == spent
+        store.release(run.id, store.holder())
+
+    assert store.get_run(run.id).counts.done == 1
 
 
 async def test_writing_does_not_wait_for_the_disk(store: SqlStore, samples: "Samples") -> None:

@@ -119,7 +119,9 @@ ONE_CALL = Usage(calls=1)
 class ModelReply:
     """One answer. `finish_reason` is `stop`, `length`, `tool_calls`, `content_filter` or the provider's own word.
 
-    `usage.cost_usd` is None when no price is known for `model`. `cached` tells an answer out of the response cache.
+    `usage.cost_usd` is None when no price is known for `model`. `cached` tells an answer out of the response cache,
+    `estimated` that the server did not say how many tokens it used. `served` is the name that the server gives the
+    model, which may name a snapshot; empty where it gives none.
     """
 
     text: str
@@ -130,6 +132,8 @@ class ModelReply:
     model: str = ""
     latency_s: float = 0.0
     cached: bool = False
+    estimated: bool = False
+    served: str = ""
 
 
 @dataclass(frozen=True, slots=True)

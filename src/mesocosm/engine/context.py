@@ -20,7 +20,7 @@ from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.engine.gateways import Gateways, cause_of
 from mesocosm.engine.recorder import Recorder
-from mesocosm.engine.retry import Caller, Retry
+from mesocosm.engine.retry import Caller, Retry, plausible
 
 TRACEBACK_FRAMES = 12
 
@@ -214,8 +214,9 @@ class EpisodeContext:
 
         with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}"):
             reply = await self._caller.ask(replace(request, trial=self.trial, view=view), repeated)
+            spent = self._episode.usage = self._episode.usage + reply.usage
             self._record_call(request, reply, places, retries, step, told)
-        spent = self._episode.usage = self._episode.usage + reply.usage
+            self._caller.charge(reply)
         budget = self._limits.episode_tokens
         if budget is not None and spent.total > budget:
             raise EpisodeError(
@@ -263,16 +264,19 @@ class EpisodeContext:
         step = self._episode.steps + 1
         places = self._recorder.messages(call.messages, step)
         told, reply = self._told(call.call), call.reply
+        if reply is not None:
+            self._episode.usage = self._episode.usage + plausible(reply).usage
         if call.error:
             self._record_failed(call, places, told, step)
         elif reply is not None:
             self._record_call(None, reply, places, [], step, told)
         if reply is None:
             return
-        if not call.error and reply.text and not reply.usage.total:
-            self._note("the model server does not say how many tokens a call used; token budgets do not hold")
+        if reply.estimated and not call.error:
+            self._note(
+                "the model server does not say how many tokens a call used; they are estimated, four characters a token"
+            )
         self._caller.charge(reply)
-        self._episode.usage = self._episode.usage + reply.usage
 
     def _told(self, call: Call) -> dict[str, Any]:
         """Return what the trace says of a program's call; another model than the one that is asked is pointed out."""
@@ -304,8 +308,12 @@ class EpisodeContext:
             "latency_s": round(call.latency_s, 6),
             **told,
         }
-        if call.reply is not None and call.reply.text:
-            payload["text"] = call.reply.text
+        if call.reply is not None:
+            payload["usage"] = call.reply.usage
+            if call.reply.estimated:
+                payload["estimated"] = True
+            if call.reply.text:
+                payload["text"] = call.reply.text
         self._recorder.record(Kind.ERROR, payload, step)
 
     def record(self, kind: Kind, payload: Any) -> None:
@@ -432,6 +440,8 @@ class EpisodeContext:
             payload["tool_calls"] = reply.tool_calls
         if reply.cached:
             payload["cached"] = True
+        if reply.estimated:
+            payload["estimated"] = True
         if retries:
             payload["retries"] = len(retries)
         if request is not None and request.schema is not None:

@@ -78,7 +78,8 @@ class Player:
             self._owe_unscored(episode, recorder)
             self._end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
-            if recorder.written:
+            if recorder.written or episode.usage.calls:
+                # What it used stays counted, though it will be played again.
                 episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
                 recorder.record(Kind.LOG, {"message": "cancelled before its end; it is owed"}, episode.steps)
                 recorder.finish()

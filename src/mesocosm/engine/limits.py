@@ -63,6 +63,11 @@ class Budget:
         limits = self.limits
         if limits.run_seconds is not None and time.monotonic() - self._started >= limits.run_seconds:
             return f"the run's time budget of {limits.run_seconds:g} s is used up"
+        return self.overspent()
+
+    def overspent(self) -> str:
+        """Return why no further call may be made: tokens or money are used up. Empty as long as one may."""
+        limits = self.limits
         if limits.run_tokens is not None and self.spent.total >= limits.run_tokens:
             return f"the run's budget of {limits.run_tokens} tokens is used up ({self.spent.total} spent)"
         if limits.run_usd is not None and (self.spent.cost_usd or 0.0) >= limits.run_usd:

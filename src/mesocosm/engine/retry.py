@@ -55,9 +55,15 @@ class Caller:
         self._tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None
 
     async def ask(self, request: ModelRequest, retried: Callable[[Retry], None]) -> ModelReply:
-        """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError."""
+        """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError.
+
+        Whoever asked charges the answer, once it has been recorded. No call is begun when the run's budget is used up:
+        the episode is then owed.
+        """
         attempt = 1
         while True:
+            if reason := self._budget.overspent():
+                raise EpisodeError(Cause.CANCELLED, reason)
             try:
                 return await self._once(request)
             except EpisodeError as error:
@@ -90,8 +96,7 @@ class Caller:
             await self._tokens.take(0.0)
 
     def charge(self, reply: ModelReply) -> None:
-        """Charge a call that was made elsewhere. Raises EpisodeError for one that cannot be counted, RunAborted."""
-        reply = _plausible(reply)
+        """Charge an answer. Raises RunAborted when money is limited and its price is unknown."""
         if self._tokens is not None:
             self._tokens.owe(reply.usage.total)
         self._budget.charge(reply.usage, reply.model)
@@ -101,7 +106,7 @@ class Caller:
         concurrency = self.concurrency
         started = await concurrency.acquire()
         try:
-            reply = _plausible(await self.model.ask(request))
+            reply = plausible(await self.model.ask(request))
         except EpisodeError as error:
             if error.overload:
                 asked = error.retry_after
@@ -110,13 +115,10 @@ class Caller:
         finally:
             concurrency.release()
         concurrency.succeeded()
-        if self._tokens is not None:
-            self._tokens.owe(reply.usage.total)
-        self._budget.charge(reply.usage, reply.model)
         return reply
 
 
-def _plausible(reply: ModelReply) -> ModelReply:
+def plausible(reply: ModelReply) -> ModelReply:
     """Return a reply that can be stored and added up. Raises EpisodeError for any other."""
     usage = reply.usage
     counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning, usage.calls)

@@ -11,10 +11,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from mesocosm.core.failure import Cause
 from mesocosm.core.gateway import JUDGE, Forwarded, Reachable, Tap, Upstream
 from mesocosm.core.model import ModelReply, ModelSettings
+from mesocosm.core.usage import Usage
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
@@ -25,6 +27,9 @@ from mesocosm.proxy.api import GONE, LIMITS, Api, Asked, Assembler, Fields, obje
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
+CHARACTERS_PER_TOKEN = 4
+"""By which the tokens of a call are estimated where its server does not count them."""
+
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504, 529})
 _ABSENT = frozenset({404, 405, 501})
 """Statuses of servers that do not have what was asked for."""
@@ -84,9 +89,13 @@ class Passage:
         self.recorded = True
         latency = time.perf_counter() - self.started
         if reply is not None:
-            usage = reply.usage if reply.usage.cost_usd is not None else self.model.priced(reply.usage)
-            name = reply.model or self.asked.call.model
-            reply = replace(reply, usage=usage, latency_s=latency, model=name)
+            usage, estimated = reply.usage, not reply.usage.total
+            if estimated:
+                usage = _estimate(self.asked, reply)
+            if usage.cost_usd is None:
+                usage = self.model.priced(usage)
+            name = reply.model or self.model.upstream.model
+            reply = replace(reply, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model)
         self.tap.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
 
 
@@ -297,6 +306,16 @@ class Passing:
         """Return `body` without our key, which some servers repeat in their errors."""
         key = self.upstream.key
         return body.replace(key.encode(), b"[key]") if len(key) > 4 else body
+
+
+def _estimate(asked: Asked, reply: ModelReply) -> Usage:
+    """Return what a call used by the length of its texts, where its server does not say it."""
+    written = sum(len(message.text) + len(message.reasoning) for message in asked.messages)
+    said = len(reply.text) + len(reply.reasoning) + len(_encode(reply.tool_calls) if reply.tool_calls else b"")
+    completion = said // CHARACTERS_PER_TOKEN + 1 if said else 0
+    return replace_fields(
+        reply.usage, prompt=written // CHARACTERS_PER_TOKEN + 1, completion=completion, calls=1, cost_usd=None
+    )
 
 
 def _status(error: HttpError) -> int:

@@ -5,7 +5,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from sqlalchemy import Connection, Select, bindparam, case, delete, func, or_, select, update
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, delete, func, or_, select, update
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import RULES, UnknownName
@@ -13,9 +14,18 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.score import Score
 from mesocosm.store.database import Database
 from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import episode_from, primary_score, read_metrics, score_from, score_outcome, score_rows
+from mesocosm.store.rows import (
+    episode_from,
+    json_text,
+    primary_score,
+    read_metrics,
+    score_from,
+    score_outcome,
+    score_rows,
+)
 from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
 
+_objects = msgspec.json.Decoder(dict[str, Any])
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
 """Ids per statement; older SQLite libraries take at most 999 parameters."""
@@ -29,8 +39,12 @@ _ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
 """How many episodes of a run ended in the ordinary way."""
 
 _SUMS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "model_calls")
-COUNTERS = (*_FINISHED, *_SUMS, "cost_usd", "cost_unknown")
-"""Columns of a run that are sums over its finished episodes."""
+_SPENT = (*_SUMS, "cost_usd", "cost_unknown")
+COUNTERS = (*_FINISHED, *_SPENT)
+"""Columns of a run that are sums over its episodes: how many are finished, and what all of them used."""
+
+_REMOVED = "usage_of_removed_episodes"
+"""In the provenance of a run: what episodes used that were removed since, and are owed again."""
 
 
 # EpisodeKey._make checks lengths in Python; for 200,000 keys that is a third of the time.
@@ -59,6 +73,7 @@ class Episodes(Part):
         )
 
         def work(connection: Connection) -> int:
+            keep_usage(connection, run_id, failed.whereclause)
             dropped = connection.execute(failed).rowcount
             if dropped:
                 recount(connection, run_id)
@@ -99,6 +114,7 @@ class Episodes(Part):
         )
 
         def work(connection: Connection) -> int:
+            keep_usage(connection, run_id, unscored.whereclause)
             dropped = connection.execute(unscored).rowcount
             if dropped:
                 recount(connection, run_id)
@@ -278,18 +294,38 @@ def mend_counters(connection: Connection, run_id: str) -> None:
 
 
 def recount(connection: Connection, run_id: str) -> None:
-    """Compute the counters of a run anew from its finished episodes."""
-    unknown = func.sum(case((episodes.c.cost_usd.is_(None), 1), else_=0))
-    sums = [func.sum(episodes.c[name]) for name in _SUMS]
-    found = connection.execute(
-        select(episodes.c.status, func.count(), func.sum(episodes.c.cost_usd), unknown, *sums)
-        .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
-        .group_by(episodes.c.status)
-    ).all()
+    """Compute the counters of a run anew: from its episodes, and from what removed ones used."""
+    ended = select(episodes.c.status, func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
-    counters |= {row[0]: row[1] for row in found}
-    counters["cost_usd"] = sum(row[2] or 0.0 for row in found)
-    counters["cost_unknown"] = sum(int(row[3]) for row in found)
-    for place, name in enumerate(_SUMS):
-        counters[name] = sum(int(row[4 + place]) for row in found)
+    counters |= {row[0]: row[1] for row in connection.execute(ended.group_by(episodes.c.status))}
+    removed = _removed(_provenance(connection, run_id))
+    for name, value in _used(connection, run_id).items():
+        counters[name] = value + removed.get(name, 0)
     connection.execute(update(runs).where(runs.c.id == bindparam("run")).values(counters), {"run": run_id})
+
+
+def keep_usage(connection: Connection, run_id: str, which: ColumnElement[bool] | None) -> None:
+    """Keep what the episodes of a run under the condition `which` used, before they are removed: it was spent."""
+    if which is None or not any((used := _used(connection, run_id, which)).values()):
+        return
+    provenance = _provenance(connection, run_id)
+    before = _removed(provenance)
+    provenance[_REMOVED] = {name: before.get(name, 0) + used[name] for name in _SPENT}
+    connection.execute(update(runs).where(runs.c.id == run_id).values(provenance=json_text(provenance)))
+
+
+def _used(connection: Connection, run_id: str, *which: ColumnElement[bool]) -> dict[str, float]:
+    unknown = case((episodes.c.cost_usd.is_(None), 1), else_=0)
+    sums = [func.sum(episodes.c[name]) for name in (*_SUMS, "cost_usd")]
+    wanted = select(*sums, func.sum(unknown)).where(episodes.c.run_id == run_id, *which)
+    return dict(zip(_SPENT, (value or 0 for value in connection.execute(wanted).one()), strict=True))
+
+
+def _provenance(connection: Connection, run_id: str) -> dict[str, Any]:
+    found = connection.scalar(select(runs.c.provenance).where(runs.c.id == run_id))
+    return _objects.decode(found) if found else {}
+
+
+def _removed(provenance: Mapping[str, Any]) -> Mapping[str, float]:
+    found = provenance.get(_REMOVED)
+    return found if isinstance(found, dict) else {}

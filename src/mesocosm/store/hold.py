@@ -11,7 +11,7 @@ from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.run import Holder
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import mend_counters
+from mesocosm.store.episodes import keep_usage, mend_counters
 from mesocosm.store.holder import alive, this_process
 from mesocosm.store.lines import refresh_line
 from mesocosm.store.part import Part
@@ -100,6 +100,7 @@ def _take(connection: Connection, run_id: str, holder: Holder) -> None:
 def drop_unfinished(connection: Connection, run_id: str) -> None:
     """Remove what an interrupted process left of episodes that never finished, with their traces."""
     left = delete(episodes).where(episodes.c.run_id == run_id, UNUSUAL, episodes.c.status.in_(_UNFINISHED))
+    keep_usage(connection, run_id, left.whereclause)
     connection.execute(left)
 
 

@@ -1,6 +1,6 @@
 """The transactions of a journal: episodes, scores, chunks and blobs together with the counters of their run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,11 @@ from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, RunHeld
 from mesocosm.core.run import Holder
+from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import COUNTERS, primary_of, recount
+from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
 from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
@@ -50,7 +51,7 @@ class Writer:
         self._database = database
         self._run_id = run_id
         self._holder = json_text(holder)
-        self._open: set[str] = set()
+        self._open: dict[str, Usage] = {}
         self._stored: set[str] = set()
         self._primary = database.read(lambda connection: primary_of(connection, run_id))
         mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
@@ -128,7 +129,7 @@ class Writer:
         add(connection, episodes, [row for key, row in batch.rows.items() if key in self._open], known="replace")
         add(connection, event_chunks, batch.chunks)
         add(connection, scores, [row for rows in batch.scores.values() for row in rows])
-        totals = {"now": now(connection), **_totals(batch.episodes.values())}
+        totals = {"now": now(connection), **_totals(batch.episodes.values(), self._open)}
         self._check(connection, connection.execute(self._count, totals).rowcount)
 
     def _write_carefully(self, connection: Connection, batch: Batch) -> Iterable[Episode]:
@@ -166,6 +167,7 @@ class Writer:
                 if row.status in FINISHED:
                     del kept[key]
                 else:
+                    keep_usage(connection, self._run_id, episodes.c.id == row.id)
                     connection.execute(delete(episodes).where(episodes.c.id == row.id))
         return {episode.id: episode for episode in kept.values()}
 
@@ -183,28 +185,29 @@ class Writer:
     def _remember(self, batch: Batch) -> None:
         for episode_id, episode in batch.episodes.items():
             if episode.status in _OPEN:
-                self._open.add(episode_id)
+                self._open[episode_id] = episode.usage
             else:
-                self._open.discard(episode_id)
+                self._open.pop(episode_id, None)
         if len(self._stored) > _REMEMBERED:
             self._stored.clear()
         self._stored.update(batch.blobs)
 
 
-def _totals(new: Iterable[Episode]) -> dict[str, float]:
+def _totals(new: Iterable[Episode], counted: Mapping[str, Usage]) -> dict[str, float]:
+    """Return what is added to the counters of a run; `counted` is what open episodes had used when last written.
+
+    What an episode uses counts from the moment that it is written, whatever becomes of the episode: it was spent.
+    """
     totals: dict[str, float] = {f"new_{name}": 0 for name in COUNTERS}
     for episode in new:
-        if episode.status not in FINISHED:
-            continue
-        usage = episode.usage
-        totals[f"new_{episode.status.value}"] += 1
-        totals["new_prompt_tokens"] += usage.prompt
-        totals["new_completion_tokens"] += usage.completion
-        totals["new_cached_tokens"] += usage.cached
-        totals["new_reasoning_tokens"] += usage.reasoning
-        totals["new_model_calls"] += usage.calls
-        if usage.cost_usd is None:
-            totals["new_cost_unknown"] += 1
-        else:
-            totals["new_cost_usd"] += usage.cost_usd
+        if episode.status in FINISHED:
+            totals[f"new_{episode.status.value}"] += 1
+        usage, before = episode.usage, counted.get(episode.id, NOTHING)
+        totals["new_prompt_tokens"] += usage.prompt - before.prompt
+        totals["new_completion_tokens"] += usage.completion - before.completion
+        totals["new_cached_tokens"] += usage.cached - before.cached
+        totals["new_reasoning_tokens"] += usage.reasoning - before.reasoning
+        totals["new_model_calls"] += usage.calls - before.calls
+        totals["new_cost_usd"] += (usage.cost_usd or 0.0) - (before.cost_usd or 0.0)
+        totals["new_cost_unknown"] += (usage.cost_usd is None) - (before.cost_usd is None)
     return totals
