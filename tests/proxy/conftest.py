@@ -28,7 +28,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.engine import session
+from mesocosm.engine import local, session
 from mesocosm.engine.retry import Backoff
 from mesocosm.store import SqlStore, open_store
 
@@ -217,6 +217,12 @@ def no_provider_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.endswith(_SETTINGS):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play every program once: what failed for reasons of infrastructure is looked at here, not repeated."""
+    monkeypatch.setattr(local, "ROUNDS", 1)
 
 
 @pytest.fixture(scope="session")

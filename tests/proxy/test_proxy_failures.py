@@ -73,6 +73,7 @@ async def test_a_call_that_may_succeed_later_is_made_again(
         program = failing(openai_client, stream=streamed)
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     assert episode.terminal_info["output"] == ["answered"]
+    assert episode.failure is None
     assert lab.failures(episode) == []
     assert [event.payload["try"] for event in lab.events(episode, Kind.RETRY)] == [1, 2]
     assert episode.retries == 2
@@ -111,7 +112,7 @@ async def test_a_server_that_does_not_answer_is_told_in_the_words_of_the_api(
     assert "did not answer" in body["error"]["message"]
     (failed,) = lab.failures(episode)
     assert failed["status"] == status
-    assert episode.status is EpisodeStatus.FAILED
+    assert episode.status is EpisodeStatus.CANCELLED
     assert episode.failure.cause == (Cause.MODEL_TIMEOUT if fault is HANG else Cause.MODEL_UNAVAILABLE)
 
 

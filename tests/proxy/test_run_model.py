@@ -1,6 +1,9 @@
 """The run's model and its settings are what is asked, whatever a program says; both stand in the record."""
 
+import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anthropic
@@ -219,3 +222,27 @@ async def test_a_context_that_overflows_is_the_programs_own(lab: Any, post: Any)
         )
     assert episode.failure is None
     assert lab.failures(episode)[0]["cause"] == "context_overflow"
+
+
+async def test_an_answer_to_one_call_does_not_make_good_the_failure_of_another(lab: Any, post: Any) -> None:
+    first, second = threading.Event(), threading.Event()
+
+    async def answer(body: Any) -> str:
+        if body["messages"][0]["content"] == "slow":
+            first.set()
+            await asyncio.to_thread(second.wait, 60)
+        return "ok"
+
+    def program(variables: Any) -> Any:
+        body = '{"messages":[{"role":"user","content":"%s"}]}'
+        with ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(post, variables, "/chat/completions", (body % "slow").encode())
+            first.wait(60)
+            failed = post(variables, "/chat/completions", (body % "fast").encode())[0]
+            second.set()
+            return [slow.result()[0], failed]
+
+    async with ModelServer(answer, models=["m"], faults=[None, Fault(status=500)]) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", limits=Limits(retries=0))
+    assert episode.terminal_info["output"] == [200, 500]
+    assert episode.failure.cause is Cause.MODEL_UNAVAILABLE

@@ -175,6 +175,7 @@ class EpisodeTap:
         self._conversing = False
         self._clock = 0
         self._failed_at = 0
+        self._failed_by: asyncio.Task[Any] | None = None
         self._begun: dict[asyncio.Task[Any] | None, int] = {}
         self._context = context
         self._reserved = reserved
@@ -243,10 +244,12 @@ class EpisodeTap:
 
     def _failed(self, error: EpisodeError, *, conversing: bool = True) -> None:
         self.failing, self._failed_at, self._conversing = error, self._clock, conversing
+        self._failed_by = asyncio.current_task()
 
     def _answered(self) -> None:
-        """Forget the last failure, unless the call that was answered had begun before it."""
-        if self._begun.get(asyncio.current_task(), self._clock + 1) > self._failed_at:
+        """Forget the last failure, unless it is that of another call and this one had begun before it."""
+        task = asyncio.current_task()
+        if self._failed_by is task or self._begun.get(task, self._clock + 1) > self._failed_at:
             self.failing = None
 
     async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
