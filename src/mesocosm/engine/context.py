@@ -25,7 +25,7 @@ from mesocosm.engine.retry import Caller, Retry, plausible
 TRACEBACK_FRAMES = 12
 
 PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
-"""Names by which programs ask for the run's model, whichever it is."""
+"""Names by which programs ask for the model of the run, whichever it is."""
 
 
 class Over(Exception):
