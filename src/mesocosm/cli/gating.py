@@ -11,6 +11,9 @@ from mesocosm.cli.main import Options, options
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.client.documents.episode import Episode
+    from mesocosm.client.documents.run import Run as RemoteRun
+    from mesocosm.core.ports import ResultRow
     from mesocosm.core.run import Run
     from mesocosm.engine.comparison import Comparison
     from mesocosm.engine.gate import Condition, Verdict
@@ -70,6 +73,32 @@ class Gate:
         compared = compare_runs(of_store(store), [*others, *runs]) if others else None
         verdicts = judge(self.conditions, runs, store, compared)
         return Judgement(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
+
+    def check_remote(self, *, wait: bool) -> None:
+        """Raise UsageError for what cannot be asked of a run of a platform, of which only its document is here."""
+        self.check()
+        if self.baselines:
+            raise UsageError("--baseline is for runs of this machine; the platform compares its own runs")
+        if (self.conditions or self.markdown) and not wait:
+            raise UsageError("a run is judged when it is over: add --wait")
+        for condition in self.conditions:
+            if condition.label or condition.kind.startswith(("latency", "tokens", "calls", "pass@", "pass^")):
+                raise UsageError(
+                    f"{condition.text!r}: conditions on a run of a platform are about its metrics, missing, failed "
+                    "and cost"
+                )
+
+    def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]") -> "Judgement":
+        """Return the answers about a run of a platform that is over, and print them on standard error."""
+        from mesocosm.engine.gate import judge
+
+        self.used = True
+        run = _local(over, sum(episode.status == "failed" for episode in episodes))
+        judged = Judgement(self, judge(self.conditions, [run], _Unsampled()))
+        judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], None))
+        for told in judged.lines():
+            click.echo(told, err=True)
+        return judged
 
     def judge_comparison(self, store: "SqlStore", found: "Comparison") -> "Judgement":
         """Return the answers about runs that are compared."""
@@ -183,6 +212,44 @@ class Judgement:
             click.echo(text, nl=False, err=options().json)
         else:
             write_file(self.gate.markdown, text.encode())
+
+
+class _Unsampled:
+    """A run whose episodes are not here."""
+
+    def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
+        """Yield nothing."""
+        return iter(())
+
+
+def _local(over: "RemoteRun", failed: int) -> "Run":
+    """Return a run of a platform as one of ours, as far as its document goes."""
+    from mesocosm.core.model import ModelSettings
+    from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
+    from mesocosm.core.score import MetricResult
+    from mesocosm.core.usage import Usage
+
+    ended = {"completed": RunStatus.FINISHED, "failed": RunStatus.FAILED, "partial": RunStatus.PARTIAL}
+    config, word = over.config, over.status.value
+    status = RunStatus(word) if word in {"pending", "running"} else ended.get(word, RunStatus.STOPPED)
+    return Run(
+        id=over.id,
+        signature="",
+        benchmark=config.domain_id,
+        benchmark_title=config.domain_id,
+        benchmark_version=config.binding_vow_version,
+        benchmark_digest="",
+        kind="hosted",
+        model=config.agent_config.model,
+        agent="loop",
+        spec=RunSpec(BenchmarkRef("hosted", config.domain_id), ModelSettings(config.agent_config.model)),
+        name=over.name,
+        status=status,
+        counts=Counts(planned=over.planned, completed=max(over.finished - failed, 0), failed=failed),
+        metrics=tuple(MetricResult(**metric.model_dump()) for metric in over.metrics),
+        # How many calls there were is not told; with none nothing would be known of the cost either.
+        usage=Usage(cost_usd=over.cost_usd, calls=over.finished),
+    )
 
 
 def gate_options(*, baseline: bool = True) -> Callable[[C], C]:

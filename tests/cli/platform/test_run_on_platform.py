@@ -49,6 +49,21 @@ def test_a_run_is_created_and_printed_at_once(game: "Platform", world: "World") 
     assert seen.err == f"follow it with: mesocosm run watch {run['id']}\n"
 
 
+def test_a_run_that_is_waited_for_is_judged(game: "Platform") -> None:
+    judged = ("--fail-if", "won<0.5", "--fail-if", "failed>0", "--seeds", "4", "5", "--wait")
+    seen = create(game, *judged)
+    assert seen.code == 0
+    assert [answer["answer"] for answer in seen.document["gate"]] == ["pass", "pass"]
+    assert "gate open" in seen.err
+    assert create(game, *judged, "--fail-if", "won<0.6").code == 1
+    for words in (
+        ("--fail-if", "won<0.5"),
+        ("--fail-if", "latency>1", "--wait"),
+        ("--fail-if", "regression", "--wait"),
+    ):
+        assert create(game, *words).code == 2, words
+
+
 def test_a_run_that_is_waited_for_shows_its_progress_and_its_end(game: "Platform") -> None:
     seen = create(game, "--seeds", "4", "5", "--wait")
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Finite
+from mesocosm.cli.gating import gate_options
+from mesocosm.cli.main import Finite, options
 from mesocosm.cli.platform.connection import Remote, somebody
 from mesocosm.core.failure import MesocosmError
 
@@ -18,6 +19,7 @@ class WrongSeeds(MesocosmError):
     """The set of seeds cannot be used."""
 
 
+@gate_options(baseline=False)
 @click.command(cls=Remote, always=True)
 @click.option("--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to play.")
 @click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
@@ -46,6 +48,7 @@ def run(
     from mesocosm.cli.platform.output import show
     from mesocosm.cli.render import emit
 
+    options().gate.check_remote(wait=wait)
     seeds = _seeds(seed_set)
     client = somebody()
     known = client.domains.get(domain_id) if require_published or not vow_version else None
@@ -90,8 +93,10 @@ def _result(client: "Client", made: "Run") -> int:
     if over is None:
         return INTERRUPTED
     episodes = client.runs.episodes(over.id)
-    show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores})
-    return 1 if over.status in FAILED else 0
+    judged = options().gate.judge_remote(over, episodes)
+    gate = {"gate": judged.document()} if judged.verdicts else {}
+    show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})
+    return judged.code(1 if over.status in FAILED else 0)
 
 
 def _seeds(text: str | None) -> list[int] | None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Finite
+from mesocosm.cli.gating import gate_options
+from mesocosm.cli.main import Finite, options
 from mesocosm.cli.platform.connection import Remote, somebody, team_for
 from mesocosm.cli.platform.scope import team_options
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from mesocosm.client.documents.run import RunInput
 
 
+@gate_options(baseline=False)
 @click.command(cls=Remote, many=("--seeds", "--tag"))
 @click.option("--domain", required=True, metavar="ID", help="Domain to play: mesocosm domain list.")
 @click.option("--vow-version", required=True, metavar="VERSION", help="Version of its binding vow, as in 1.0.0.")
@@ -37,9 +39,11 @@ def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
 
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
     """
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.output import plain, show
     from mesocosm.cli.platform.watch import FAILED, INTERRUPTED, follow
 
+    gate = options().gate
+    gate.check_remote(wait=wait)
     client = somebody()
     run = client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo)))
     if not wait:
@@ -50,8 +54,9 @@ def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
     over = follow(client, run.id)
     if over is None:
         return INTERRUPTED
-    show(over)
-    return 1 if over.status in FAILED else 0
+    judged = gate.judge_remote(over, client.runs.episodes(over.id) if gate.conditions else ())
+    show({**plain(over), "gate": judged.document()} if judged.verdicts else over)
+    return judged.code(1 if over.status in FAILED else 0)
 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
