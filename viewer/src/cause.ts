@@ -58,6 +58,11 @@ const CAUSES: Record<string, CauseWords> = {
     meaning: 'Its reply could not be read as an action, even after being asked again.',
   },
   refused: { name: 'Refused', title: 'The model refused', meaning: 'It declined to do the task.' },
+  capability_missing: {
+    name: 'Capability missing',
+    title: 'The model cannot do what the task needs',
+    meaning: 'The task needs something that the model does not offer, such as images or tools.',
+  },
   token_budget_exceeded: {
     name: 'Token budget used up',
     title: 'The token budget was used up',
@@ -138,10 +143,30 @@ const CAUSES: Record<string, CauseWords> = {
     title: 'A value to score could not be used',
     meaning: 'The environment reported it, but it is no number that the metric can read.',
   },
+  unverified: {
+    name: 'Not verified',
+    title: 'The score could not be verified',
+    meaning: 'What would have to run to check the answer cannot run on this machine.',
+  },
+  program_failed: {
+    name: 'Program failed',
+    title: 'The program of the benchmark failed',
+    meaning: 'It ended with an error, or left no result. Its output says why.',
+  },
+  program_timeout: {
+    name: 'Program timed out',
+    title: 'The program of the benchmark took too long',
+    meaning: 'It was ended at its time limit.',
+  },
   rollout_failed: {
     name: 'Rollout failed',
     title: 'The process of the rollout failed',
     meaning: 'It did not start, ended, or broke its protocol. Its output says why; resuming tries again.',
+  },
+  proxy_failed: {
+    name: 'Proxy failed',
+    title: 'The model’s address for the program failed',
+    meaning: 'The proxy between program and model did not work. Resuming tries again.',
   },
   store_error: {
     name: 'Not stored',

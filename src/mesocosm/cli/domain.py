@@ -79,12 +79,17 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 number(one.primary_score),
                 interval(primary.low, primary.high) if primary is not None else "",
                 f"{one.n_scored:,}/{one.n_planned:,}",
-                f"{one.runs:,}",
+                _runs(one),
                 one.run_id,
             ]
         )
     columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "newest run"]
     table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3, 4, 5, 7), spare=(7, 6))
+
+
+def _runs(one: "LeaderboardEntry") -> str:
+    picked = one.published < one.candidates
+    return f"{one.runs:,} ({one.published:,} of {one.candidates:,} published)" if picked else f"{one.runs:,}"
 
 
 def _place(one: "LeaderboardEntry") -> str:

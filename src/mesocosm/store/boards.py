@@ -10,7 +10,7 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.orders import public_pair
+from mesocosm.store.orders import DECLARED, PUBLIC, is_public, public_pair
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.schema import episodes, run_lines, runs, scores
@@ -18,6 +18,7 @@ from mesocosm.store.tenancy import domains, orders
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
+_PLAYED = runs.c.status.in_((RunStatus.FINISHED.value, RunStatus.PARTIAL.value))
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -31,9 +32,13 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What tells whether the finished runs of a field are still the same ones with the same results."""
+    """What tells whether the finished runs of a field are still the same ones with the same results.
+
+    `hidden` counts those that ended in its domain and are not shown.
+    """
 
     runs: int
+    hidden: int
     changed_at: float
     changes: float
 
@@ -50,7 +55,24 @@ class Entrant(msgspec.Struct, frozen=True):
     vow_version: str
     model: str
     actor: str
+    team_id: str | None
     agent: dict[str, Any]
+
+    @property
+    def owner(self) -> str:
+        """Whose it is: a team's, or else a person's."""
+        return self.team_id or self.actor
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A run that was played to its end, shown or not; `declared` says that it was to be shown before it began."""
+
+    owner: str
+    domain_id: str
+    vow_version: str
+    model: str
+    shown: bool
+    declared: bool
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -75,12 +97,40 @@ class Boards(Part):
         changed = run_lines.c.changed_at
         wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
         number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
-        return Stamp(number, newest or 0.0, total or 0.0)
+        return Stamp(number, self._played(field.domain_id) - number, newest or 0.0, total or 0.0)
+
+    def _played(self, domain_id: str | None) -> int:
+        """Return how many runs of a domain were played to their end, shown or not."""
+        if domain_id is None:
+            return 0
+        wanted = select(func.count()).select_from(orders).join(runs, runs.c.id == orders.c.run_id)
+        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _PLAYED, orders.c.purpose != "test")
+        return int(self._database.read(lambda connection: connection.execute(wanted).scalar_one()))
+
+    def candidates(self, domain_id: str) -> tuple[Candidate, ...]:
+        """Return all runs of a domain that were played to their end; test episodes are left out."""
+        owner = func.coalesce(orders.c.team_id, orders.c.actor)
+        kind = (orders.c.domain_id, orders.c.vow_version, orders.c.model)
+        wanted = select(owner, *kind, orders.c.visibility, runs.c.status, orders.c.config)
+        wanted = wanted.join(runs, runs.c.id == orders.c.run_id)
+        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _PLAYED, orders.c.purpose != "test")
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return tuple(
+            Candidate(
+                owner=row[0],
+                domain_id=row[1],
+                vow_version=row[2],
+                model=row[3],
+                shown=is_public(row[4], row[5]),
+                declared=_objects.decode(row[6]).get(DECLARED) == PUBLIC,
+            )
+            for row in rows
+        )
 
     def entrants(self, field: Field) -> tuple[Entrant, ...]:
         """Return the runs of a field, the newest first."""
         columns = (orders.c.run_id, orders.c.domain_id, orders.c.vow_version, orders.c.model, orders.c.actor)
-        others = (orders.c.config.label("agent"), run_lines.c.changed_at)
+        others = (orders.c.team_id, orders.c.config.label("agent"), run_lines.c.changed_at)
         wanted = _within(select(*columns, *others), field).order_by(orders.c.run_id.desc())
 
         def work(connection: Connection) -> tuple[Entrant, ...]:

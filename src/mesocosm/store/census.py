@@ -22,6 +22,7 @@ _STATUS = case(
     ),
     (orders.c.state == "cancelled", "cancelled"),
     (and_(orders.c.state == "ended", runs.c.status == RunStatus.FINISHED.value), "completed"),
+    (and_(orders.c.state == "ended", runs.c.status == RunStatus.PARTIAL.value), "partial"),
     (orders.c.state == "ended", "failed"),
     (runs.c.started_at.is_(None), "pending"),
     else_="running",

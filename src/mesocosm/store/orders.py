@@ -21,6 +21,8 @@ OPEN = ("queued", "claimed")
 """States of orders that still have to be played."""
 
 PRIVATE, PUBLIC = "private", "gallery_public"
+DECLARED = "visibility"
+"""The key of an order's configuration that says who was to see the run before it began."""
 """Who may see a run: its owner and their team, or everybody once it has finished."""
 
 _BATCH = 500

@@ -17,7 +17,7 @@ from mesocosm.engine.metrics import measure
 from mesocosm.platform.accounts import passwords
 from mesocosm.platform.boards import grouping
 from mesocosm.store.domains import DomainRow
-from mesocosm.store.orders import Order
+from mesocosm.store.orders import DECLARED, Order
 
 if TYPE_CHECKING:
     from tests.platform.bench.conftest import Hosted
@@ -81,7 +81,12 @@ def played(hosted: "Hosted", records: "Records") -> Played:
                 vow_version=given.get("vow", "1.0.0"),
                 model=agent["model"],
                 visibility=given.get("visibility", "gallery_public"),
-                config={"domain_id": domain_id, "binding_vow_version": "1.0.0", "agent_config": agent},
+                config={
+                    "domain_id": domain_id,
+                    "binding_vow_version": "1.0.0",
+                    "agent_config": agent,
+                    DECLARED: given.get("declared", given.get("visibility", "gallery_public")),
+                },
                 state="ended",
                 created_at=run.created_at,
             )
@@ -406,3 +411,41 @@ def test_techniques_tell_their_real_parameters(hosted: "Hosted") -> None:
 @pytest.mark.parametrize("name", ["none", "os:system", "antigravity:x", "%2Ftmp%2Fa.py:x", "%00"])
 def test_no_technique_is_imported_because_somebody_names_it(hosted: "Hosted", name: str) -> None:
     assert hosted.anonymous.get(f"/v1/techniques/{name}").status_code == 404
+
+
+def pick(entry: dict[str, Any]) -> tuple[int, int]:
+    return entry["published"], entry["candidates"]
+
+
+async def test_a_run_that_was_chosen_afterwards_says_out_of_how_many(hosted: "Hosted", played: Played) -> None:
+    for _ in range(3):
+        await played([0, 0], visibility="private")
+    await played([1, 1], declared="private")
+    (entry,) = board(hosted)
+    assert (entry["runs"], *pick(entry)) == (1, 1, 4)
+    await played([0, 0], visibility="private", status=RunStatus.PARTIAL)
+    assert pick(board(hosted)[0]) == (1, 5)
+
+
+async def test_runs_that_were_declared_public_count_without_those_that_were_declared_private(
+    hosted: "Hosted", played: Played
+) -> None:
+    await played([0, 0], visibility="private")
+    await played([1, 1])
+    assert pick(board(hosted)[0]) == (1, 1)
+    # One that was to be shown, and was hidden when its score was known.
+    await played([0, 0], visibility="private", declared="gallery_public")
+    assert pick(board(hosted)[0]) == (1, 2)
+
+
+async def test_only_runs_of_the_same_owner_model_and_vow_are_candidates(hosted: "Hosted", played: Played) -> None:
+    others = ({"actor": "user:2"}, {"model": "openai/b"}, {"vow": "0.9.0"}, {"domain_id": "other"}, {"team_id": None})
+    for other in others[:4]:
+        await played([0, 0], **{"visibility": "private", **other})
+    await played([1, 1], declared="private")
+    assert pick(board(hosted)[0]) == (1, 1)
+
+
+async def test_a_partial_run_is_on_no_board(hosted: "Hosted", played: Played) -> None:
+    await played([1, None], status=RunStatus.PARTIAL)
+    assert board(hosted) == []

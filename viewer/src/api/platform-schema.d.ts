@@ -4934,6 +4934,12 @@ export interface components {
              */
             binding_vow_version: string;
             /**
+             * Candidates
+             * @description of how many: those that were declared public before they began; all that were played to their end where a public one was not declared
+             * @default 0
+             */
+            candidates: number;
+            /**
              * Cost Usd
              * @description mean cost of an episode; null where a price is not known
              */
@@ -4987,6 +4993,12 @@ export interface components {
              * @description the primary metric over all runs; null: nothing was scored
              */
             primary_score: number | null;
+            /**
+             * Published
+             * @description runs of the same people or teams with this model by this vow version that are public
+             * @default 0
+             */
+            published: number;
             /**
              * Rank
              * @description the best place that it may have; null: it takes none
@@ -6710,7 +6722,7 @@ export interface components {
          * @description Life of a run on a platform.
          * @enum {string}
          */
-        RunStatus: "pending" | "running" | "completed" | "failed" | "cancelled";
+        RunStatus: "pending" | "running" | "completed" | "partial" | "failed" | "cancelled";
         /**
          * RunSummary
          * @description A run as a row of a list. `duration_s` is what was worked on it until now, without pauses.
@@ -7427,6 +7439,12 @@ export interface components {
              */
             binding_vow_version: string;
             /**
+             * Candidates
+             * @description of how many: those that were declared public before they began; all that were played to their end where a public one was not declared
+             * @default 0
+             */
+            candidates: number;
+            /**
              * Cost Usd
              * @description mean cost of an episode; null where a price is not known
              */
@@ -7485,6 +7503,12 @@ export interface components {
              * @description the primary metric over all runs; null: nothing was scored
              */
             primary_score: number | null;
+            /**
+             * Published
+             * @description runs of the same people or teams with this model by this vow version that are public
+             * @default 0
+             */
+            published: number;
             /**
              * Rank
              * @description the best place that it may have; null: it takes none

@@ -60,6 +60,17 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
       </td>
       <td data-numeric data-minor title={`of ${plural(entry.actors, 'person', 'people')}`}>
         {count(entry.runs)}
+        {entry.published < entry.candidates && (
+          <>
+            {' '}
+            <Badge
+              tone="warn"
+              title="Runs of the same people with this model that were played to their end; not all of them are shown"
+            >
+              {count(entry.published)} of {count(entry.candidates)} published
+            </Badge>
+          </>
+        )}
       </td>
       <td data-numeric data-minor title="Mean cost of an episode">
         <Money usd={entry.cost_usd} />

@@ -19,7 +19,9 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
           <div className={styles.words}>
             <p>{ending(run)}</p>
             {error !== '' && !isReason(run) && <LongText text={error} />}
-            {commands.resume !== null && (counts.owed > 0 || state === 'partial') && <Command>{commands.resume}</Command>}
+            {commands.resume !== null && (counts.owed > 0 || state === 'partial') && (
+              <Command>{commands.resume}</Command>
+            )}
           </div>
         </div>
       )}

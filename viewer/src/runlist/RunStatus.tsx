@@ -8,6 +8,11 @@ const LOOKS: Record<Word, { tone: Tone; icon: IconName; meaning: string }> = {
   pending: { tone: 'idle', icon: 'clock', meaning: 'waits for a worker' },
   running: { tone: 'live', icon: 'play', meaning: 'goes on right now' },
   completed: { tone: 'good', icon: 'check', meaning: 'every planned episode was played' },
+  partial: {
+    tone: 'warn',
+    icon: 'warning',
+    meaning: 'too many episodes have no value; it has no rank, and resuming repairs it',
+  },
   failed: { tone: 'bad', icon: 'error', meaning: 'could not be played to its end' },
   cancelled: { tone: 'idle', icon: 'close', meaning: 'was called off' },
 }

@@ -40,7 +40,7 @@ def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
     """
     from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import FAILED, INTERRUPTED, follow
+    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow
 
     gate = options().gate
     gate.check_remote(wait=wait)
@@ -56,7 +56,7 @@ def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
         return INTERRUPTED
     judged = gate.judge_remote(over, client.runs.episodes(over.id) if gate.conditions else ())
     show({**plain(over), "gate": judged.document()} if judged.verdicts else over)
-    return judged.code(1 if over.status in FAILED else 0)
+    return judged.code(exit_code(over))
 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":

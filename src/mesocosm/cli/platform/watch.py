@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mesocosm.client.documents.run import Metric, Run
 
 GOING = frozenset({"pending", "running"})
+INCOMPLETE = 3
 FAILED = frozenset({"failed", "cancelled", "error"})
 LOST = frozenset({"failed", "timeout", "cancelled"})
 INTERRUPTED = 130
@@ -117,7 +118,7 @@ def _lost(episodes: "Sequence[Episode]") -> int:
 
 
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
-    """Follow a run, print what came of it, and return the exit code: 0 completed, 1 otherwise, 130 interrupted."""
+    """Follow a run, print what came of it, and return the exit code: 0 completed, 3 partial, 1 else, 130 interrupted."""
     from mesocosm.cli.platform.output import plain
 
     run = follow(client, run_id, every_s)
@@ -127,7 +128,12 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
         emit({"run": plain(run)})
     else:
         print_run(run)
-    return 1 if run.status in FAILED else 0
+    return exit_code(run)
+
+
+def exit_code(run: "Run") -> int:
+    """Return what a command ends with that followed a run to its end."""
+    return 1 if run.status in FAILED else INCOMPLETE if run.status == "partial" else 0
 
 
 def print_run(run: "Run") -> None:

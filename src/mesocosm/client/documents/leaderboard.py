@@ -41,6 +41,14 @@ class LeaderboardEntry(BaseModel):
     metrics: list[Metric] = Field(description="every metric with interval and denominators")
     agent: LeaderboardAgent = Field(description="how the agent was configured")
     runs: int = Field(description="how many runs were taken together")
+    published: int = Field(
+        default=0, description="runs of the same people or teams with this model by this vow version that are public"
+    )
+    candidates: int = Field(
+        default=0,
+        description="of how many: those that were declared public before they began; all that were played to their end "
+        "where a public one was not declared",
+    )
     run_ids: list[str] = Field(description="the newest of them, at most 20")
     actors: int = Field(description="how many people's runs they are")
     n_tasks: int = Field(description="different tasks among the scored episodes")

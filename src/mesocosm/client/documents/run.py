@@ -117,6 +117,8 @@ class RunStatus(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
+    PARTIAL = "partial"
+    """Played, but too many episodes have no value for reasons that are not the agent's: it is ranked nowhere."""
     FAILED = "failed"
     CANCELLED = "cancelled"
 

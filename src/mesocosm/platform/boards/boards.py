@@ -9,7 +9,7 @@ from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from mesocosm.client.documents.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
-from mesocosm.platform.boards.grouping import Group, Kind, Place, kinds, pooled, ranked, version_order
+from mesocosm.platform.boards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
 from mesocosm.platform.orders.view import metric_document
 from mesocosm.platform.service import Service
 from mesocosm.store.boards import Boards, Field, Stamp
@@ -81,7 +81,12 @@ class Leaderboards:
             group = known.get(key) or pooled(self.boards, kind, entrants)
             if group is not None:
                 groups[key] = group
-        entries = tuple(map(entry_of, _placed(groups.values())))
+        places = _placed(groups.values())
+        if field.domain_id is None:
+            entries = tuple(map(entry_of, places))
+        else:
+            asked = [(place.group.kind, place.group.owners) for place in places]
+            entries = tuple(map(entry_of, places, published(self.boards.candidates(field.domain_id), asked)))
         return _Kept(now, stamp, entries, tuple(entry.model_dump_json().encode() for entry in entries), groups)
 
     def _known(self, field: Field) -> _Kept | None:
@@ -128,9 +133,11 @@ def team_board(service: Service, team_id: str, domain_id: str | None, limit: int
     return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
 
 
-def entry_of(place: Place) -> LeaderboardEntry:
-    """Return a place as clients see it."""
+def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
+    """Return a place as clients see it; `shown` is how many runs of its owners are public and out of how many."""
     group, primary = place.group, place.group.primary
+    runs = len(group.run_ids)
+    public, candidates = shown or (runs, runs)
     metrics = group.newest.metrics
     return LeaderboardEntry.model_validate(
         {
@@ -148,7 +155,9 @@ def entry_of(place: Place) -> LeaderboardEntry:
             "primary": None if primary is None else metric_document(primary),
             "metrics": [metric_document(metric) for metric in metrics],
             "agent": _agent_of(group),
-            "runs": len(group.run_ids),
+            "runs": runs,
+            "published": public,
+            "candidates": candidates,
             "run_ids": list(group.run_ids[:_NAMED]),
             "actors": group.actors,
             "n_tasks": 0 if primary is None else primary.n_tasks,

@@ -1,6 +1,6 @@
 """Which runs are of one kind, and what they say together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import leaderboard
 from mesocosm.engine.metrics import expected, measure
-from mesocosm.store.boards import Boards, Entrant
+from mesocosm.store.boards import Boards, Candidate, Entrant
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
 
@@ -39,6 +39,7 @@ class Group:
     newest: Run
     agent: Mapping[str, Any]
     actors: int
+    owners: frozenset[str]
     episodes: int
     planned: int
     cost_usd: float | None
@@ -87,6 +88,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
         newest=msgspec.structs.replace(newest, metrics=metrics, info={}, provenance={}, warnings=()),
         agent=present[0].agent,
         actors=len({entrant.actor for entrant in present}),
+        owners=frozenset(entrant.owner for entrant in present),
         episodes=done,
         planned=planned,
         cost_usd=sum(known) / done if done and len(known) == len(costs) else None,
@@ -103,6 +105,26 @@ def ranked(groups: Iterable[Group]) -> tuple[Place, ...]:
     ]
     unscored = sorted(by_run.values(), key=lambda group: group.newest.created_at, reverse=True)
     return (*places, *(Place(group, None, None, "") for group in unscored))
+
+
+def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Collection[str]]]) -> list[tuple[int, int]]:
+    """Return for each kind with its owners how many of their runs with that model are shown, and out of how many.
+
+    Of an owner who declared before each shown run that it would be shown, those that were declared count; of one who
+    chose a run afterwards, all that were played to their end.
+    """
+    theirs: dict[tuple[str, str, str, str], list[Candidate]] = {}
+    for one in candidates:
+        theirs.setdefault((one.owner, one.domain_id, one.vow_version, one.model), []).append(one)
+    found = []
+    for kind, owners in kinds:
+        counted = []
+        for owner in owners:
+            runs = theirs.get((owner, kind.domain_id, kind.vow_version, kind.model), [])
+            chosen = any(one.shown and not one.declared for one in runs)
+            counted += [one for one in runs if chosen or one.declared]
+        found.append((sum(one.shown for one in counted), len(counted)))
+    return found
 
 
 def version_order(version: str) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ def _item(order: Order, run: Run, reward: float | None, titles: dict[str, str], 
     if fields["error"]:
         # A failure may quote where the operator's models are asked.
         fields["error"] = Discretion(run, ())(str(fields["error"]).encode()).decode()
-    unplayed = run.counts.owed if fields["status"] in {RunStatus.CANCELLED, RunStatus.FAILED} else 0
+    unplayed = run.counts.owed if fields["status"] in {RunStatus.CANCELLED, RunStatus.PARTIAL, RunStatus.FAILED} else 0
     return RunListItem.model_validate(
         {
             **fields,

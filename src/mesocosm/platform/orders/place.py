@@ -19,7 +19,7 @@ from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
 from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight
 from mesocosm.store.domains import DomainRow
-from mesocosm.store.orders import Order
+from mesocosm.store.orders import DECLARED, Order
 
 DAY = 86_400.0
 
@@ -105,6 +105,8 @@ def _order(
     config = asked.model_dump(mode="json")
     config["agent_config"]["model"] = model.asked
     config["env_id"] = place.environment_id
+    # What guests run is for everybody: that is what they are let in for.
+    visibility = config[DECLARED] = PUBLIC if caller.guest else wanted.visibility or PRIVATE
     days = service.settings.guest_days
     return Order(
         run_id=run.id,
@@ -115,8 +117,7 @@ def _order(
         environment_version=place.version,
         vow_version=wanted.binding_vow_version,
         model=model.asked,
-        # What guests run is for everybody: that is what they are let in for.
-        visibility=PUBLIC if caller.guest else wanted.visibility or PRIVATE,
+        visibility=visibility,
         config=config,
         # As exact as the times in answers, which come back as `created_before`.
         created_at=round(run.created_at, 6),

@@ -11,8 +11,12 @@ from mesocosm.platform.access.redaction import redact_config
 from mesocosm.platform.documents.document import moment
 from mesocosm.store.orders import Order
 
-_OVER = {RunStatus.FINISHED: documents.RunStatus.COMPLETED, RunStatus.FAILED: documents.RunStatus.FAILED}
-TERMINAL = frozenset({documents.RunStatus.COMPLETED, documents.RunStatus.FAILED, documents.RunStatus.CANCELLED})
+_OVER = {
+    RunStatus.FINISHED: documents.RunStatus.COMPLETED,
+    RunStatus.PARTIAL: documents.RunStatus.PARTIAL,
+    RunStatus.FAILED: documents.RunStatus.FAILED,
+}
+TERMINAL = frozenset(set(documents.RunStatus) - {documents.RunStatus.PENDING, documents.RunStatus.RUNNING})
 """States in which a run stays unless somebody resumes it."""
 
 

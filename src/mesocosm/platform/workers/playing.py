@@ -27,7 +27,7 @@ HELD_S = 1.0
 LATE_S = 30.0
 """How much longer than allowed a run may take until we stop it, in seconds; its own budget comes first."""
 
-_OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED})
+_OVER = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED})
 
 _log = logging.getLogger(__name__)
 
