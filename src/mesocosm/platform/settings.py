@@ -198,6 +198,9 @@ class Settings(BaseSettings):
     )
     episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
     run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
+    max_missing: float = Field(
+        0.02, ge=0, le=1, description="share of values that may be missing before a run is partial, and ranked nowhere"
+    )
     step_s: float = Field(60.0, gt=0, description="seconds of one call of an environment")
     model_s: float = Field(120.0, gt=0, description="seconds of one call of a model")
     cooldown_s: float = Field(

@@ -44,6 +44,7 @@ MODELS = [
 ]
 SETTINGS: dict[str, Any] = {
     "cooldown_s": 0.0,
+    "max_missing": 1.0,
     "private_env_urls": True,
     "demo_domains": (DOMAIN,),
     "worker_secret": SECRET,

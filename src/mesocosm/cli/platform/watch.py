@@ -118,7 +118,7 @@ def _lost(episodes: "Sequence[Episode]") -> int:
 
 
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
-    """Follow a run, print what came of it, and return the exit code: 0 completed, 3 partial, 1 else, 130 interrupted."""
+    """Follow a run, print what came of it, return the exit code: 0 completed, 3 partial, 1 else, 130 interrupted."""
     from mesocosm.cli.platform.output import plain
 
     run = follow(client, run_id, every_s)

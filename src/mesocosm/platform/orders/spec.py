@@ -67,6 +67,7 @@ def limits(settings: Settings, run_usd: float | None) -> Limits:
         episode_tokens=settings.episode_tokens,
         run_seconds=settings.run_s,
         run_usd=run_usd,
+        max_missing=settings.max_missing,
     )
 
 

@@ -92,7 +92,8 @@ def test_a_public_run_is_for_everybody_once_it_has_completed(runs: Runs) -> None
     assert [run["id"] for run in runs.hosted.anonymous.get("/v1/runs").json()] == [run_id]
 
 
-def test_who_is_outside_reads_no_prompt_no_reply_and_no_words_of_failures(runs: Runs) -> None:
+def test_who_is_outside_reads_no_prompt_no_reply_and_no_words_of_failures(open_runs: Callable[..., Runs]) -> None:
+    runs = open_runs(max_missing=1.0)
     runs.world.failing.add(1)
     run_id = runs.played(runs.ann, visibility="gallery_public", num_episodes=2)
     paths = [f"/v1/runs/{run_id}{path}" for path in READS]
@@ -192,7 +193,20 @@ def test_lists_are_newest_first_and_paged(runs: Runs) -> None:
     assert runs.ann.get("/v1/runs?limit=101").status_code == 422
 
 
-def test_an_item_of_a_list_counts_episodes_and_names_who_asked(runs: Runs) -> None:
+def test_a_run_that_lacks_too_many_values_is_partial_and_shown_to_nobody_else(runs: Runs) -> None:
+    runs.world.failing.add(1)
+    run_id = runs.played(runs.ann, visibility="gallery_public", num_episodes=2)
+    told = runs.ann.get(f"/v1/runs/{run_id}").json()
+    assert (told["status"], told["finished"], told["scores"] != {}) == ("partial", 2, True)
+    assert runs.hosted.anonymous.get(f"/v1/runs/{run_id}").status_code == 404
+    assert runs.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}").json() == []
+    assert runs.hosted.anonymous.get("/v1/gallery/runs").json() == []
+    admin = runs.hosted.admin().get("/v1/admin/status").json()
+    assert admin["counts"]["runs"] == {"partial": 1}
+
+
+def test_an_item_of_a_list_counts_episodes_and_names_who_asked(open_runs: Callable[..., Runs]) -> None:
+    runs = open_runs(max_missing=1.0)
     runs.world.failing.add(1)
     run_id = runs.played(runs.ann, visibility="gallery_public")
     (own,) = runs.ann.get("/v1/runs").json()
