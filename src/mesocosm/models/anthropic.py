@@ -9,7 +9,7 @@ from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import check_url, configured, shown
+from mesocosm.models.endpoint import check_url, configured, shown, takes_key_of
 from mesocosm.models.litellm import LiteLLMModel
 from mesocosm.models.refusal import Refusal, words
 
@@ -26,7 +26,8 @@ class AnthropicModel(LiteLLMModel):
         check_url(url, f"{name.provider}/{name.model}")
         # Clients of this protocol add the version themselves.
         root = url.removesuffix("/messages").removesuffix("/v1")
-        key = self._key or os.environ.get(KEY, "").strip()
+        key = self._key or (os.environ.get(KEY, "").strip() if takes_key_of(url, "anthropic", PUBLIC) else "")
+        key = "" if key == "none" else key
         self._upstream = Upstream("anthropic", root, key, self._route.partition("/")[2])
 
     @property

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,6 +24,15 @@ PROVIDERS = {
 }
 """Providers that speak the OpenAI protocol, with their public base URLs."""
 
+ELSEWHERE = {
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+    "mistral": "https://api.mistral.ai",
+    "deepseek": "https://api.deepseek.com",
+    "xai": "https://api.x.ai",
+}
+"""Public addresses of providers that are asked in another way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -38,8 +48,8 @@ def endpoint(name: ModelName) -> Endpoint:
     """Return where `name` is served.
 
     The URL is the name's own, else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, else the provider's public one. The
-    key of an address that somebody chose is MESOCOSM_API_KEY before `<PROVIDER>_API_KEY`; that of the public one the
-    other way round. Raises UsageError for a provider without an address.
+    key of an address that somebody chose is MESOCOSM_API_KEY before `<PROVIDER>_API_KEY`, where that may be sent there;
+    that of the public one the other way round. Raises UsageError for a provider without an address.
     """
     prefix = _prefix(name.provider)
     public = PROVIDERS.get(name.provider, "")
@@ -51,10 +61,48 @@ def endpoint(name: ModelName) -> Endpoint:
         )
     check_url(base_url, f"{name.provider}/{name.model}")
     own = f"{prefix}_API_KEY"
-    variables = (own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, own)
+    variables: tuple[str, ...] = (own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, own)
+    if not takes_key_of(base_url, name.provider, public):
+        variables = (GENERAL_KEY,)
     key = next((value for variable in variables if (value := os.environ.get(variable, "").strip())), "")
     hosted = base_url == public and not is_loopback(base_url)
     return Endpoint(base_url, key, variables, hosted)
+
+
+def takes_key_of(url: str, provider: str, public: str = "") -> bool:
+    """Return whether the key of `provider` may be sent to `url`.
+
+    A key belongs to the address that `<PROVIDER>_BASE_URL` gives, and to the provider's public one. Without such a
+    variable it may be sent to any address that somebody wrote behind a model's name, but to none that is another
+    provider's: public, or in a variable of that provider.
+    """
+    here, own = _origin(url), configured(provider)
+    if here in {_origin(own), _origin(public)} - {""}:
+        return True
+    if own:
+        return False
+    return not any(owner != _prefix(provider) and _origin(place) == here for owner, place in _places())
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """Yield the prefix of each provider's variables with an address that is the provider's."""
+    for provider, place in {**PROVIDERS, **ELSEWHERE}.items():
+        yield _prefix(provider), place
+    for variable, place in os.environ.items():
+        owner = variable.removesuffix("_BASE_URL").removesuffix("_API_BASE")
+        if owner != variable:
+            yield owner, place
+
+
+def _origin(url: str) -> str:
+    """Return scheme, host and port of `url`, empty where it is no URL."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return ""
+    host = (parts.hostname or "").rstrip(".").lower()
+    return f"{parts.scheme}://{'127.0.0.1' if host == 'localhost' else host}:{port}" if host else ""
 
 
 def configured(provider: str) -> str:

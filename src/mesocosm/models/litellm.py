@@ -17,11 +17,12 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Model
 from mesocosm.models import chat
 from mesocosm.models.concession import Concessions
-from mesocosm.models.endpoint import GENERAL_KEY, is_loopback, shown
+from mesocosm.models.endpoint import ELSEWHERE, GENERAL_KEY, PROVIDERS, is_loopback, shown, takes_key_of
 from mesocosm.models.prices import price
 from mesocosm.models.refusal import Refusal, Words, words_of
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
+PUBLIC = {**PROVIDERS, **ELSEWHERE}
 _PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
 
 
@@ -101,8 +102,10 @@ class LiteLLMModel:
             return gemini_key() if provider == "gemini" else ""
         variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         own = gemini_key() if provider == "gemini" else os.environ.get(variable, "").strip()
-        # LiteLLM refuses to start without some key, even for a server on this machine that wants none.
-        return os.environ.get(GENERAL_KEY, "").strip() or own or ("none" if self._local else "")
+        if not takes_key_of(self._base_url, provider, PUBLIC.get(provider, "")):
+            own = ""
+        # Without a key LiteLLM looks for one by itself, which may be that of another address.
+        return os.environ.get(GENERAL_KEY, "").strip() or own or "none"
 
     @property
     def capabilities(self) -> Capabilities:

@@ -14,7 +14,7 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import check_url, is_loopback, shown
+from mesocosm.models.endpoint import check_url, is_loopback, shown, takes_key_of
 from mesocosm.models.exchange import CHECK_S, Exchange
 from mesocosm.models.prices import Price, price
 
@@ -104,9 +104,7 @@ class OllamaModel:
         self._extra = dict(extra)
         self._price = cost
         self._local = is_loopback(url) and not runs_elsewhere(name.model)
-        self._exchange = Exchange(
-            self.name, url, os.environ.get("OLLAMA_API_KEY", ""), start="start it with `ollama serve`"
-        )
+        self._exchange = Exchange(self.name, url, _key(name, url), start="start it with `ollama serve`")
 
     @property
     def capabilities(self) -> Capabilities:
@@ -190,6 +188,13 @@ class OllamaModel:
             model=self.name,
             latency_s=latency_s,
         )
+
+
+def _key(name: ModelName, url: str) -> str:
+    """Return OLLAMA_API_KEY, but not for an address that is another provider's or apart from the one of Ollama."""
+    set_up = base_url(ModelName(name.provider, name.model))
+    elsewhere = bool(name.base_url) and set_up not in {DEFAULT, url}
+    return "" if elsewhere or not takes_key_of(url, "ollama") else os.environ.get("OLLAMA_API_KEY", "")
 
 
 def has(have: Sequence[str], wanted: str) -> bool:
