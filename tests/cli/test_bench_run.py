@@ -340,3 +340,31 @@ def test_why_a_program_failed_stands_below_the_table_and_in_run_show(
     assert failure["stderr"] == "no key for the judge"
     again = only(bench("run", "--benchmarks", "toy", "--model", "builtin/empty", "--json"))
     assert again["failures"][0]["cause"] == "program_failed"
+
+
+def test_benchmarks_are_judged_against_a_run_group(bench: Bench, shelf: Path) -> None:
+    put(shelf, "more")
+    words = ("run", "--benchmarks", "sums,more", "--json", "--model")
+    group = bench(*words, "builtin/oracle").document["run_group_id"]
+    judged = ("--baseline", group, "--fail-if", "regression p<0.05", "--fail-if", "missing>2%")
+    worse = bench(*words, "builtin/empty", *judged)
+    assert worse.code == 1
+    answers = [(one["benchmark"], one["answer"]) for one in worse.document["gate"]]
+    assert answers == [("sums", "fail"), ("more", "fail"), ("sums", "pass"), ("more", "pass")]
+    assert bench(*words, "builtin/oracle", "--force", *judged).code == 0
+    itself = bench(*words, "builtin/oracle", "--baseline", bench(*words, "builtin/oracle").document["run_group_id"])
+    assert itself.code == 1
+
+
+def test_a_comparison_of_two_models_is_judged(bench: Bench, mesocosm: "Invoke") -> None:
+    words = ("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums")
+    judged = ("--fail-if", "regression p<0.05")
+    worse = bench(*words, *judged, "--json")
+    assert (worse.code, worse.document["gate"][0]["answer"]) == (1, "fail")
+    again = mesocosm("bench", "view-comparison", worse.document["comparison_id"], "--fail-if", "score<0")
+    assert again.code == 1
+    assert "NOTHING TO JUDGE: accuracy is 0.0000" in again.out
+    assert mesocosm("bench", "view-comparison", worse.document["comparison_id"]).code == 0
+    nothing = bench("compare", "--a", "builtin:empty", "--b", "builtin:empty", "--benchmarks", "sums")
+    assert nothing.code == 1
+    assert "nothing could be compared" in nothing.err

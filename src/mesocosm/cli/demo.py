@@ -77,12 +77,12 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
     """Print floor and ceiling, and how to go on."""
     from mesocosm.cli.link import IDLE_MINUTES
-    from mesocosm.cli.render import interval, number, table
+    from mesocosm.cli.render import counted, interval, number, table
 
     rows = [
         [
             *(run.model, metric.name, number(metric.value), interval(metric.low, metric.high)),
-            f"{metric.n_scored}/{metric.n_planned}",
+            counted(metric),
         ]
         for run in runs
         for metric in run.metrics

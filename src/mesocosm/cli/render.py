@@ -15,6 +15,7 @@ from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
     from mesocosm.cli.gating import Judgement
+    from mesocosm.client.documents.run import Metric as RemoteMetric
     from mesocosm.store import SqlStore
 
 MESSAGE, TAIL = 400, 5
@@ -138,10 +139,21 @@ def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
         click.echo("  ".join(cells).rstrip())
 
 
-def counted(metric: MetricResult) -> str:
+def counted(metric: "MetricResult | RemoteMetric") -> str:
     """Return `scored/planned`, and behind it why the others have no value: `97/120 (23 model_unavailable)`."""
+    return f"{metric.n_scored:,}/{metric.n_planned:,}{_lacking(metric)}"
+
+
+def scored(metric: "MetricResult | RemoteMetric | None") -> str:
+    """Return `value [low, high]`, and behind it what has no value for which cause; `–` for none."""
+    if metric is None:
+        return "–"
+    return f"{number(metric.value)} {interval(metric.low, metric.high)}".strip() + _lacking(metric)
+
+
+def _lacking(metric: "MetricResult | RemoteMetric") -> str:
     causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
-    return f"{metric.n_scored:,}/{metric.n_planned:,}" + (f" ({causes})" if causes else "")
+    return f" ({causes})" if causes else ""
 
 
 def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:

@@ -73,7 +73,7 @@ def list_(remote: bool, **given: Any) -> None:
             raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
         listed(given["limit"], given["cursor"], given["benchmark"])
         return
-    from mesocosm.cli.render import emit, interval, number, short, state, table, when
+    from mesocosm.cli.render import emit, scored, short, state, table, when
     from mesocosm.interop.record import run_document
 
     store, chosen = results(), options()
@@ -83,8 +83,7 @@ def list_(remote: bool, **given: Any) -> None:
         return
     rows = []
     for item in page.items:
-        primary = item.primary
-        score = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        score = scored(item.primary)
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
         rows.append(
             [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]

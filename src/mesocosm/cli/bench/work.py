@@ -127,10 +127,10 @@ def why_of(outcome: Outcome) -> str:
 
 
 def _line(result: Result) -> str:
-    from mesocosm.cli.render import interval, number
+    from mesocosm.cli.render import scored
 
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
-    score = f" {number(primary.value)} {interval(primary.low, primary.high)}".rstrip() if primary is not None else ""
+    score = f" {scored(primary)}" if primary is not None else ""
     why = f" ({why_of(outcome)})" if outcome.reason else ""
     return f"{outcome.benchmark}: {outcome.status}{score}{why}"

@@ -30,7 +30,7 @@ def list_(
     """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
     from mesocosm.cli.progress import ROLLOUT
-    from mesocosm.cli.render import emit, interval, number, state, table, when
+    from mesocosm.cli.render import emit, scored, state, table, when
     from mesocosm.cli.run import results
     from mesocosm.store import RunFilter
 
@@ -57,8 +57,7 @@ def list_(
         return
     rows = []
     for run in found:
-        primary = run.primary
-        reward = f"{number(primary.value)} {interval(primary.low, primary.high)}".strip() if primary else "–"
+        reward = scored(run.primary)
         done = f"{run.counts.done:,}/{run.counts.planned:,}"
         rows.append(
             [run.name or run.id, state(run), run.agent, run.benchmark, run.model, reward, done, when(run.created_at)]

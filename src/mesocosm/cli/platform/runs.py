@@ -75,7 +75,7 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
 def listed(limit: int, cursor: str | None, domain: str | None) -> None:
     """List the caller's runs on the platform, newest first."""
     from mesocosm.cli.platform.output import plain
-    from mesocosm.cli.render import emit, interval, number, table, when
+    from mesocosm.cli.render import counted, emit, interval, number, table, when
 
     client = somebody()
     limit = min(limit, 100)
@@ -92,6 +92,8 @@ def listed(limit: int, cursor: str | None, domain: str | None) -> None:
         primary = next((metric for metric in one.metrics if metric.primary), None)
         score = number(primary.value if primary else None)
         bounds = interval(primary.low, primary.high) if primary else ""
+        if primary and primary.missing:
+            bounds = f"{bounds} {counted(primary)}".strip()
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
         made = when(one.created_at.timestamp() if one.created_at else None)
         played = [one.config.domain_id, one.config.agent_config.model]

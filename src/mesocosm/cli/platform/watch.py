@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.render import duration, emit, interval, money, number, table
+from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -107,7 +107,7 @@ def progress(run: "Run", failed: int) -> str:
     parts = [f"{run.status.value}: {run.finished:,}/{planned:,} done, {failed:,} failed"]
     primary = next((metric for metric in run.metrics if metric.primary), None)
     if primary is not None and primary.value is not None:
-        parts.append(f"{primary.name} {number(primary.value)} {interval(primary.low, primary.high)}".rstrip())
+        parts.append(f"{primary.name} {scored(primary)}")
     if run.cost_usd is None or run.cost_usd:
         parts.append(money(run.cost_usd))
     return ", ".join(parts)
@@ -160,5 +160,5 @@ def _row(metric: "Metric") -> list[str]:
         ("* " if metric.primary else "  ") + metric.name,
         number(metric.value),
         interval(metric.low, metric.high) or "–",
-        f"{metric.n_scored:,}/{metric.n_planned:,}",
+        counted(metric),
     ]
