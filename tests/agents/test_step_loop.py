@@ -7,7 +7,7 @@ import pytest
 from mesocosm.agents.loop import open_loop
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
-from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.info import BenchmarkInfo, Malformed
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelSettings
 from mesocosm.core.ports import Observation, Step
@@ -390,3 +390,33 @@ async def test_calls_of_tools_that_nobody_offered_are_malformed() -> None:
 async def test_impossible_parameters_are_a_usage_error() -> None:
     with pytest.raises(UsageError):
         open_loop({"techniques": {"tool_calling": {"dispatch": "maybe"}}})
+
+
+class TestRepliesWithoutAnAction:
+    def context(self, *replies: str, malformed: Malformed = "ask", **more: Any) -> MemoryContext:
+        info = BenchmarkInfo("memory", "Memory", "1", "0", "memory", (), malformed=malformed)
+        return MemoryContext(ScriptedEnvironment("a", "b", "c"), replies, action_space=DOORS, info=info, **more)
+
+    async def test_reach_the_environment_where_it_wants_them(self) -> None:
+        context = await play(self.context("<think>hm</think> open sesame ", "left", malformed="pass"))
+        assert [acted.action for acted in context.actions] == ["open sesame", "left"]
+        assert (context.malformed, len(context.warnings)) == (1, 1)
+
+    async def test_are_asked_for_again_where_the_environment_wants_actions(self) -> None:
+        context = await play(self.context("open sesame", "left", "left"))
+        assert ([acted.action for acted in context.actions], context.malformed) == (["left", "left"], 0)
+
+    async def test_are_treated_as_the_operator_says(self) -> None:
+        context = await play(self.context("open sesame", "left"), on_malformed="pass")
+        assert [acted.action for acted in context.actions] == ["open sesame", "left"]
+        error = await failure(self.context("open sesame", malformed="pass"), on_malformed="fail")
+        assert (error.cause, "re-ask" in str(error)) == (Cause.MALFORMED_ACTION, False)
+
+    async def test_come_out_of_their_wrapper(self) -> None:
+        reply = '{"reasoning": "dark", "action": "open sesame"}'
+        context = self.context(reply, "left", malformed="pass", capabilities=Capabilities(structured=True))
+        assert (await play(context)).actions[0].action == "open sesame"
+
+    async def test_are_asked_for_again_where_they_are_empty(self) -> None:
+        context = await play(self.context("<think>hm</think>", "left", "left", malformed="pass"))
+        assert (context.actions[0].action, context.malformed) == ("left", 0)

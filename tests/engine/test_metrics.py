@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mesocosm.core.ports import ScoreRow
-from mesocosm.core.score import Metric, MetricResult
+from mesocosm.core.score import MALFORMED, Metric, MetricResult
 from mesocosm.engine.metrics import measure
 from mesocosm.stats import wilson
 
@@ -125,3 +125,20 @@ def test_failures_of_the_agent_are_missing_where_nobody_said_what_is_worse() -> 
     (result,) = measure([metric], rows, 2)
     assert (result.value, result.n_scored, result.missing) == (3.0, 1, {"agent_failure": 1})
     assert (result.pessimistic, result.directed) == (None, False)
+
+
+def test_what_an_environment_took_without_a_valid_action_has_a_strict_reading() -> None:
+    rows = [
+        ScoreRow("a", "", 0, MALFORMED, 2.0, None, False),
+        ScoreRow("a", "", 0, "won", 1.0, None, False),
+        ScoreRow("b", "", 0, "won", 1.0, None, False),
+        ScoreRow("b", "", 1, "won", 0.0, None, False),
+        ScoreRow("c", "", 0, "won", None, None, True),
+    ]
+    (found,) = measure([Metric("won", "won", "pass_rate", low=0.0, high=1.0, primary=True)], rows, 4)
+    assert (found.value, found.strict, found.n_malformed, found.n_scored) == (0.5, 0.25, 1, 4)
+
+
+def test_without_such_an_episode_there_is_no_strict_reading() -> None:
+    (found,) = measure([Metric("won", "won")], [ScoreRow("b", "", 0, "won", 1.0, None, False)], 1)
+    assert (found.strict, found.n_malformed) == (None, 0)

@@ -217,3 +217,13 @@ async def test_closing_twice_or_unopened_is_no_fault(repository: Repository) -> 
     benchmark = opened(repository())
     await benchmark.close()
     await benchmark.close()
+
+
+@pytest.mark.parametrize(
+    ("episode", "malformed"),
+    [({}, "pass"), ({"malformed_actions": "ask"}, "ask"), ({"malformed_actions": "fail"}, "fail")],
+)
+def test_manifests_that_say_nothing_get_malformed_replies_as_they_stand(
+    repository: Repository, episode: Any, malformed: str
+) -> None:
+    assert opened(repository(binding_vow={**VOW, "episode": episode})).info.malformed == malformed

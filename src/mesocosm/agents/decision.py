@@ -1,7 +1,9 @@
 """One decision: ask the model, read its reply, ask again when the action is malformed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mesocosm.agents.instructions import Path, closing
 from mesocosm.agents.parsing import Malformed, Parsed, split_thought
@@ -24,12 +26,16 @@ _DETAIL = 4000
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An action; `message` is the answer as it is remembered, `cut` whether the reply ended at the token limit."""
+    """An action; `message` is the answer as it is remembered, `cut` whether the reply ended at the token limit.
+
+    `malformed` says why the reply holds no valid action; then its text is the action.
+    """
 
     parsed: Parsed
     reasoning: str
     message: Message
     cut: bool = False
+    malformed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,8 @@ class Decider:
         """
         settings = self._context.settings
         request = self._request(messages, settings)
-        asks_left = self._setting.options.reask
+        on_malformed = self._setting.on_malformed
+        asks_left = self._setting.options.reask if on_malformed != "fail" else 0
         cut_off: EpisodeError | None = None
         while True:
             reply = await self._ask(request, role, cut_off)
@@ -82,10 +89,14 @@ class Decider:
                 request = replace(request, max_tokens=max(settings.max_tokens * ENLARGED, LEAST_ENLARGED))
                 self._repeat(Cause.REPLY_TRUNCATED, f"{decision.reason}; asked with {request.max_tokens} tokens")
                 continue
+            # Nothing can be made of an empty reply, or of a tool call that means nothing.
+            if on_malformed == "pass" and not reply.tool_calls and split_thought(reply.text)[1].strip():
+                return _passed(reply, decision, wrapped=self._schema is not None)
             if cut and (enlarged or not asks_left):
                 raise _truncated(reply, decision, request.max_tokens)
             if not asks_left:
-                raise _malformed(reply, decision, self._setting.options.reask)
+                asked = 0 if on_malformed == "fail" else self._setting.options.reask
+                raise _malformed(reply, decision, asked)
             asks_left -= 1
             self._repeat(Cause.MALFORMED_ACTION, decision.reason)
             request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut)])
@@ -181,6 +192,20 @@ class Decider:
 def _answer(reply: ModelReply) -> Message:
     """Return a reply as the model sees it later: without its thought, and never empty, which providers refuse."""
     return Message("assistant", split_thought(reply.text)[1] or "(no answer)")
+
+
+def _passed(reply: ModelReply, malformed: Malformed, *, wrapped: bool) -> Move:
+    """Return a reply without a valid action as the action: its text without the thought, of a wrapper its `action`."""
+    thought, said = split_thought(reply.text)
+    action: Any = said.strip()
+    if wrapped:
+        try:
+            answer = json.loads(action)
+        except (ValueError, RecursionError):
+            answer = None
+        action = answer["action"] if isinstance(answer, dict) and "action" in answer else action
+    reasoning = "\n\n".join(part for part in (reply.reasoning, thought) if part)
+    return Move(Parsed(action, reasoning), reasoning, _answer(reply), malformed=malformed.reason)
 
 
 def _malformed(reply: ModelReply, malformed: Malformed, asked: int) -> EpisodeError:

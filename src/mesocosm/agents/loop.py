@@ -140,6 +140,12 @@ class _Play:
         return seat.same(instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections))
 
     async def _move(self, move: Move, seat: Seat) -> Observation:
+        if move.malformed:
+            self.context.malformed += 1
+            self.context.record(Kind.LOG, {"message": f"passed on as it stands: {move.malformed}", "malformed": True})
+            self._warn_once(
+                "replies without a valid action were passed to the environment as they stood (--on-malformed pass)"
+            )
         for deviation in move.parsed.deviations:
             self._warn_of("action", deviation)
         if move.parsed.repaired:

@@ -23,7 +23,9 @@ class LoopOptions:
     """How the loop plays.
 
     `history` is the conversation within an episode: all of it, none of it, or the last so many turns; `history_tokens`
-    is its estimated budget. `reask` is how often a malformed action is asked for again. `structured` and `images` say
+    is its estimated budget. `on_malformed` says what becomes of a reply without a valid action: the environment gets
+    its text (pass), the model is asked again `reask` times and then fails (ask), it fails at once (fail), or what the
+    environment wants (auto). `structured` and `images` say
     whether to use these abilities of the model: as it declares them (auto), always, never. `techniques` maps ids to
     parameters over those of the vow, or to None: switched off; `classes` are those that are named by where they are, as
     they were when the run began.
@@ -33,6 +35,7 @@ class LoopOptions:
     history_tokens: int = 24_000
     system_prompt: str = ""
     reask: int = 1
+    on_malformed: Literal["auto", "pass", "ask", "fail"] = "auto"
     structured: Switch = "auto"
     images: Switch = "auto"
     techniques: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
@@ -100,6 +103,12 @@ def _switch(value: Any) -> Switch:
     raise _Wrong("'auto', 'on' or 'off'")
 
 
+def _on_malformed(value: Any) -> str:
+    if value not in ("auto", "pass", "ask", "fail"):
+        raise _Wrong("'auto', 'pass', 'ask' or 'fail'")
+    return str(value)
+
+
 def _techniques(value: Any) -> dict[str, Mapping[str, Any] | None]:
     if not isinstance(value, Mapping):
         raise _Wrong("an object of technique ids, each with its parameters or false")
@@ -133,6 +142,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "history_tokens": _at_least(1),
     "system_prompt": _text,
     "reask": _at_least(0),
+    "on_malformed": _on_malformed,
     "structured": _switch,
     "images": _switch,
     "techniques": _techniques,

@@ -8,7 +8,7 @@ from mesocosm.agents.instructions import Instructions, Path
 from mesocosm.agents.options import LoopOptions
 from mesocosm.agents.parsing import Parser
 from mesocosm.agents.technique import Equipped, equip
-from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.info import BenchmarkInfo, Malformed
 from mesocosm.core.model import Capabilities
 from mesocosm.core.ports import Context
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
@@ -35,6 +35,12 @@ class Setting:
     warnings: tuple[str, ...]
     shows_images: bool
     _instructions: dict[Path, Instructions] = field(default_factory=dict)
+
+    @property
+    def on_malformed(self) -> Malformed:
+        """What becomes of a reply without a valid action: as the operator says, else as the environment wants it."""
+        chosen = self.options.on_malformed
+        return self.info.malformed if chosen == "auto" else chosen
 
     def fits(self, context: Context) -> bool:
         """Whether this setting is that of `context`."""

@@ -126,6 +126,11 @@ class Local(Command):
     "--reask", type=click.IntRange(min=0), default=1, show_default=True, help="Re-asks on a malformed action."
 )
 @click.option(
+    "--on-malformed",
+    type=click.Choice(["pass", "ask", "fail"]),
+    help="A reply without a valid action: pass its text on, ask again, or fail [as the environment wants it].",
+)
+@click.option(
     "--structured", type=click.Choice(["auto", "on", "off"]), default="auto", help="Native structured output."
 )
 @click.option(
@@ -257,6 +262,8 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["agent"] != "loop":
         return dict(given["agent_option"])
     chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
+    if given["on_malformed"]:
+        chosen["on_malformed"] = given["on_malformed"]
     if given["history_tokens"]:
         chosen["history_tokens"] = given["history_tokens"]
     if given["system_prompt"]:

@@ -265,8 +265,19 @@ def remarks(run: Run) -> list[str]:
             lines.append(
                 f"{metric.n_worst:,} {counted} as the worst value ({metric.name}: {number(metric.worst_value)})"
             )
+        if metric.n_malformed and metric.primary:
+            lines.append(_strict(metric))
     lines += [f"warning: {warning}" for warning in run.warnings]
     return lines
+
+
+def _strict(metric: MetricResult) -> str:
+    """Return the strict reading of a metric: replies that the environment took although they hold no valid action."""
+    line = f"{plural(metric.n_malformed, 'episode')} with a reply that holds no valid action and was passed on"
+    if metric.strict is None:
+        return line
+    bounds = interval(metric.strict_low, metric.strict_high)
+    return f"{line}; strictly valid, {metric.name} is {number(metric.strict)} {bounds}".rstrip()
 
 
 def _missing(metrics: Sequence[MetricResult]) -> list[str]:

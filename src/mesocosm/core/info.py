@@ -1,10 +1,13 @@
 """What is known of a benchmark before anything runs."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from mesocosm.core.score import Metric
+
+Malformed = Literal["pass", "ask", "fail"]
+"""What becomes of a reply without a valid action: the environment gets its text, the model is asked again, it fails."""
 
 
 class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -13,12 +16,12 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
     `parallel` is how many episodes it can take at once (None: any number), `parallel_default` a number that its
     manifest names without limiting anything. A `growing` one has found all its tasks only when it is over (the items
-    of a foreign program); `unscored` of its episodes have no score by design. An `offline` one asks no model:
-    whatever model a run names is not opened. `card` is what its descriptor says of it: source, licence, unit, split,
-    reference scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that nobody
-    declared: each becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of
-    beside the model, by the names under which people know it: they are part of its signature, and a change of one can
-    be named.
+    of a foreign program); `unscored` of its episodes have no score by design. An `offline` one asks no model: whatever
+    model a run names is not opened. `card` is what its descriptor says of it: source, licence, unit, split, reference
+    scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that nobody declared: each
+    becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of beside the model, by
+    the names under which people know it: they are part of its signature, and a change of one can be named. `malformed`
+    is what its environments want done with a reply without a valid action.
     """
 
     id: str
@@ -42,3 +45,4 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     judged: bool = False
     discovers: bool = False
     inputs: dict[str, str] = {}
+    malformed: Malformed = "ask"

@@ -159,6 +159,8 @@ class Context(Protocol):
     observation_space: Any
     capabilities: Capabilities
     settings: ModelSettings
+    malformed: int
+    """Replies without a valid action that the agent passed to the environment as they stood; the agent counts them."""
 
     @property
     def over(self) -> bool:

@@ -7,6 +7,12 @@ import msgspec
 from mesocosm.core.failure import Cause
 from mesocosm.core.task import Task
 
+MALFORMED = "malformed_replies"
+"""Score of an episode in which so many malformed replies were passed to the environment as they stood.
+
+Others have none. It is also the key of the episode's terminal info that holds the number.
+"""
+
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One named value of one episode.
@@ -60,6 +66,8 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     `value [low, high]` is the reading without missing episodes; `pessimistic` counts every missing one as worst.
     `n_planned = n_scored + sum(missing.values())`; `n_worst` of the scored ones were failures of the agent itself.
     None stands for a number that does not exist (nothing scored, no interval for this aggregation).
+    `n_malformed` of the scored ones hold a reply without a valid action that the environment was given as it stood;
+    `strict` is the reading in which each of these counts as worst.
     """
 
     name: str
@@ -81,3 +89,7 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     primary: bool = False
     level: float = 0.95
     directed: bool = True
+    n_malformed: int = 0
+    strict: float | None = None
+    strict_low: float | None = None
+    strict_high: float | None = None

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.info import Malformed
 from mesocosm.core.json_schema import spelled
 from mesocosm.core.reading import join, not_an_object, read_fields, shown, unknown_keys
 from mesocosm.core.space import Space, SpaceField, SpaceSpec, parse_space
@@ -59,6 +60,8 @@ class EpisodeSemantics(BaseModel):
     parallel_episodes: int = Field(default=1, description="a whole number of at least 1")
     max_parallel_episodes: int | None = Field(default=None, description="a whole number of at least 1, or null")
     observability: Literal["full", "partial"] = Field(default="full", description="full or partial")
+
+    malformed_actions: Malformed | None = Field(default=None, description="pass, ask, fail, or null")
 
     @property
     def parallel_limit(self) -> int | None:

@@ -96,6 +96,7 @@ class EpisodeContext:
         self.action_space = benchmark.action_space
         self.observation_space = benchmark.observation_space
         self.capabilities: Capabilities = caller.model.capabilities
+        self.malformed = 0
         self.over = False
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode

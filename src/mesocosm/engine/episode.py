@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
@@ -11,6 +12,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
+from mesocosm.core.score import MALFORMED
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
 from mesocosm.engine.gateways import Gateways
@@ -119,6 +121,7 @@ class Player:
                 raise
             self._fail(episode, recorder, foreign(Cause.AGENT_ERROR, "the agent", error))
         finally:
+            episode.terminal_info = _with_malformed(episode.terminal_info, context.malformed)
             if environment is not None:
                 await self._close(environment, context)
 
@@ -194,3 +197,9 @@ def _respect_cancellation() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
+
+
+def _with_malformed(info: dict[str, Any], count: int) -> dict[str, Any]:
+    """Return an episode's last info with the number of malformed replies that were passed on, absent where none was."""
+    rest = {key: value for key, value in info.items() if key != MALFORMED}
+    return {**rest, MALFORMED: count} if count else rest

@@ -10,7 +10,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ports import Benchmark, Store
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import Metric, MetricResult, Score
+from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
 from mesocosm.engine.metrics import AGENT_FAILURE, measure, so_far
@@ -35,12 +35,20 @@ async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[
                 given = {score.name: _usable(score) for score in await benchmark.grade(task, episode)}
         except EpisodeError as error:
             return [Score(name, missing=error.cause, explanation=error.failure().message) for name in names]
-        return [*given.values(), *(Score(name, missing=Cause.VALUE_MISSING) for name in names if name not in given)]
+        lacking = [Score(name, missing=Cause.VALUE_MISSING) for name in names if name not in given]
+        return [*given.values(), *lacking, *_malformed(episode)]
     failure = episode.failure
     if episode.valid and failure is not None:
         return [Score(name, worst=True, explanation=failure.message) for name in names]
     cause = failure.cause if failure else Cause.INTERNAL
     return [Score(name, missing=cause) for name in names]
+
+
+def _malformed(episode: Episode) -> Iterator[Score]:
+    """Yield the mark of an episode in which replies without a valid action were passed to the environment."""
+    count = episode.terminal_info.get(MALFORMED)
+    if isinstance(count, int) and count > 0:
+        yield Score(MALFORMED, float(count), explanation="passed to the environment as they stood")
 
 
 def _usable(score: Score) -> Score:

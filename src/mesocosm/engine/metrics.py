@@ -11,7 +11,7 @@ import msgspec
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import ScoreRow, Store
 from mesocosm.core.run import Run
-from mesocosm.core.score import Metric, MetricResult
+from mesocosm.core.score import MALFORMED, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
 
 NOT_RUN = "not_run"
@@ -32,6 +32,8 @@ class Collected:
     missing_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     missing: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
+    malformed: "array[int]" = field(default_factory=lambda: array("q"))
+    """Places in `values` of episodes in which a malformed reply was passed to the environment."""
 
     def take(self, cluster: int, value: float | None, missing: str | None, *, worst: bool) -> None:
         """Count the score of one episode."""
@@ -48,6 +50,7 @@ class Collected:
 
     def merge(self, other: "Collected") -> None:
         """Take all that another one has."""
+        self.malformed.extend(place + len(self.values) for place in other.malformed)
         self.values.extend(other.values)
         self.clusters.extend(other.clusters)
         self.worst_clusters.extend(other.worst_clusters)
@@ -60,13 +63,35 @@ def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
     """Sort streamed scores by name. Values stay as eight bytes each, so a million of them fit."""
     found: dict[str, Collected] = {}
     numbers: dict[str, int] = {}
+    episode: tuple[str, int] | None = None
+    marked, valued = False, list[Collected]()
     for row in rows:
+        if (row.task, row.trial) != episode:
+            # The rows of an episode come together.
+            if marked:
+                _mark(valued)
+            episode, marked = (row.task, row.trial), False
+            valued.clear()
+        if row.name == MALFORMED:
+            marked = True
+            continue
         kept = found.get(row.name)
         if kept is None:
             kept = found[row.name] = Collected()
         cluster = numbers.setdefault(row.cluster or row.task, len(numbers))
+        before = len(kept.values)
         kept.take(cluster, row.value, row.missing, worst=row.worst)
+        if len(kept.values) > before:
+            valued.append(kept)
+    if marked:
+        _mark(valued)
     return found
+
+
+def _mark(valued: Iterable[Collected]) -> None:
+    """Mark the newest values as those of an episode in which a malformed reply was passed on."""
+    for kept in valued:
+        kept.malformed.append(len(kept.values) - 1)
 
 
 def measure(
@@ -138,9 +163,30 @@ def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricR
         directed=metric.directed,
         primary=metric.primary,
     )
+    if kept.malformed:
+        result = _strict(result, metric, kept, values, clusters, worst)
     if worst is None or not missing.total():
         return result
     return _pessimistic(result, metric, kept, values, clusters, worst, unrun)
+
+
+def _strict(
+    result: MetricResult,
+    metric: Metric,
+    kept: Collected,
+    values: "array[float]",
+    clusters: "array[int]",
+    worst: float | None,
+) -> MetricResult:
+    """Add the reading in which episodes with a malformed reply count as worst, whatever the environment made of it."""
+    result = msgspec.structs.replace(result, n_malformed=len(kept.malformed))
+    if worst is None:
+        return result
+    strictly = array("d", values)
+    for place in kept.malformed:
+        strictly[place] = worst
+    value, low, high, _ = _interval(metric, strictly, clusters)
+    return msgspec.structs.replace(result, strict=value, strict_low=low, strict_high=high, worst_value=worst)
 
 
 def _pessimistic(

@@ -197,4 +197,5 @@ def _info(manifest: Manifest) -> BenchmarkInfo:
         parallel=vow.episode.parallel_limit,
         parallel_default=vow.episode.parallel_default,
         system_prompt=manifest.system_prompt,
+        malformed=vow.episode.malformed_actions or "pass",
     )

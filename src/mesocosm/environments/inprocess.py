@@ -91,7 +91,7 @@ class ClassBenchmark:
         self._own_tasks: Callable[[], Iterable[Task]] | None = getattr(env_class, "tasks", None)
         self._contract = Contract(_space(env_class, "observation_space"), _space(env_class, "action_space"))
         self._parses = getattr(env_class, "parse_action", None) not in (None, BaseEnv.parse_action)
-        self._info = _info(env_class)
+        self._info = _info(env_class, parses=self._parses)
         self._scores = tuple(dict.fromkeys(metric.score for metric in self._info.metrics))
 
     @property
@@ -348,7 +348,7 @@ def _space(env_class: type, name: str) -> Space | None:
     return space
 
 
-def _info(env_class: type[BaseEnv]) -> BenchmarkInfo:
+def _info(env_class: type[BaseEnv], *, parses: bool) -> BenchmarkInfo:
     metrics = tuple(getattr(env_class, "metrics", ())) or (MEAN_REWARD,)
     wrong = next((metric for metric in metrics if not isinstance(metric, Metric)), None)
     if wrong is not None:
@@ -366,6 +366,7 @@ def _info(env_class: type[BaseEnv]) -> BenchmarkInfo:
         description=getattr(env_class, "description", "") or inspect.getdoc(env_class) or "",
         max_steps=getattr(env_class, "max_steps", None),
         oracle=getattr(env_class, "oracle", BaseEnv.oracle) is not BaseEnv.oracle,
+        malformed="pass" if parses else "ask",
     )
 
 

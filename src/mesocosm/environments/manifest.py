@@ -15,6 +15,7 @@ from mesocosm.agents.technique import declared_params
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
+from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.core.vow import BindingVow, read_vow
 from mesocosm.environments.document import read_json
 from mesocosm.environments.plausibility import contract_problems
@@ -277,6 +278,8 @@ def content_digest(manifest: Manifest) -> str:
         # Left out where it is not used: environments of before this key keep their digest, and runs can be resumed.
         if episode[later] is None:
             del episode[later]
+    if passes_malformed(manifest.vow):
+        contract["malformed_actions"] = "pass"
     if order := _role_order(manifest.vow):
         contract["role_order"] = order
     total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
@@ -294,7 +297,17 @@ def content_digest(manifest: Manifest) -> str:
     return total.hexdigest()[:32]
 
 
-_LATER = ("max_parallel_episodes",)
+def passes_malformed(vow: BindingVow) -> bool:
+    """Return whether the environment gets replies without a valid action as they stand because nothing else is said.
+
+    Environments of the original program parse such text themselves. In a text space nearly every reply is an action.
+    """
+    space = vow.action_space
+    texts = isinstance(space, SpaceSpec) and space.type is SpaceType.TEXT
+    return vow.episode.malformed_actions is None and not texts
+
+
+_LATER = ("max_parallel_episodes", "malformed_actions")
 """Fields of the episode that vows did not have at first."""
 
 

@@ -108,6 +108,7 @@ class MemoryContext:
         self.observation_space = _space(observation_space)
         self.capabilities = capabilities
         self.settings = settings or ModelSettings("scripted/memory")
+        self.malformed = 0
         self.over = False
         self.program = False
         self.steps = 0

@@ -144,6 +144,12 @@ class Metric(BaseModel):
     pessimistic: float | None = Field(default=None, description="the number if every missing episode were the worst")
     pessimistic_low: float | None = Field(default=None, description="lower end of the interval of that")
     pessimistic_high: float | None = Field(default=None, description="upper end of the interval of that")
+    n_malformed: int = Field(
+        default=0, description="scored episodes with a reply without a valid action that the environment was given"
+    )
+    strict: float | None = Field(default=None, description="the number if each of these were the worst")
+    strict_low: float | None = Field(default=None, description="lower end of the interval of that")
+    strict_high: float | None = Field(default=None, description="upper end of the interval of that")
     higher_is_better: bool = Field(default=True, description="which direction is better")
     directed: bool = Field(default=True, description="whether the author said which direction is better")
     primary: bool = Field(default=False, description="whether it ranks runs")

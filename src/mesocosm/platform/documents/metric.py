@@ -32,6 +32,12 @@ class MetricDocument(Document):
     higher_is_better: bool
     directed: bool = Field(description="whether the direction is known; else more is only taken for better")
     primary: bool
+    n_malformed: int = Field(
+        default=0, description="scored episodes with a reply without a valid action that the environment was given"
+    )
+    strict: float | None = Field(default=None, description="the number if each of these were the worst")
+    strict_low: float | None = Field(default=None, description="lower end of the interval of that")
+    strict_high: float | None = Field(default=None, description="upper end of the interval of that")
 
 
 class ScoreDocument(Document):
@@ -78,6 +84,10 @@ def metric_document(metric: MetricResult) -> MetricDocument:
         higher_is_better=metric.higher_is_better,
         directed=metric.directed,
         primary=metric.primary,
+        n_malformed=metric.n_malformed,
+        strict=metric.strict,
+        strict_low=metric.strict_low,
+        strict_high=metric.strict_high,
     )
 
 
