@@ -11,13 +11,14 @@ from mesocosm.agents.observation import content_of, without_images
 from mesocosm.agents.options import LoopOptions, read_options
 from mesocosm.agents.seat import Result, Seat
 from mesocosm.agents.setting import Setting, setting_of
+from mesocosm.agents.swecc import SweccLoop
 from mesocosm.agents.technique import Answer, Technique
 from mesocosm.agents.tool_text import HEADING, offered
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import Tool
-from mesocosm.core.ports import Context, Observation, Step
+from mesocosm.core.ports import Agent, Context, Observation, Step
 from mesocosm.core.space import deviations
 
 MOST_ANSWERS = 8
@@ -28,9 +29,19 @@ _LAST = "This is the last step."
 _OUTSIDE = "is outside the declared"
 
 
-def open_loop(options: Mapping[str, Any]) -> "StepLoop":
-    """Return the step loop with these options, see mesocosm.agents.options. Raises UsageError."""
-    return StepLoop(read_options(options))
+def open_loop(options: Mapping[str, Any]) -> Agent:
+    """Return the step loop with these options, see mesocosm.agents.options. Raises UsageError.
+
+    With a `profile` it is the loop of another program.
+    """
+    chosen = read_options(options)
+    if not chosen.profile:
+        return StepLoop(chosen)
+    if others := sorted(options.keys() - {"profile", "system_prompt"}):
+        raise UsageError(
+            f"the profile {chosen.profile} settles how an episode is played, so {', '.join(others)} cannot be chosen"
+        )
+    return SweccLoop(chosen.system_prompt)
 
 
 class StepLoop:

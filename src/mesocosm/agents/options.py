@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mesocosm.agents.swecc import PROFILE
 from mesocosm.agents.technique import Technique, check_params, technique_class
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold, suggestion
@@ -28,7 +29,7 @@ class LoopOptions:
     environment wants (auto). `structured` and `images` say
     whether to use these abilities of the model: as it declares them (auto), always, never. `techniques` maps ids to
     parameters over those of the vow, or to None: switched off; `classes` are those that are named by where they are, as
-    they were when the run began.
+    they were when the run began. A `profile` plays as another program does.
     """
 
     history: Literal["full", "none"] | int = "full"
@@ -41,6 +42,7 @@ class LoopOptions:
     techniques: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     roles: Mapping[str, RoleOptions] = field(default_factory=dict)
     classes: Mapping[str, type[Technique]] = field(default_factory=dict)
+    profile: str = ""
 
 
 def read_options(given: Mapping[str, Any]) -> LoopOptions:
@@ -109,6 +111,12 @@ def _on_malformed(value: Any) -> str:
     return str(value)
 
 
+def _profile(value: Any) -> str:
+    if value not in ("", PROFILE):
+        raise _Wrong(f"{PROFILE!r}")
+    return str(value)
+
+
 def _techniques(value: Any) -> dict[str, Mapping[str, Any] | None]:
     if not isinstance(value, Mapping):
         raise _Wrong("an object of technique ids, each with its parameters or false")
@@ -147,4 +155,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "images": _switch,
     "techniques": _techniques,
     "roles": _roles,
+    "profile": _profile,
 }

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
+from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Command, Finite, options, view_option
@@ -146,6 +148,11 @@ class Local(Command):
     metavar="NAME=VALUE",
     help="Field of the model's requests (JSON or text).",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(["swecc-0.2"]),
+    help="Play exactly as that program does: prompt, history, parsing, limits.",
+)
 @click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
 @click.option("--episode-seconds", type=Finite(min=0, min_open=True), help="Time limit of an episode.")
 @click.option("--episode-tokens", type=click.IntRange(min=1), help="Token limit of an episode.")
@@ -224,32 +231,54 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
     if given["domain_id"]:
         source["domain_id"] = given["domain_id"]
     seeds = given["seeds"]
+    name = ModelName.parse(given["model"])
+    extra, limits = given["extra"], _limits(given)
+    if given["profile"]:
+        source["literal"] = True
+        limits = _profiled(limits)
+        extra = {"api": "generate", **extra} if name.provider == "ollama" else extra
     return RunSpec(
         benchmark=BenchmarkRef("environment", str(manifest.resolve()), source),
         model=ModelSettings(
-            name=_settled(ModelName.parse(given["model"])),
+            name=_settled(name),
             temperature=given["temperature"],
             max_tokens=given["max_tokens"],
-            extra=given["extra"],
+            extra=extra,
             timeout_s=given["timeout"],
             cache=str(Path(given["cache"]).resolve()) if given["cache"] else "",
         ),
         agent=AgentSettings(given["agent"], _agent_options(given)),
         selection=Selection(seeds, None if seeds else given["episodes"] or DEFAULT_EPISODES, given["trials"]),
-        limits=Limits(
-            episode_steps=given["max_steps"],
-            episode_seconds=given["episode_seconds"],
-            episode_tokens=given["episode_tokens"],
-            run_seconds=given["run_seconds"],
-            run_tokens=given["run_tokens"],
-            run_usd=given["run_usd"],
-            requests_per_minute=given["rpm"],
-            tokens_per_minute=given["tpm"],
-            retries=given["retries"],
-        ),
+        limits=limits,
         parallel=max(given["parallel"], 1),
         name=given["name"],
         tags=given["tag"],
+    )
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    return Limits(
+        episode_steps=given["max_steps"],
+        episode_seconds=given["episode_seconds"],
+        episode_tokens=given["episode_tokens"],
+        run_seconds=given["run_seconds"],
+        run_tokens=given["run_tokens"],
+        run_usd=given["run_usd"],
+        requests_per_minute=given["rpm"],
+        tokens_per_minute=given["tpm"],
+        retries=given["retries"],
+    )
+
+
+def _profiled(limits: Limits) -> Limits:
+    """Return the limits that the other program sets, where they are narrower; a failed call is repeated as there."""
+    from mesocosm.agents.swecc import RETRIES, STEPS, TOKENS
+
+    return msgspec.structs.replace(
+        limits,
+        episode_steps=min(limits.episode_steps or STEPS, STEPS),
+        episode_tokens=min(limits.episode_tokens or TOKENS, TOKENS),
+        retries=RETRIES,
     )
 
 
@@ -261,6 +290,8 @@ def _settled(name: ModelName) -> str:
 def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["agent"] != "loop":
         return dict(given["agent_option"])
+    if given["profile"]:
+        return _profile_options(given)
     chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
     if given["on_malformed"]:
         chosen["on_malformed"] = given["on_malformed"]
@@ -271,6 +302,18 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["technique"]:
         chosen["techniques"] = given["technique"]
     return {**chosen, **given["agent_option"]}
+
+
+def _profile_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a profile. Raises UsageError for a flag that it settles itself."""
+    context = click.get_current_context()
+    settled = ("history", "history_tokens", "technique", "reask", "on_malformed", "structured", "agent_option")
+    chosen = [name for name in settled if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if chosen:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
+        raise UsageError(f"--profile {given['profile']} settles how an episode is played; leave {flags} away")
+    prompt = {"system_prompt": given["system_prompt"]} if given["system_prompt"] else {}
+    return {"profile": given["profile"], **prompt}
 
 
 def _stay_local(model: str, *, allowed: bool) -> None:

@@ -81,8 +81,11 @@ def read_observation(value: Any, *, known: frozenset[str] = WRAPPER) -> Observat
     return Observation(value.get("data"), content_type or JSON, _prompt(value), tuple(notes))
 
 
-def read_step(value: Any) -> Step:
-    """Return what an answer to POST /step says; `done` stands for a `terminated` that is not there."""
+def read_step(value: Any, *, literal: bool = False) -> Step:
+    """Return what an answer to POST /step says.
+
+    `done` stands for a `terminated` that is not there, unless the answer is taken `literal`ly.
+    """
     if not isinstance(value, dict):
         raise invalid(f"the body is {shown(value)}; it must be an object with {', '.join(sorted(STEP))}")
     notes: list[str] = []
@@ -92,7 +95,7 @@ def read_step(value: Any) -> Step:
         observation = Observation({})
         notes.append("the answer to /step has no `observation`; the agent sees an empty object")
     reward = _reward(value, notes)
-    terminated = _terminated(value, notes)
+    terminated = _flag(value, "terminated", notes) if literal else _terminated(value, notes)
     truncated = _flag(value, "truncated", notes)
     info = _info(value, notes)
     prompt = _prompt(value)

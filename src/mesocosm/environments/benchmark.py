@@ -46,7 +46,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interpreter) and has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) bound
     one call. `domain_id` replaces the manifest's id. `domain` is the manifest itself, without an adapter: then no file
     is read, and a server must answer at `env_url`. `pass_env` names the variables with credentials that the adapter
-    gets; others that look like one are kept from it.
+    gets; others that look like one are kept from it. `literal` reads answers as the original program did; it goes with
+    a profile of the agent, which is part of the identity.
     """
 
     env_url: str = ""
@@ -58,6 +59,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step_timeout: Seconds = 60.0
     reset_timeout: Seconds | None = None
     pass_env: tuple[str, ...] = ()
+    literal: bool = False
 
 
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
@@ -110,6 +112,9 @@ class EnvironmentBenchmark:
         self._contract = Contract(manifest.vow.observation_space, manifest.vow.action_space)
         self._timeouts = Timeouts(options.reset_timeout or options.step_timeout, options.step_timeout)
         self._info = _info(manifest)
+        if options.literal:
+            # The original program plays as many at once as it was told to.
+            self._info = msgspec.structs.replace(self._info, parallel=None, parallel_default=None)
         self._client: Client | None = None
         self._adapter: Adapter | None = None
 
@@ -163,6 +168,7 @@ class EnvironmentBenchmark:
             renewed=self._adapter.host,
             timeouts=self._timeouts,
             contract=self._contract,
+            literal=self._options.literal,
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:

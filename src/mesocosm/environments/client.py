@@ -10,7 +10,16 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
-from mesocosm.environments.answers import cut, decode, no_oracle, own_words, read_oracle, read_reset, read_step
+from mesocosm.environments.answers import (
+    cut,
+    decode,
+    no_oracle,
+    own_words,
+    read_observation,
+    read_oracle,
+    read_reset,
+    read_step,
+)
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.payload import PayloadError, describe, encode
 from mesocosm.http.client import Client
@@ -62,7 +71,8 @@ class HttpEnvironment:
     goes wrong is an EpisodeError: environment_unreachable (no connection, or it broke), environment_timeout,
     environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
     the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started. `renewed`
-    gives the server that took the place of `host`, where that has ended before the episode began.
+    gives the server that took the place of `host`, where that has ended before the episode began. A `literal` one reads
+    answers as the original program did, without sense for `done` and for an `observation` at reset.
     """
 
     __slots__ = (
@@ -72,6 +82,7 @@ class HttpEnvironment:
         "_contract",
         "_host",
         "_id",
+        "_literal",
         "_own",
         "_patience",
         "_renewed",
@@ -89,7 +100,9 @@ class HttpEnvironment:
         renewed: Callable[[], Awaitable[Host]] | None = None,
         timeouts: Timeouts = Timeouts(),
         contract: Contract = Contract(),  # noqa: B008 - frozen
+        literal: bool = False,
     ) -> None:
+        self._literal = literal
         self._client = client
         self._host = host
         self._renewed = renewed
@@ -111,7 +124,8 @@ class HttpEnvironment:
         call = _Call("/reset", self._timeouts.reset)
         response = await self._post(call, body)
         try:
-            observation = read_reset(decode(response.body))
+            read = read_observation if self._literal else read_reset
+            observation = read(decode(response.body))
         except EpisodeError as error:
             raise self._unreadable(call, response, error) from error
         return _noted(observation, self._contract.observed(observation.data))
@@ -121,7 +135,7 @@ class HttpEnvironment:
         call = _Call("/step", self._timeouts.step)
         response = await self._post(call, {"episode_id": self._id, "action": action})
         try:
-            step = read_step(decode(response.body))
+            step = read_step(decode(response.body), literal=self._literal)
         except EpisodeError as error:
             raise self._unreadable(call, response, error) from error
         seen = self._contract.observed(step.observation.data)

@@ -1,5 +1,6 @@
 """Ollama through its own `/api/chat`."""
 
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,9 @@ from mesocosm.models.exchange import CHECK_S, Exchange
 from mesocosm.models.prices import Price, price
 
 PATH = "/api/chat"
+GENERATE = "/api/generate"
+"""Asked instead where the extra settings say `"api": "generate"`."""
+
 DEFAULT = "http://localhost:11434"
 _TOP_LEVEL = frozenset({"think", "keep_alive", "format", "options", "stream", "raw", "truncate", "shift"})
 _encode = msgspec.json.Encoder().encode
@@ -46,6 +50,11 @@ class _Answer(msgspec.Struct):
     prompt_eval_count: Any = 0
     eval_count: Any = 0
     error: Any = None
+
+
+class _Generated(_Answer):
+    response: str | None = None
+    thinking: str | None = None
 
 
 def base_url(name: ModelName) -> str:
@@ -102,6 +111,7 @@ class OllamaModel:
         self.name = f"{name.provider}/{name.model}"
         self._model = name.model
         self._extra = dict(extra)
+        self._generates = self._extra.pop("api", "chat") == "generate"
         self._price = cost
         self._local = is_loopback(url) and not runs_elsewhere(name.model)
         self._exchange = Exchange(self.name, url, _key(name, url), start="start it with `ollama serve`")
@@ -132,6 +142,8 @@ class OllamaModel:
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Return the answer to one call. Raises EpisodeError."""
+        if self._generates:
+            return await self._generated(request)
         started = time.perf_counter()
         response = await self._exchange.post(PATH, _encode(self._body(request)), request.timeout_s)
         if response.status != 200:
@@ -143,6 +155,42 @@ class OllamaModel:
         if answer.message is None:
             raise self._exchange.invalid(PATH, response.body, "holds no message")
         return self._reply(answer, answer.message, time.perf_counter() - started)
+
+    async def _generated(self, request: ModelRequest) -> ModelReply:
+        """Return the answer of `/api/generate` to one flat prompt, as LiteLLM asks."""
+        started = time.perf_counter()
+        body = self.generate_body(request)
+        response = await self._exchange.post(GENERATE, body, request.timeout_s)
+        if response.status != 200:
+            raise self._exchange.refusal(
+                GENERATE, response, request.max_tokens, missing=f"run `ollama pull {self._model}`"
+            )
+        try:
+            answer = read_json(response.body, _Generated)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._exchange.invalid(GENERATE, response.body, f"is no answer of Ollama ({error})") from error
+        if answer.response is None:
+            raise self._exchange.invalid(GENERATE, response.body, "holds no response")
+        message = _Message(content=answer.response, thinking=answer.thinking)
+        return self._reply(answer, message, time.perf_counter() - started)
+
+    def generate_body(self, request: ModelRequest) -> bytes:
+        """Return the body for `/api/generate` as LiteLLM sends it, byte for byte."""
+        prompt = "".join(f"### {message.role.capitalize()}:\n{_joined(message)}\n\n" for message in request.messages)
+        options: dict[str, Any] = {"temperature": request.temperature, "num_predict": request.max_tokens}
+        if request.top_p is not None:
+            options["top_p"] = request.top_p
+        extra = {**self._extra, **{key: value for key, value in request.extra.items() if key != "api"}}
+        options |= {key: value for key, value in extra.items() if key not in _TOP_LEVEL}
+        pictures = [
+            _picture(part)
+            for message in request.messages
+            if not isinstance(message.content, str)
+            for part in message.content
+            if not isinstance(part, Text)
+        ]
+        body = {"model": self._model, "prompt": prompt, "options": options, "stream": False, "images": pictures}
+        return json.dumps({**body, "think": extra.get("think", False)}).encode()
 
     async def close(self) -> None:
         """Close connections."""
@@ -163,7 +211,7 @@ class OllamaModel:
             body["format"] = request.schema
         if request.tools:
             body["tools"] = chat.wire_tools(request.tools)
-        extra = {**self._extra, **request.extra}
+        extra = {**self._extra, **{key: value for key, value in request.extra.items() if key != "api"}}
         for key, value in extra.items():
             if key not in _TOP_LEVEL:
                 options[key] = value
@@ -214,6 +262,11 @@ def _wire(message: Message) -> dict[str, Any]:
             {"function": {"name": call.name, "arguments": _object(call)}} for call in message.tool_calls
         ]
     return wire
+
+
+def _joined(message: Message) -> str:
+    """Return the text of a message; a text before images loses the space at its end."""
+    return message.content if isinstance(message.content, str) else message.text.strip()
 
 
 def _picture(image: Image) -> str:

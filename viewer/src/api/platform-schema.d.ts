@@ -4332,6 +4332,11 @@ export interface components {
              */
             deterministic_reset: boolean;
             /**
+             * Malformed Actions
+             * @description pass, ask, fail, or null
+             */
+            malformed_actions?: ("pass" | "ask" | "fail") | null;
+            /**
              * Max Parallel Episodes
              * @description a whole number of at least 1, or null
              */
@@ -5255,6 +5260,12 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * N Malformed
+             * @description scored episodes with a reply without a valid action that the environment was given
+             * @default 0
+             */
+            n_malformed: number;
+            /**
              * N Planned
              * @description episodes that the run was to have
              */
@@ -5302,6 +5313,21 @@ export interface components {
              * @default false
              */
             primary: boolean;
+            /**
+             * Strict
+             * @description the number if each of these were the worst
+             */
+            strict?: number | null;
+            /**
+             * Strict High
+             * @description upper end of the interval of that
+             */
+            strict_high?: number | null;
+            /**
+             * Strict Low
+             * @description lower end of the interval of that
+             */
+            strict_low?: number | null;
             /**
              * Value
              * @description the number; null when nothing could be scored
@@ -5389,6 +5415,12 @@ export interface components {
             missing: {
                 [key: string]: number;
             };
+            /**
+             * N Malformed
+             * @description scored episodes with a reply without a valid action that the environment was given
+             * @default 0
+             */
+            n_malformed: number;
             /** N Planned */
             n_planned: number;
             /** N Scored */
@@ -5407,6 +5439,21 @@ export interface components {
             pessimistic_low: number | null;
             /** Primary */
             primary: boolean;
+            /**
+             * Strict
+             * @description the number if each of these were the worst
+             */
+            strict: number | null;
+            /**
+             * Strict High
+             * @description upper end of the interval of that
+             */
+            strict_high: number | null;
+            /**
+             * Strict Low
+             * @description lower end of the interval of that
+             */
+            strict_low: number | null;
             /** Value */
             value: number | null;
             /** Worst Value */

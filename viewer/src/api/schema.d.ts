@@ -1400,6 +1400,12 @@ export interface components {
             missing: {
                 [key: string]: number;
             };
+            /**
+             * N Malformed
+             * @description scored episodes with a reply without a valid action that the environment was given
+             * @default 0
+             */
+            n_malformed: number;
             /** N Planned */
             n_planned: number;
             /** N Scored */
@@ -1418,6 +1424,21 @@ export interface components {
             pessimistic_low: number | null;
             /** Primary */
             primary: boolean;
+            /**
+             * Strict
+             * @description the number if each of these were the worst
+             */
+            strict: number | null;
+            /**
+             * Strict High
+             * @description upper end of the interval of that
+             */
+            strict_high: number | null;
+            /**
+             * Strict Low
+             * @description lower end of the interval of that
+             */
+            strict_low: number | null;
             /** Value */
             value: number | null;
             /** Worst Value */

@@ -63,7 +63,10 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
       <td title={methodWords(metric)} className={styles.words}>
         {interval(metric.low, metric.high) || 'none'}
       </td>
-      <td data-numeric title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst`}>
+      <td
+        data-numeric
+        title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst${strictWords(metric)}`}
+      >
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>
       <td data-numeric data-minor>
@@ -82,4 +85,11 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
       </td>
     </tr>
   )
+}
+
+/** What the metric is if replies without a valid action, which the environment took, counted as worst. */
+function strictWords(metric: Schema<'MetricDocument'>): string {
+  if (metric.n_malformed === 0) return ''
+  const reading = metric.strict === null ? '' : `; strictly valid: ${measure(metric.strict)}`
+  return `; ${count(metric.n_malformed)} with a reply without a valid action${reading}`
 }

@@ -26,7 +26,7 @@ export function headline(run: Run): Headline {
   return {
     metric,
     note: '',
-    sentences: [counted(run, metric), worst(metric), left(run, metric)].filter(Boolean),
+    sentences: [counted(run, metric), worst(metric), strictly(metric), left(run, metric)].filter(Boolean),
   }
 }
 
@@ -90,6 +90,15 @@ function worst(metric: Metric): string {
   if (metric.n_worst === 0) return ''
   const value = metric.worst_value === null ? '' : ` (${measure(metric.worst_value)})`
   return `${plural(metric.n_worst, 'failure')} of the agent ${metric.n_worst === 1 ? 'counts' : 'count'} as worst${value}.`
+}
+
+/** What it would be if replies without a valid action, which the environment took, counted as worst. */
+function strictly(metric: Metric): string {
+  if (metric.n_malformed === 0) return ''
+  const passed = `${plural(metric.n_malformed, 'episode')} with a reply without a valid action, which the environment was given`
+  if (metric.strict === null) return `${passed}.`
+  const range = interval(metric.strict_low, metric.strict_high)
+  return `${passed}; strictly valid: ${[measure(metric.strict), range].filter(Boolean).join(' ')}.`
 }
 
 /** While episodes are still to be played, counting them as worst would say nothing. */
