@@ -241,3 +241,18 @@ async def test_a_proxy_is_not_asked_for_this_machine(
     seen: Any = await ask(mesocosm, "--base-url", site.url)
 
     assert seen.code == 0
+
+
+@pytest.mark.parametrize(("through", "code"), [((), 0), (("read /etc/shadow",), 1)])
+async def test_it_fails_when_an_attack_on_the_sandbox_gets_through(
+    mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch, through: tuple[str, ...], code: int
+) -> None:
+    from mesocosm.sandboxes import attacks
+
+    async def play() -> list[attacks.Tried]:
+        return [attacks.Tried("files", "environment", through)]
+
+    monkeypatch.setattr(attacks, "play", play)
+    told = await ask(mesocosm, "--sandbox")
+    assert told.code == code
+    assert told.document["attacks"] == [{"attack": "files", "place": "environment", "through": list(through)}]

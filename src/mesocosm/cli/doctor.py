@@ -38,10 +38,17 @@ class Report:
 
 @click.command(cls=Command)
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
-def doctor(local: bool) -> int:
-    """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here."""
+@click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and tell what gets through.")
+def doctor(local: bool, sandbox: bool) -> int:
+    """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here.
+
+    With --sandbox it plays hostile programs in the sandboxes of graded programs and of environments instead; it takes
+    about a minute, and fails when anything gets through.
+    """
     from mesocosm.cli.render import emit
 
+    if sandbox:
+        return _attacked()
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
     report = Report()
     base = base_url(profile, report)
@@ -71,6 +78,24 @@ def doctor(local: bool) -> int:
     )
     _tell(report)
     return 0 if ok else 1
+
+
+def _attacked() -> int:
+    import asyncio
+
+    from mesocosm.cli.render import emit
+    from mesocosm.sandboxes.attacks import holding, play
+
+    tried = asyncio.run(play())
+    escaped = [one for one in tried if one.through]
+    listed = [{"attack": one.attack, "place": one.place, "through": list(one.through)} for one in tried]
+    emit({"ok": not escaped, "profile": "sandbox", "holds": holding(), "attacks": listed})
+    if not options().json and sys.stderr.isatty():
+        for one in escaped:
+            click.secho(f"✗ {one.attack} ({one.place}): {'; '.join(one.through)}", fg="red", err=True)
+        if not escaped:
+            click.secho(f"✓ none of {len(tried)} attacks got through", fg="green", err=True)
+    return 1 if escaped else 0
 
 
 def _tell(report: Report) -> None:

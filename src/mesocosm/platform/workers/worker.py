@@ -22,6 +22,7 @@ from mesocosm.platform.workers.cleanup import clean
 from mesocosm.platform.workers.playing import Playing, Why
 from mesocosm.platform.workers.pulse import Kept, Pulse
 from mesocosm.platform.workers.standstill import Standstill
+from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.enclosure import choose
 from mesocosm.store import this_process
 from mesocosm.store.environments import VersionRow
@@ -80,9 +81,11 @@ class _Worker:
         self._pulse.start()
         _log.info("worker %s (process %d) is at work", self.id, os.getpid())
         try:
-            choose(settings.sandbox, settings.unsafe_sandbox)
+            kind = choose(settings.sandbox, settings.unsafe_sandbox)
         except UsageError as error:
             _log.warning("this worker cannot start submitted environments: %s", error)
+        else:
+            _log.info("what holds submitted code here: %s", "; ".join(holding(kind)))
         try:
             await self._rounds()
         finally:
