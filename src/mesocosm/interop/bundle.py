@@ -256,6 +256,6 @@ class Bundle:
 
     def _decode(self, place: str, data: bytes, kind: type[T]) -> T:
         try:
-            return read_json(data, kind)
+            return read_json(data, kind, large=True)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise UsageError(f"{self.path}: {place}: {error}") from error

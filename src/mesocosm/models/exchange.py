@@ -12,6 +12,8 @@ from mesocosm.models.refusal import Refusal, Words, words
 
 CHECK_S = 10.0
 """The longest that a check before a run waits for an answer."""
+MAX_ANSWER = 16 * 1024 * 1024
+"""Bytes of one answer of a model, unfolded. Nothing else happens while it is read."""
 
 
 class Exchange:
@@ -22,7 +24,7 @@ class Exchange:
         self.base_url = base_url
         self._key = key
         self._start = start
-        self._client = Client()
+        self._client = Client(max_response=MAX_ANSWER)
         self._headers = {"content-type": "application/json", "user-agent": f"mesocosm/{mesocosm.__version__}"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"

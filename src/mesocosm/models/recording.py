@@ -142,7 +142,7 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{n}]", value) for n, value in enumerate(whole))
     elif path.suffix == ".json" and whole is None:
         try:
-            read_json(data)
+            read_json(data, large=True)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             yield "", Problem("", f"is no JSON: {error}", "write a list of objects, or name JSON lines .jsonl")
     else:
@@ -154,14 +154,14 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
 def _whole(data: bytes) -> Any:
     """Return the document, None when it is more than one (JSON lines) or broken."""
     try:
-        return read_json(data)
+        return read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 def _decoded(place: str, line: bytes) -> Any:
     try:
-        return read_json(line)
+        return read_json(line, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Problem(place, f"is no JSON: {error}", "write one JSON object a line")
 

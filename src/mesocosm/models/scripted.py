@@ -92,7 +92,7 @@ def read_script(path: Path) -> Script:
 
 def _from_json(path: Path, data: bytes) -> Mapping[str, Sequence[Any]]:
     try:
-        value = read_json(data)
+        value = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"the script {path} is no JSON: {error}") from error
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def _from_lines(path: Path, data: bytes) -> list[Any]:
         if not line.strip():
             continue
         try:
-            replies.append(read_json(line))
+            replies.append(read_json(line, large=True))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problems.append(Problem(f"line {number}", str(error), "write one JSON value a line"))
     if problems:

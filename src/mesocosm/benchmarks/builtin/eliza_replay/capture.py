@@ -116,7 +116,7 @@ def events_of(data: bytes) -> dict[str, Any]:
     if len(data) > MOST_BYTES:
         raise UsageError(f"is larger than {MOST_BYTES // 1024 // 1024} MiB")
     try:
-        raw = read_json(data)
+        raw = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"is no JSON: {error}") from error
     if not isinstance(raw, dict):

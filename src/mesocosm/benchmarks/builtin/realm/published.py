@@ -88,7 +88,7 @@ def _instances(file: Path, place: Path) -> Iterator[Found]:
         yield Found(JOB_SHOP, label, read_job_shop(str(file), data))
         return
     try:
-        whole = read_json(data)
+        whole = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(str(file), [Problem("", f"is no JSON: {error}")]) from error
     parts = Part(str(file), "", whole).items() if isinstance(whole, list) else [Part(str(file), "", whole)]

@@ -198,7 +198,7 @@ class Official:
             reports = await asyncio.to_thread(_reports, folder, instance.id)
             if len(reports) != 1:
                 return Verdict(None, f"the official evaluation left no report: {output[-500:]}")
-            report = read_json(reports[0].read_bytes()).get(instance.id, {})
+            report = read_json(reports[0].read_bytes(), large=True).get(instance.id, {})
         if not isinstance(report.get("resolved"), bool):
             return Verdict(None, "the official report does not say whether the instance is resolved")
         return Verdict(report["resolved"], "by the official evaluation")
