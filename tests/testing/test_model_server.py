@@ -69,14 +69,14 @@ async def test_it_speaks_ollama(client: Client) -> None:
 
 async def test_it_speaks_anthropic(client: Client) -> None:
     async with ModelServer(Answer("hi", finish_reason="length")) as server:
-        said = (await post(client, f"{server.url}/v1/messages")).json()
+        said = (await post(client, f"{server.url}/v1/messages", {**CHAT, "max_tokens": 9})).json()
     assert said["content"] == [{"type": "text", "text": "hi"}]
     assert said["stop_reason"] == "max_tokens"
 
 
 async def test_it_speaks_gemini(client: Client) -> None:
     async with ModelServer("hi") as server:
-        said = (await post(client, f"{server.url}/v1beta/models/m:generateContent")).json()
+        said = (await post(client, f"{server.url}/v1beta/models/m:generateContent", {"contents": []})).json()
     assert said["candidates"][0]["content"]["parts"] == [{"text": "hi"}]
 
 
@@ -238,6 +238,41 @@ def test_it_runs_as_a_process_of_its_own() -> None:
                 assert json.load(reply)["message"]["content"] == "hi"
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "word"),
+    [
+        ("chat/completions", {"model": "m"}, "messages"),
+        ("chat/completions", {"model": 3, "messages": []}, "model"),
+        ("chat/completions", {"model": "m", "messages": "hello"}, "messages"),
+        ("chat/completions", {**CHAT, "temperature": "hot"}, "temperature"),
+        ("chat/completions", {**CHAT, "max_tokens": 1.5}, "max_tokens"),
+        ("chat/completions", [], "object"),
+        ("responses", {"model": "m"}, "input"),
+        ("embeddings", {"model": "m"}, "input"),
+        ("messages", CHAT, "max_tokens"),
+    ],
+)
+async def test_a_body_that_real_servers_refuse_is_refused(client: Client, path: str, body: Any, word: str) -> None:
+    async with ModelServer(lambda body: "never said") as server:
+        answer = await post(client, f"{server.openai_url}/{path}", body)
+    assert answer.status == 400
+    assert word in answer.json()["error"]["message"]
+
+
+async def test_paths_and_methods_that_a_real_server_has_not_are_refused(client: Client) -> None:
+    async with ModelServer() as server:
+        assert (await post(client, f"{server.openai_url}/v1/chat/completions")).status == 404
+        assert (await client.request("GET", f"{server.openai_url}/chat/completions", timeout=10.0)).status == 405
+
+
+async def test_a_prompt_that_is_longer_than_the_context_is_refused_in_openais_words(client: Client) -> None:
+    async with ModelServer(context=100) as server:
+        long = {**CHAT, "messages": [{"role": "user", "content": "word " * 100}]}
+        answer = await post(client, f"{server.openai_url}/chat/completions", long)
+        assert (answer.status, answer.json()["error"]["code"]) == (400, "context_length_exceeded")
+        assert (await post(client, f"{server.openai_url}/chat/completions")).status == 200
 
 
 async def test_a_request_without_a_model_is_refused(client: Client) -> None:

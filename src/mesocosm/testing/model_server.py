@@ -24,6 +24,7 @@ from mesocosm.testing import dialect, streaming
 from mesocosm.testing.dialect import Answer
 from mesocosm.testing.fault import Fault, FaultKind, sometimes
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.validation import overflow, problem
 
 Said = str | Answer
 Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
@@ -59,8 +60,9 @@ class ModelServer(LoopbackServer):
     that it takes any name, but it wants one. `key` is the only one it takes, empty for any. `absent` are paths that it
     does not have. The last `keep` requests are in `requests`; `served` counts all questions.
 
-    What it refuses, it refuses as LiteLLM's proxy does: 400 for a missing or unknown model, 401 for a wrong key, 404
-    for an unknown path.
+    What it refuses, it refuses as LiteLLM's proxy does: 400 for a missing or unknown model, for a body that lacks
+    something or has it in a wrong type, and for a prompt of more than `context` tokens; 401 for a wrong key, 404 for an
+    unknown path, 405 for a wrong method.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class ModelServer(LoopbackServer):
         keep: int = 10_000,
         key: str = "",
         absent: Sequence[str] = (),
+        context: int | None = None,
     ) -> None:
         super().__init__(port)
         self.answer = answer
@@ -81,6 +84,7 @@ class ModelServer(LoopbackServer):
         self.absent = frozenset(absent)
         self.delay = delay
         self.models = models
+        self.context = context
         self.requests: deque[Request] = deque(maxlen=keep)
         self.served = 0
         self._faults = iter(faults)
@@ -111,19 +115,31 @@ class ModelServer(LoopbackServer):
             connection.send(response(401, (spoken or OPENAI).error(Fault(status=401, text=text, code="401"))))
             return
         if request.method == "GET":
-            connection.send(self._listing(request.path))
+            connection.send(_wrong_method() if spoken else self._listing(request.path))
             return
         if spoken is None or request.path in self.absent:
             connection.send(response(404, OPENAI.error(Fault(text=f"nothing is at {request.path}"))))
             return
         self.served += 1
         fault = next(self._faults, None)
+        refusal = None if fault else self._refusal(spoken, request)
         if fault is not None:
             self._later(lambda: _fail(connection, spoken, fault, request))
+        elif refusal is not None:
+            connection.send(response(400, spoken.error(refusal)))
         elif self.models is None and isinstance(self.answer, str | Answer) and b'"model"' in request.raw:
             self._send(connection, spoken, request, self.answer, "fake")
         else:
             self._consider(connection, spoken, request)
+
+    def _refusal(self, spoken: Dialect, request: Request) -> Fault | None:
+        """Return why a request cannot be answered, whatever model it names."""
+        if wrong := problem(request.path, request.raw):
+            return Fault(status=400, text=wrong, code="400" if spoken is OPENAI else "invalid_request_error")
+        if self.context is not None and (tokens := len(request.raw) // 4) > self.context:
+            text = overflow(tokens, self.context)
+            return Fault(status=400, text=text, code="context_length_exceeded", param="messages")
+        return None
 
     def _consider(self, connection: Connection, spoken: Dialect, request: Request) -> None:
         try:
@@ -183,7 +199,13 @@ def _no_model(spoken: Dialect, path: str, model: str) -> bytes:
     return response(400, spoken.error(Fault(status=400, text=text, code="400")))
 
 
+def _wrong_method() -> bytes:
+    return response(405, b'{"detail":"Method Not Allowed"}', "allow: POST\r\n")
+
+
 def _dialect(path: str) -> Dialect | None:
+    if "/v1/v1/" in path:
+        return None
     if path.endswith("/chat/completions"):
         return OPENAI
     if path == "/api/chat":
