@@ -181,12 +181,12 @@ CONTEXT = 2048
 
 
 @contextlib.contextmanager
-def llama(place: Path) -> Iterator[RealServer]:
-    """Run llama.cpp's server on a model with random weights, whose name is `tiny`."""
+def llama(place: Path, port: int = 0) -> Iterator[RealServer]:
+    """Run llama.cpp's server on a model with random weights, whose name is `tiny`; port 0 is any free one."""
     file = place / "tiny.gguf"
     writer = Path(__file__).with_name("tiny_model.py")
     subprocess.run([program("python"), str(writer), str(file)], check=True, capture_output=True)
-    port = free_port()
+    port = port or free_port()
     words = [program("python"), "-m", "llama_cpp.server", "--model", str(file), "--model_alias", "tiny"]
     words += ["--n_ctx", str(CONTEXT), "--seed", "1", "--host", "127.0.0.1", "--port", str(port), "--api_key", KEY]
     with started(words, port, "/v1/models", "tiny", place / "llama.log") as server:

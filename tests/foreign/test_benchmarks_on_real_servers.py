@@ -1,8 +1,14 @@
 """`bench run` with models on servers that were not written here."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
+from tests.foreign import real_servers
 from tests.foreign.conftest import Laboratory
 from tests.foreign.real_servers import RealServer
+
+from mesocosm.core.event import Kind
 
 DESCRIPTOR = """
 id = "sums"
@@ -79,3 +85,72 @@ def test_a_wrong_key_fails_the_command_and_scores_nothing(sums: Laboratory, lite
     outcome = sums.mesocosm(*WORDS, "--model", litellm_server.named())
     assert outcome.code not in {0, 130}
     assert "sk-of-somebody-else" not in outcome.out + outcome.err
+
+
+def test_replies_that_a_real_engine_cuts_off_are_told_as_such(sums: Laboratory, llama_server: RealServer) -> None:
+    outcome = sums.mesocosm(*WORDS, "--model", llama_server.named())
+    assert outcome.code == 0, outcome.err
+    played = sums.played()
+    cut = [call["finish_reason"] == "length" for call in played.calls]
+    assert [cause == "reply_truncated" for cause in played.causes] == cut
+    assert all(call["usage"]["completion"] > 0 for call in played.calls)
+
+
+LONG = NATIVE.replace("What is {sum}?", "What is {sum}? " + "word " * 1000)
+
+
+@pytest.mark.parametrize(("server", "model"), [("llama_server", ""), ("litellm_server", "overflowing")])
+def test_a_prompt_that_is_too_long_is_the_agents_failure_and_is_not_tried_again(
+    server: str, model: str, sums: Laboratory, request: pytest.FixtureRequest
+) -> None:
+    real: RealServer = request.getfixturevalue(server)
+    sums.write("sums/benchmark.py", LONG)
+    sums.mesocosm(*WORDS, "--model", real.named(model))
+    played = sums.played()
+    assert played.causes == ["context_overflow"] * 3
+    assert played.payloads(Kind.RETRY) == []
+
+
+@pytest.mark.parametrize("model", ["limited", "broken"])
+def test_a_server_that_refuses_everything_gives_no_result(
+    model: str, sums: Laboratory, litellm_server: RealServer
+) -> None:
+    outcome = sums.mesocosm(*WORDS, "--model", litellm_server.named(model), "--retries", "0")
+    played = sums.played()
+    assert outcome.code in {1, 3}
+    assert played.run.status != "finished"
+    assert played.values.count(None) == len(played.values)
+
+
+MANY = NATIVE.replace(
+    'SUMS = {"1 + 3": "4", "2 + 2": "4", "2 + 3": "5"}', 'SUMS = {f"{n} + 0": "4" for n in range(60)}'
+)
+
+
+async def test_a_server_that_is_killed_leaves_the_rest_owed_and_the_same_command_repairs_it(
+    sums: Laboratory, tmp_path: Path
+) -> None:
+    sums.write("sums/benchmark.py", MANY)
+    place = tmp_path / "server"
+    place.mkdir()
+    words = [*WORDS, "--parallel", "1", "--retries", "0"]
+    with real_servers.llama(place) as server:
+        command = asyncio.create_task(asyncio.to_thread(sums.mesocosm, *words, "--model", server.named()))
+        # The server's own log is all that it tells.
+        while server.log.read_text().count("POST /v1/chat/completions") < 5 and not command.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        server.kill()
+        outcome = await command
+        port = int(server.url.rpartition(":")[2])
+    stopped = sums.played()
+    assert outcome.code in {1, 3}
+    assert stopped.run.status not in {"finished", "failed"}
+    assert stopped.run.counts.owed > 0
+    answered = sum(one.status == "completed" for one in stopped.episodes)
+    with real_servers.llama(place, port) as server:
+        again = sums.mesocosm(*words, "--model", server.named())
+    repaired = sums.played()
+    assert again.code == 0, again.err
+    assert (repaired.run.id, repaired.run.status) == (stopped.run.id, "finished")
+    assert (repaired.run.counts.owed, len(repaired.episodes)) == (0, 60)
+    assert repaired.run.usage.calls >= 60 > answered
