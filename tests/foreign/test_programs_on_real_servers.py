@@ -14,7 +14,6 @@ from mesocosm.core.event import Kind
 
 PROGRAMS = Path(__file__).with_name("programs")
 TEXTS = ("chat", "chat_stream", "responses", "responses_stream", "messages", "messages_stream", "another", "nameless")
-SHAPED = ("tool", "grammar", "cut")
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,18 @@ class Asked:
         return self.played.calls[taken.index(kind)]
 
 
-def ask(laboratory: Laboratory, server: RealServer, *kinds: str, model: str = "") -> Asked:
-    """Let the program make some calls."""
+def ask(laboratory: Laboratory, server: RealServer, *kinds: str, model: str = "", most: int = 16) -> Asked:
+    """Let the program make some calls, whose replies have at most `most` tokens."""
     shutil.copytree(PROGRAMS, laboratory.root / "asking", dirs_exist_ok=True)
     words = ["bench", "run", "--benchmarks-dir", "asking", "--benchmarks", "asking", "--quiet"]
-    words += ["--model", server.named(model), "--extra", json.dumps({"kinds": ",".join(kinds)}), "--retries", "1"]
+    words += [
+        "--model",
+        server.named(model),
+        "--extra",
+        json.dumps({"kinds": ",".join(kinds), "max_tokens": most}),
+        "--retries",
+        "1",
+    ]
     outcome = laboratory.mesocosm(*words)
     assert outcome.code in {0, 1, 3}, outcome.err
     played = laboratory.played()
@@ -56,7 +62,7 @@ def through_litellm(litellm_server: RealServer, tmp_path_factory: pytest.TempPat
 def through_llama(llama_server: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Asked:
     """Return what came of every kind of call to llama.cpp."""
     laboratory = Laboratory(tmp_path_factory.mktemp("through-llama"), {"MESOCOSM_API_KEY": KEY})
-    return ask(laboratory, llama_server, *TEXTS, *SHAPED)
+    return ask(laboratory, llama_server, *TEXTS)
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -82,11 +88,18 @@ def test_llama_answers_every_protocol_with_the_runs_model(kind: str, through_lla
     assert through_llama.call(kind)["model"].removeprefix("openai/") == "tiny"
 
 
-def test_tools_schemas_and_cut_replies_come_from_a_real_engine(through_llama: Asked) -> None:
-    got = through_llama.got
-    assert (got["tool"], got["grammar"], got["cut"]) == (["room"], ["floor"], "length")
-    cut = through_llama.call("cut")
-    assert (cut["finish_reason"], cut["usage"]["completion"]) == ("length", 3)
+def test_tools_and_schemas_come_from_a_real_engine(laboratory: Laboratory, llama_server: RealServer) -> None:
+    asked = ask(laboratory, llama_server, "tool", "grammar", most=200)
+    assert asked.got == {"tool": ["room"], "grammar": ["floor"]}
+
+
+def test_the_runs_token_limit_cuts_a_reply_whatever_the_client_asks_for(
+    laboratory: Laboratory, llama_server: RealServer
+) -> None:
+    asked = ask(laboratory, llama_server, "cut", most=3)
+    assert asked.got == {"cut": "length"}
+    [call] = asked.played.calls
+    assert (call["finish_reason"], call["usage"]["completion"]) == ("length", 3)
 
 
 def test_a_prompt_that_is_too_long_is_refused_once(laboratory: Laboratory, llama_server: RealServer) -> None:

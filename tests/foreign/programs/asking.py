@@ -85,7 +85,7 @@ OPENAI: dict[str, Callable[[openai.OpenAI], Any]] = {
     "tool": tool,
     "schema": schema,
     "grammar": grammar,
-    "cut": lambda client: chat(client, "Tell me much. [[say four]]", max_tokens=3).choices[0].finish_reason,
+    "cut": lambda client: chat(client, "Tell me much. [[say four]]", max_tokens=500).choices[0].finish_reason,
     "overflow": lambda client: chat(client, "word " * 4000 + "[[say 4]]").choices[0].message.content,
     "another": lambda client: chat(client, model="another-model").choices[0].message.content,
     "nameless": lambda client: chat(client, model="").choices[0].message.content,
@@ -100,11 +100,13 @@ def ask(kind: str) -> dict[str, Any]:
     """Return what came of one call."""
     try:
         if kind in OPENAI:
-            output = OPENAI[kind](openai.OpenAI(max_retries=0))
+            output = OPENAI[kind](openai.OpenAI(max_retries=0, timeout=60))
         else:
-            output = ANTHROPIC[kind](anthropic.Anthropic(max_retries=0))
+            output = ANTHROPIC[kind](anthropic.Anthropic(max_retries=0, timeout=60))
     except (openai.APIStatusError, anthropic.APIStatusError) as error:
         return {"name": kind, "input": kind, "output": f"status {error.status_code}", "verdict": 0.0}
+    except (openai.APIConnectionError, anthropic.APIConnectionError) as error:
+        return {"name": kind, "input": kind, "output": f"status {error}", "verdict": 0.0}
     return {"name": kind, "input": kind, "output": output, "verdict": 1.0}
 
 
