@@ -96,7 +96,8 @@ def test_the_manifest_names_what_is_required() -> None:
 
 def test_the_options_of_the_step_loop_are_all_there() -> None:
     written = {key: cells[1].strip("`") for key, cells in table("agents.md", "History").items()}
-    fields = dataclasses.fields(LoopOptions)
+    # Classes that are named by where they are belong to `techniques`.
+    fields = [field for field in dataclasses.fields(LoopOptions) if field.name != "classes"]
     made = LoopOptions()
     assert written == {field.name: spelled(getattr(made, field.name)) for field in fields}
 

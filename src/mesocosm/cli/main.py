@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
     "init": ("mesocosm.cli.init:init", "Scaffold an environment that runs green untouched."),
+    "verify": ("mesocosm.cli.verify:verify", "Read stored runs whole and name what is damaged."),
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
     "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
     "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),

@@ -83,12 +83,23 @@ def _rows(run: Run, store: "SqlStore") -> list[list[str]]:
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
         ["content", run.benchmark_digest],
+        ["chain", _chain(run)],
     ]
     if run.tags:
         rows.append(["tags", ", ".join(run.tags)])
     if run.holder is not None:
         rows.append(["held by", f"{run.holder}{', which is gone' if abandoned(run) else ''}"])
     return rows
+
+
+def _chain(run: Run) -> str:
+    """Return the head of the chain over the finished episodes; `mesocosm verify` computes it anew."""
+    length, _, head = run.chain.partition(":")
+    done = run.counts.done
+    if not head:
+        return "none: its episodes were recorded without checksums" if done else "–"
+    left = f", {done - int(length):,} recorded without a checksum" if done > int(length) else ""
+    return f"{head} over {plural(int(length), 'episode')}{left}"
 
 
 def seeds(selection: Selection) -> str:

@@ -139,7 +139,8 @@ class Run(msgspec.Struct, omit_defaults=True):
     """The row of one run. Times are UNIX seconds.
 
     `info` is the benchmark's own description as it was when the run started (a core.ports.BenchmarkInfo as JSON);
-    `provenance` names versions, host and command.
+    `provenance` names versions, host and command. `chain` is the head of the chain over its finished episodes
+    (`COUNT:DIGEST`), empty for a run of before there was one.
     """
 
     id: str
@@ -170,6 +171,7 @@ class Run(msgspec.Struct, omit_defaults=True):
     tags: tuple[str, ...] = ()
     info: dict[str, Any] = {}
     provenance: dict[str, Any] = {}
+    chain: str = ""
 
     @property
     def hosted(self) -> bool:

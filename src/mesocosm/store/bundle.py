@@ -1,6 +1,8 @@
 """Whole runs, out and in again, with nothing lost."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from sqlalchemy import Connection, select, update
@@ -17,6 +19,7 @@ from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
 from mesocosm.store.runs import insert_run, write_state
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.seals import rechain, seal_new, seals_of
 from mesocosm.store.traces import Traces, chunk_rows
 
 _PAGE = 200
@@ -32,14 +35,16 @@ class Bundles(EpisodeLists, Traces):
         cursor: str | None = None
         while True:
             page = self.episodes(run_id, cursor=cursor, limit=_PAGE)
-            short = self.short_traces([episode.id for episode in page.items])
+            ids = [episode.id for episode in page.items]
+            short, sealed = self.short_traces(ids), self._database.read(partial(seals_of, ids=ids))
             for episode in page.items:
+                checksum, link = sealed.get(episode.id, ("", None))
                 if episode.id in short:
-                    yield Entry(episode, short[episode.id])
+                    yield Entry(episode, short[episode.id], checksum=checksum, link=link)
                     continue
                 chunks = self.chunks(episode.id)
                 while piece := list(islice(chunks, _CHUNKS)):
-                    yield Entry(episode, piece)
+                    yield Entry(episode, piece, checksum=checksum, link=link)
             cursor = page.cursor
             if cursor is None:
                 return
@@ -64,15 +69,41 @@ class Bundles(EpisodeLists, Traces):
                 insert_blobs(self._database, connection, run.id, [blob_row(blob, self._database.objects)])
             primary = primary_of(connection, run.id)
             remaining, new, fresh = iter(entries), 0, set[str]()
+            given: dict[str, Entry] = {}
             while batch := list(islice(remaining, _BATCH)):
                 known = fresh
                 fresh = _insert_entries(self._database, connection, batch, known, primary)
                 new += len(fresh - known)
+                given |= {
+                    entry.episode.id: replace(entry, chunks=(), blobs=())
+                    for entry in batch
+                    if entry.episode.id in fresh
+                }
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
+            self._seal(connection, run, given)
             refresh_line(connection, run.id)
         keep_means(self._database, run.id)
         return new
+
+    def _seal(self, connection: Connection, run: Run, given: Mapping[str, Entry]) -> None:
+        """Give what was inserted its checksums. Raises UsageError where they are not those that it came with."""
+        links = {key: entry.link for key, entry in given.items() if entry.link is not None}
+        sealed = seal_new(connection, run.id, list(given), self.read_chunk, links)
+        for episode_id, checksum in sealed.items():
+            entry = given[episode_id]
+            if entry.checksum and entry.checksum != checksum:
+                raise UsageError(
+                    f"episode {entry.episode.index} ({episode_id}) of run {run.id} is not what was exported: its "
+                    "checksum is another one; the bundle is damaged, or it was edited"
+                )
+        here = rechain(connection, run.id)
+        whole = here.length == len(sealed)
+        if run.chain and whole and links and run.chain != str(here):
+            raise UsageError(
+                f"the episodes of run {run.id} are not those that were exported: the chain over them ends with {here}, "
+                f"that of the bundle with {run.chain}; the bundle is damaged, or it was edited"
+            )
 
 
 def _insert_state(database: Database, connection: Connection, run: Run) -> None:

@@ -39,7 +39,7 @@ class Deletion(Holding):
 
 def _mark(database: Database, connection: Connection, run_id: str) -> None:
     nothing: dict[str, object] = dict.fromkeys(COUNTERS, 0)
-    nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None}
+    nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None, "chain": None}
     nothing["error"] = "deleting this run was interrupted; delete it again"
     write_state(database, connection, run_id, nothing)
 

@@ -24,6 +24,7 @@ from mesocosm.store.rows import (
     score_rows,
 )
 from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
+from mesocosm.store.seals import rechain, reseal
 
 _objects = msgspec.json.Decoder(dict[str, Any])
 _FINISHED = sorted(status.value for status in FINISHED)
@@ -77,6 +78,7 @@ class Episodes(Part):
             dropped = connection.execute(failed).rowcount
             if dropped:
                 recount(connection, run_id)
+                rechain(connection, run_id)
             return dropped
 
         return self._database.write(work)
@@ -99,6 +101,8 @@ class Episodes(Part):
                 _repeat(connection, scores_of(connection, some), primary)
             if ids:
                 recount(connection, run_id)
+                reseal(connection, run_id, ids)
+                rechain(connection, run_id)
             return len(ids)
 
         return self._database.write(work)
@@ -118,6 +122,7 @@ class Episodes(Part):
             dropped = connection.execute(unscored).rowcount
             if dropped:
                 recount(connection, run_id)
+                rechain(connection, run_id)
             return dropped
 
         return self._database.write(work)
@@ -212,6 +217,7 @@ class Episodes(Part):
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
+                reseal(connection, run_id, list(batch))
 
 
 def keep_means(database: Database, run_id: str) -> None:

@@ -148,6 +148,7 @@ def run_from(fields: RowMapping) -> Run:
         tags=_words.decode(fields["tags"]),
         info=_objects.decode(fields["info"]) if "info" in fields else {},
         provenance=_objects.decode(fields["provenance"]) if "provenance" in fields else {},
+        chain=fields["chain"] or "",
     )
 
 
@@ -240,7 +241,10 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
 
 
 def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
-    """Return the values of an episode in the order of the table's columns; `primary` names the score that ranks it."""
+    """Return the values of an episode in the order of the table's columns; `primary` names the score that ranks it.
+
+    Its checksum is not among them yet.
+    """
     failure, usage = episode.failure, episode.usage
     ended = episode.ended_at
     return (
@@ -273,6 +277,8 @@ def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
         usage.total,
         None if ended is None else ended - episode.started_at,
         labels_text(episode.labels),
+        None,
+        None,
     )
 
 

@@ -15,6 +15,7 @@ from mesocosm.store.lines import group_of, insert_line, key, lock_group, refresh
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
 from mesocosm.store.schema import benchmarks, invocations, outcomes, run_lines, runs
+from mesocosm.store.seals import rechain
 
 
 class Runs(Part):
@@ -61,7 +62,10 @@ class Runs(Part):
             values |= new_means(self._database, run.id)
 
         def work(connection: Connection) -> bool:
-            return write_state(self._database, connection, run.id, values)
+            known = write_state(self._database, connection, run.id, values)
+            if known and connection.scalar(select(runs.c.chain).where(runs.c.id == run.id)) is None:
+                rechain(connection, run.id)
+            return known
 
         if not self._database.write(work):
             raise UnknownName(_gone(run.id))

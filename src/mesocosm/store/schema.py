@@ -125,6 +125,7 @@ runs = Table(
     Column("mean_reward", Double),
     Column("mean_steps", Double),
     Column("mean_of", BigInteger),
+    Column("chain", Text),
     Index(None, "signature", "attempt"),
     Index(None, "group_id"),
 )
@@ -213,8 +214,8 @@ run_deletions = Table(
 # yields scores in an order that does not depend on how often a run was interrupted. `seed` is text: seeds of 64 bits
 # without sign do not fit into SQL's integers. `total_reward` is NULL for NaN, which SQLite cannot hold. `score` and
 # `outcome` (scored, worst, missing, skipped) repeat the score that the primary metric reads, `tokens` and `duration`
-# are derived. `labels` is NULL where a task has none; it stands last because it may be wide. The indexes for sorting
-# together cost a twentieth of the time that an empty episode takes.
+# are derived. `labels` is NULL where a task has none. `checksum` and `link` are those of `store.seals`. The indexes for
+# sorting together cost a twentieth of the time that an empty episode takes.
 episodes = Table(
     "episodes",
     metadata,
@@ -243,6 +244,8 @@ episodes = Table(
     Column("tokens", BigInteger),
     Column("duration", Double),
     Column("labels", Text),
+    Column("checksum", Text),
+    Column("link", BigInteger),
     UniqueConstraint("run_id", "task_digest", "trial"),
     Index("ix_episodes_plan", "run_id", "position", "task_digest", "trial", "status"),
     *(

@@ -22,11 +22,25 @@ from mesocosm.store.recovery import Recovery
 from mesocosm.store.runs import Runs
 from mesocosm.store.series import Series
 from mesocosm.store.slices import Slices
+from mesocosm.store.verification import Verification
 from mesocosm.store.writer import Writer
 
 
 class SqlStore(
-    Runs, Names, Deletion, Recovery, Ledger, Listing, Changes, Series, Slices, Conversations, Episodes, Bundles, Blobs
+    Runs,
+    Names,
+    Deletion,
+    Recovery,
+    Ledger,
+    Listing,
+    Changes,
+    Series,
+    Slices,
+    Conversations,
+    Episodes,
+    Bundles,
+    Blobs,
+    Verification,
 ):
     """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
 

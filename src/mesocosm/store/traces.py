@@ -26,7 +26,7 @@ _events = msgspec.json.Decoder(Event)
 
 def compress(raw: Sequence[bytes]) -> list[bytes]:
     """Return each piece compressed."""
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     if len(raw) > 1 and all(raw) and hasattr(compressor, "multi_compress_to_buffer"):
         # One call, because each one gives Python's lock away and waits to have it again; it takes no empty pieces.
         packed = compressor.multi_compress_to_buffer(list(raw))
@@ -122,6 +122,10 @@ class Traces(Part):
             return found
 
         return self._database.read(work)
+
+    def read_chunk(self, row: Sequence[Any]) -> Chunk:
+        """Return a chunk of its row in the table. Raises InfrastructureError where it is damaged."""
+        return self._chunk(*row)
 
     def _chunk(self, episode_id: str, seq: int, *fields: Any) -> Chunk:
         first, last, first_step, last_step, raw_bytes, data = fields

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Chunk, Entry
@@ -19,6 +19,17 @@ from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
 from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.seals import (
+    SEALED,
+    Chain,
+    chain_of,
+    checksums,
+    chunk_checksum,
+    read_chain,
+    rechain,
+    row_checksum,
+    trace_checksum,
+)
 from mesocosm.store.traces import chunk_rows
 
 _OPEN = frozenset({EpisodeStatus.PENDING, EpisodeStatus.RUNNING})
@@ -36,6 +47,8 @@ class Batch:
     rows: dict[str, Row] = field(default_factory=dict)
     scores: dict[str, list[Row]] = field(default_factory=dict)
     chunks: list[Row] = field(default_factory=list)
+    traces: dict[str, list[bytes]] = field(default_factory=dict)
+    chain: Chain = field(default_factory=Chain)
     blobs: dict[str, Row] = field(default_factory=dict)
 
 
@@ -52,12 +65,14 @@ class Writer:
         self._run_id = run_id
         self._holder = json_text(holder)
         self._open: dict[str, Usage] = {}
+        self._traces: dict[str, list[bytes]] = {}
         self._stored: set[str] = set()
         self._primary = database.read(lambda connection: primary_of(connection, run_id))
+        self._chain, self._link = database.read(self._chain_so_far)
         mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
         self._beat = mine.values(heartbeat_at=bindparam("now"))
         sums = {name: runs.c[name] + bindparam(f"new_{name}") for name in COUNTERS}
-        self._count = mine.values(heartbeat_at=bindparam("now"), **sums)
+        self._count = mine.values(heartbeat_at=bindparam("now"), chain=bindparam("new_chain"), **sums)
 
     def confirm(self) -> None:
         """Raise RunHeld when the run is another process's."""
@@ -80,7 +95,7 @@ class Writer:
 
         Raises RunHeld when another process took the run over, InfrastructureError when the database cannot be used.
         """
-        batch = self._batch(entries)
+        batch = self._batch(entries, self._chain)
         tries = 0
 
         def work(connection: Connection) -> Iterable[Episode]:
@@ -103,21 +118,40 @@ class Writer:
         self._remember(batch)
         return [episode for episode in written if episode.status in FINISHED]
 
-    def _batch(self, entries: Sequence[Entry]) -> Batch:
-        batch = Batch()
+    def _chain_so_far(self, connection: Connection) -> tuple[Chain, int]:
+        """Return where the chain of the run ends, and the next link."""
+        mine = select(runs.c.chain).where(runs.c.id == self._run_id)
+        last = select(func.max(episodes.c.link)).where(episodes.c.run_id == self._run_id)
+        link = connection.scalar(last)
+        return (
+            read_chain(connection.scalar(mine)) or chain_of(checksums(connection, self._run_id)),
+            0 if link is None else int(link) + 1,
+        )
+
+    def _batch(self, entries: Sequence[Entry], end: Chain) -> Batch:
+        batch = Batch(chain=end)
         chunks: list[tuple[str, Chunk]] = []
         for entry in entries:
             episode_id = entry.episode.id
             batch.episodes[episode_id] = entry.episode
             chunks += [(episode_id, chunk) for chunk in entry.chunks]
+            trace = batch.traces.setdefault(episode_id, list(self._traces.get(episode_id, ())))
+            trace += map(chunk_checksum, entry.chunks)
             for blob in entry.blobs:
                 if blob.digest not in self._stored and blob.digest not in batch.blobs:
                     batch.blobs[blob.digest] = blob_row(blob, self._database.objects)
         batch.chunks = chunk_rows(chunks)
         for episode_id, episode in batch.episodes.items():
             try:
-                batch.rows[episode_id] = episode_row(episode, self._primary)
-                batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
+                row = episode_row(episode, self._primary)
+                listed = batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
+                if episode.status not in _OPEN:
+                    checksum = row_checksum(row[:-SEALED], listed) + trace_checksum(batch.traces[episode_id])
+                    row = (*row[:-SEALED], checksum, self._link)
+                    self._link += 1
+                    if episode.status in FINISHED:
+                        batch.chain = batch.chain.extended(checksum)
+                batch.rows[episode_id] = row
             except (TypeError, ValueError) as error:
                 raise InfrastructureError(f"episode {episode_id} has no stored form: {error}") from error
         return batch
@@ -129,7 +163,8 @@ class Writer:
         add(connection, episodes, [row for key, row in batch.rows.items() if key in self._open], known="replace")
         add(connection, event_chunks, batch.chunks)
         add(connection, scores, [row for rows in batch.scores.values() for row in rows])
-        totals = {"now": now(connection), **_totals(batch.episodes.values(), self._open)}
+        counted = _totals(batch.episodes.values(), self._open)
+        totals = {"now": now(connection), "new_chain": str(batch.chain), **counted}
         self._check(connection, connection.execute(self._count, totals).rowcount)
 
     def _write_carefully(self, connection: Connection, batch: Batch) -> Iterable[Episode]:
@@ -144,6 +179,7 @@ class Writer:
             connection.execute(delete(scores).where(scores.c.episode_id.in_(ids[start : start + _BATCH])))
         add(connection, scores, [row for key in kept for row in batch.scores[key]])
         recount(connection, self._run_id)
+        batch.chain = rechain(connection, self._run_id)
         return kept.values()
 
     def _without_rivals(self, connection: Connection, new: dict[str, Episode]) -> dict[str, Episode]:
@@ -186,8 +222,11 @@ class Writer:
         for episode_id, episode in batch.episodes.items():
             if episode.status in _OPEN:
                 self._open[episode_id] = episode.usage
+                self._traces[episode_id] = batch.traces[episode_id]
             else:
                 self._open.pop(episode_id, None)
+                self._traces.pop(episode_id, None)
+        self._chain = batch.chain
         if len(self._stored) > _REMEMBERED:
             self._stored.clear()
         self._stored.update(batch.blobs)

@@ -1,0 +1,106 @@
+"""`mesocosm verify`: whether stored results are what was recorded."""
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.main import Command, options, plural
+from mesocosm.core.failure import InfrastructureError, MesocosmError
+from mesocosm.core.run import RunStatus
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+    from mesocosm.store.verification import Verified
+
+DAMAGED = 1
+
+
+@click.command(cls=Command)
+@click.argument("run_ids", nargs=-1, metavar="[RUN]...")
+def verify(run_ids: tuple[str, ...]) -> int:
+    """Read all that is stored of runs, compare it with its checksums, and name each damage.
+
+    Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
+    checksums are counted as not covered.
+    """
+    from mesocosm.cli.run import results
+
+    store = results()
+    try:
+        file = store.check_file()
+    except InfrastructureError as error:
+        file = str(error)
+    found: dict[str, list[str]] = {}
+    covered: dict[str, str] = {}
+    try:
+        ids = [store.get_run(run_id).id for run_id in run_ids] or store.run_ids()
+    except InfrastructureError as error:
+        if not file:
+            raise
+        ids, file = [], f"{file}; {error}"
+    for run_id in ids:
+        found[run_id], covered[run_id] = _verified(store, run_id)
+    _show(store.place, file, found, covered)
+    return DAMAGED if file or any(found.values()) else 0
+
+
+def _verified(store: "SqlStore", run_id: str) -> tuple[list[str], str]:
+    """Return what is damaged of a run, and how much of it is covered."""
+    try:
+        verified = store.verify_run(run_id)
+        told = [_said(verified, place) for place in range(len(verified.damages))]
+        return told or _numbers(store, run_id), _coverage(verified)
+    except (MesocosmError, ValueError) as error:
+        # A row that cannot be read at all, or holds what no run has.
+        return [f"it cannot be read: {error}"], ""
+
+
+def _said(verified: "Verified", place: int) -> str:
+    damage = verified.damages[place]
+    where = f"episode {damage.index} ({damage.episode_id}): " if damage.episode_id else ""
+    return f"{where}{damage.what}"
+
+
+def _coverage(verified: "Verified") -> str:
+    if not verified.finished:
+        return "no finished episode"
+    if verified.covered == verified.finished:
+        return plural(verified.finished, "episode")
+    return f"{verified.covered:,} of {plural(verified.finished, 'episode')}; the others were recorded without checksums"
+
+
+def _numbers(store: "SqlStore", run_id: str) -> list[str]:
+    """Return the metrics of a finished run whose value is not that of its episodes."""
+    from mesocosm.engine.metrics import so_far
+
+    run = store.get_run(run_id)
+    if run.status is not RunStatus.FINISHED or not run.info.get("metrics"):
+        return []
+    here = {metric.name: metric.value for metric in so_far(run, store)}
+    return [
+        f"its {metric.name} is stored as {metric.value}, its episodes give {here[metric.name]}"
+        for metric in run.metrics
+        if metric.name in here and not _equal(metric.value, here[metric.name])
+    ]
+
+
+def _equal(a: float | None, b: float | None) -> bool:
+    return a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _show(place: str, file: str, found: dict[str, list[str]], covered: dict[str, str]) -> None:
+    if options().json:
+        from mesocosm.cli.render import emit
+
+        runs = [{"run": key, "damages": told, "covered": covered[key]} for key, told in found.items()]
+        emit({"place": place, "file": file, "runs": runs, "ok": not file and not any(found.values())})
+        return
+    if file:
+        click.echo(f"{place} is damaged: {file}")
+    for run_id, told in found.items():
+        click.echo(f"{run_id}: {covered[run_id] if not told else plural(len(told), 'damage')}")
+        for line in told:
+            click.echo(f"  {line}")
+    if not file and not any(found.values()):
+        click.echo(f"nothing is damaged in {plural(len(found), 'run')} of {place}")

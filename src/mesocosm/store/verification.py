@@ -1,0 +1,133 @@
+"""Reading everything that is stored of runs, and naming what is not as it was written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import zstandard
+from sqlalchemy import Connection, select
+
+from mesocosm.core.episode import FINISHED
+from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.ids import digest_bytes
+from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
+from mesocosm.store.seals import (
+    HALF,
+    SEALED,
+    chain_of,
+    checksums,
+    chunk_checksum,
+    read_chain,
+    row_checksum,
+    stored_rows,
+    trace_checksum,
+)
+from mesocosm.store.traces import Traces
+
+_BATCH = 100
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something that is not as it was written: of which run, of which episode (empty: of the run itself), and what."""
+
+    run_id: str
+    episode_id: str
+    index: int | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What reading a run found. `covered` of its `finished` episodes have a checksum."""
+
+    run_id: str
+    finished: int
+    covered: int
+    damages: tuple[Damage, ...]
+
+
+class Verification(Traces):
+    """Checks of what the store holds."""
+
+    def check_file(self) -> str:
+        """Return what is wrong with the SQLite file as such, empty where nothing is or it is no such file."""
+        if self._database.postgres:
+            return ""
+
+        def work(connection: Connection) -> str:
+            found = [str(row[0]) for row in connection.exec_driver_sql(f"PRAGMA quick_check({_SHOWN})")]
+            return "" if found == ["ok"] else "; ".join(found)
+
+        return self._database.read(work)
+
+    def run_ids(self) -> list[str]:
+        """Return the ids of all runs, the oldest first."""
+        wanted = select(runs.c.id).order_by(runs.c.created_at, runs.c.id)
+        return self._database.read(lambda connection: list(connection.scalars(wanted)))
+
+    def verify_run(self, run_id: str) -> Verified:
+        """Read all that is stored of a run and compare it with the checksums. Raises InfrastructureError."""
+        head, ids = self._database.read(lambda connection: _listed(connection, run_id))
+        damages = [*self._chain(run_id, head)]
+        finished = covered = 0
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            for episode_id, row, listed in self._database.read(lambda c, some=some: list(stored_rows(c, some))):
+                if row[5] not in FINISHED:
+                    continue
+                finished += 1
+                sealed = str(row[-SEALED] or "")
+                covered += bool(sealed)
+                found = self._episode(episode_id, sealed, row_checksum(row[:-SEALED], listed))
+                damages += [Damage(run_id, episode_id, int(row[4]), what) for what in found]
+        damages += [Damage(run_id, "", None, what) for what in self._blobs(run_id)]
+        return Verified(run_id, finished, covered, tuple(damages))
+
+    def _chain(self, run_id: str, head: str) -> Iterator[Damage]:
+        end = read_chain(head)
+        if head and end is None:
+            yield Damage(run_id, "", None, f"the head of its chain cannot be read: {head!r:.60}")
+        if end is None:
+            return
+        here = self._database.read(lambda connection: chain_of(checksums(connection, run_id)))
+        if here.length != end.length:
+            yield Damage(run_id, "", None, f"{end.length} finished episodes were recorded, {here.length} are there")
+        elif here != end:
+            yield Damage(run_id, "", None, "the chain over its episodes does not end as it was recorded")
+
+    def _episode(self, episode_id: str, sealed: str, row: str) -> Iterator[str]:
+        if sealed and sealed[:HALF] != row:
+            yield "its row or its scores are not what was recorded"
+        digests: list[bytes] = []
+        wanted = select(event_chunks).where(event_chunks.c.episode_id == episode_id).order_by(event_chunks.c.seq)
+        with self._database.once() as connection:
+            for chunk in connection.execution_options(yield_per=8).execute(wanted):
+                try:
+                    digests.append(chunk_checksum(self.read_chunk(tuple(chunk))))
+                except (InfrastructureError, zstandard.ZstdError, MemoryError):
+                    yield f"events {chunk.first_event} to {chunk.last_event} of its trace are damaged"
+                    sealed = ""
+        if sealed and sealed[HALF:] != trace_checksum(digests):
+            yield "its trace is not what was recorded"
+
+    def _blobs(self, run_id: str) -> Iterator[str]:
+        wanted = (
+            select(blobs.c.digest, blobs.c.data)
+            .join(run_blobs, run_blobs.c.digest == blobs.c.digest)
+            .where(run_blobs.c.run_id == run_id, blobs.c.outside.is_(False))
+        )
+        with self._database.once() as connection:
+            for digest, data in connection.execution_options(yield_per=8).execute(wanted):
+                try:
+                    raw = zstandard.ZstdDecompressor().decompress(data)
+                except zstandard.ZstdError:
+                    raw = b""
+                if digest_bytes(raw) != digest:
+                    yield f"the content {digest} that its traces refer to is damaged"
+
+
+def _listed(connection: Connection, run_id: str) -> tuple[str, list[str]]:
+    head = connection.scalar(select(runs.c.chain).where(runs.c.id == run_id))
+    wanted = select(episodes.c.id).where(episodes.c.run_id == run_id).order_by(episodes.c.position, episodes.c.id)
+    return head or "", list(connection.scalars(wanted))

@@ -1,0 +1,136 @@
+"""What is stored of a run and was changed afterwards is told, and what was meant to change is not."""
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.score import Score
+from mesocosm.interop.bundle import Bundle, write_bundle
+from mesocosm.store import SqlStore, open_store
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Samples
+
+
+async def recorded(store: SqlStore, samples: "Samples", count: int = 5) -> str:
+    """Store a run of so many episodes and return its id."""
+    run = samples.held(store)
+    journal = store.journal(run.id, store.holder(), lambda _: None, lambda: None)
+    for index in range(count):
+        journal.write(samples.entry(run.id, index))
+    await journal.close()
+    store.release(run.id, store.holder())
+    return run.id
+
+
+def said(store: SqlStore, run_id: str) -> list[str]:
+    return [damage.what for damage in store.verify_run(run_id).damages]
+
+
+async def test_an_undamaged_run_is_covered_whole(store: SqlStore, samples: "Samples") -> None:
+    run_id = await recorded(store, samples)
+    verified = store.verify_run(run_id)
+    assert (verified.finished, verified.covered, verified.damages) == (5, 5, ())
+    assert store.get_run(run_id).chain.startswith("5:")
+    assert store.check_file() == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE scores SET value = 0.123", "its row or its scores are not what was recorded"),
+        (
+            "UPDATE episodes SET steps = steps + 1",
+            "its row or its scores are not what was recorded",
+        ),
+        (
+            "UPDATE episodes SET task_id = 'other'",
+            "its row or its scores are not what was recorded",
+        ),
+        ("DELETE FROM event_chunks", "its trace is not what was recorded"),
+        ("UPDATE event_chunks SET first_step = first_step + 1", "its trace is not what was recorded"),
+        ("DELETE FROM episodes WHERE position = 2", "5 finished episodes were recorded, 4 are there"),
+        ("UPDATE episodes SET link = 9 - link", "the chain over its episodes does not end as it was recorded"),
+    ],
+)
+async def test_every_change_is_told(store: SqlStore, samples: "Samples", statement: str, what: str) -> None:
+    run_id = await recorded(store, samples)
+    with store.database.engine.begin() as connection:
+        connection.execute(text(statement))
+    assert what in said(store, run_id)
+
+
+async def test_scores_that_are_written_anew_are_no_damage(store: SqlStore, samples: "Samples") -> None:
+    run_id = await recorded(store, samples)
+    before = store.get_run(run_id).chain
+    ids = [episode.id for episode in store.episodes(run_id).items]
+    store.save_scores(run_id, [(episode_id, [Score("reward", 0.5)]) for episode_id in ids])
+    store.save_run(store.get_run(run_id))
+    assert said(store, run_id) == []
+    assert store.get_run(run_id).chain not in ("", before)
+
+
+async def test_a_run_that_goes_on_and_one_without_some_episodes_have_a_whole_chain(
+    store: SqlStore, samples: "Samples"
+) -> None:
+    run_id = await recorded(store, samples)
+    store.hold(run_id, store.holder())
+    journal = store.journal(run_id, store.holder(), lambda _: None, lambda: None)
+    journal.write(samples.entry(run_id, 5))
+    await journal.close()
+    store.release(run_id, store.holder())
+    assert said(store, run_id) == []
+    assert store.drop_unscored(run_id, "reward") >= 0
+    assert said(store, run_id) == []
+
+
+async def test_a_run_of_before_there_were_checksums_is_not_covered(store: SqlStore, samples: "Samples") -> None:
+    run_id = await recorded(store, samples)
+    with store.database.engine.begin() as connection:
+        connection.execute(text("UPDATE episodes SET checksum = NULL, link = NULL"))
+        connection.execute(text("UPDATE runs SET chain = NULL"))
+    verified = store.verify_run(run_id)
+    assert (verified.finished, verified.covered, verified.damages) == (5, 0, ())
+
+
+async def test_a_bundle_keeps_the_chain_and_a_changed_number_in_it_is_told(
+    store: SqlStore, samples: "Samples", tmp_path: Path
+) -> None:
+    run_id = await recorded(store, samples)
+    with (tmp_path / "out.zip").open("wb") as file:
+        write_bundle(file, store, [run_id])
+    with Bundle(tmp_path / "out.zip") as bundle:
+        run, entries = bundle.run(run_id), list(bundle.entries(run_id))
+    there = open_store(tmp_path / "there")
+    assert there.insert_bundle(run, entries) == 5
+    assert said(there, run_id) == []
+    assert there.get_run(run_id).chain == run.chain
+    other = open_store(tmp_path / "other")
+    entries[1].episode.steps += 1
+    with pytest.raises(UsageError, match="is not what was exported"):
+        other.insert_bundle(run, entries)
+    entries[1].episode.steps -= 1
+    with pytest.raises(UsageError, match="are not those that were exported"):
+        other.insert_bundle(run, entries[:-1])
+    there.close()
+    other.close()
+
+
+async def test_overwritten_pages_of_a_file_are_told(samples: "Samples", tmp_path: Path) -> None:
+    with_file = open_store(tmp_path)
+    await recorded(with_file, samples, 200)
+    with_file.close()
+    file = tmp_path / "orchestrator.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(file.read_bytes())
+    middle = len(data) // 4096 // 2 * 4096
+    data[middle : middle + 4096] = b"\xa5" * 4096
+    file.write_bytes(data)
+    damaged = open_store(tmp_path)
+    assert damaged.check_file()
+    damaged.close()
