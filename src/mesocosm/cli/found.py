@@ -4,20 +4,36 @@ from typing import TYPE_CHECKING
 
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import ROLLOUT
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.run import Run
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 
-def open_results(chosen: Options, *, create: bool = True) -> "SqlStore":
-    """Return the store that the options name. Raises UnknownName when it must exist and does not."""
+CHECKED_S = 0.25
+"""Seconds for which a SQLite file is looked through when it is opened: some 200 MB."""
+
+
+def open_results(chosen: Options, *, create: bool = True, checked: bool = True) -> "SqlStore":
+    """Return the store that the options name.
+
+    Raises UnknownName when it must exist and does not, and InfrastructureError for a SQLite file with damaged pages,
+    unless it is opened to be `checked` by the caller.
+    """
     from mesocosm.store import DATABASE_NAME, open_store
 
-    return open_store(
+    store = open_store(
         chosen.database() or chosen.results() / DATABASE_NAME, create=create, blob_url=chosen.blob_url or ""
     )
+    if checked and (damage := store.check_file(CHECKED_S)):
+        place = store.place
+        store.close()
+        raise InfrastructureError(
+            f"the results database {place} is damaged ({damage}); mesocosm verify names what is lost. Restore a backup, "
+            "or save what `sqlite3 FILE .recover` still reads"
+        )
+    return store
 
 
 def find_run(store: "SqlStore", name: str) -> Run:

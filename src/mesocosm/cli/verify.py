@@ -24,9 +24,10 @@ def verify(run_ids: tuple[str, ...]) -> int:
     Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
     checksums are counted as not covered.
     """
-    from mesocosm.cli.run import results
+    from mesocosm.cli.found import open_results
 
-    store = results()
+    store = open_results(options(), create=False, checked=False)
+    click.get_current_context().call_on_close(store.close)
     try:
         file = store.check_file()
     except InfrastructureError as error:

@@ -1,7 +1,10 @@
 """Reading everything that is stored of runs, and naming what is not as it was written."""
 
-from collections.abc import Iterator
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import zstandard
 from sqlalchemy import Connection, select
@@ -13,6 +16,7 @@ from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
     SEALED,
+    Row,
     chain_of,
     checksums,
     chunk_checksum,
@@ -50,16 +54,30 @@ class Verified:
 class Verification(Traces):
     """Checks of what the store holds."""
 
-    def check_file(self) -> str:
-        """Return what is wrong with the SQLite file as such, empty where nothing is or it is no such file."""
+    def check_file(self, seconds: float | None = None) -> str:
+        """Return what is wrong with the SQLite file as such, empty where nothing is or it is no such file.
+
+        The whole file is read, or what can be read in `seconds`.
+        """
         if self._database.postgres:
             return ""
-
-        def work(connection: Connection) -> str:
-            found = [str(row[0]) for row in connection.exec_driver_sql(f"PRAGMA quick_check({_SHOWN})")]
-            return "" if found == ["ok"] else "; ".join(found)
-
-        return self._database.read(work)
+        end = None if seconds is None else time.monotonic() + seconds
+        found: list[str] = []
+        with self._database.once() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            if end is not None:
+                driver.set_progress_handler(lambda: int(time.monotonic() > end), 10_000)
+            try:
+                found += (str(row[0]) for row in driver.execute(f"PRAGMA quick_check({_SHOWN})"))
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                    found.append(str(error))
+            except sqlite3.DatabaseError as error:
+                found.append(str(error))
+            finally:
+                driver.set_progress_handler(None, 0)
+        return "; ".join(line for line in found if line != "ok")
 
     def run_ids(self) -> list[str]:
         """Return the ids of all runs, the oldest first."""
@@ -73,7 +91,7 @@ class Verification(Traces):
         finished = covered = 0
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
-            for episode_id, row, listed in self._database.read(lambda c, some=some: list(stored_rows(c, some))):
+            for episode_id, row, listed in self._database.read(partial(_rows, ids=some)):
                 if row[5] not in FINISHED:
                     continue
                 finished += 1
@@ -125,6 +143,10 @@ class Verification(Traces):
                     raw = b""
                 if digest_bytes(raw) != digest:
                     yield f"the content {digest} that its traces refer to is damaged"
+
+
+def _rows(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Row, list[Row]]]:
+    return list(stored_rows(connection, ids))
 
 
 def _listed(connection: Connection, run_id: str) -> tuple[str, list[str]]:
