@@ -21,8 +21,8 @@ def mesocosm(*words: str, place: Path) -> subprocess.CompletedProcess[str]:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("results")
     done = mesocosm(
-        *("bench", "run", "--benchmarks", "context-bench", "--model", "builtin/oracle", "--extra", '{"limit": 12}'),
-        *("--quiet", "--no-view"),
+        *("bench", "run", "--benchmarks", "context-bench", "--model", "builtin/oracle", "--max-examples", "12"),
+        "--quiet",
         place=place,
     )
     assert done.returncode == 0, done.stderr
@@ -72,5 +72,6 @@ def test_a_file_with_overwritten_pages_is_refused(recorded: Path, tmp_path: Path
         data[page * 4096 : page * 4096 + 4096] = b"\xa5" * 4096
     file.write_bytes(data)
     done = mesocosm(*words, place=tmp_path)
-    assert done.returncode == (1 if words == ("verify",) else 4)
+    # What cannot even be opened is no matter of single runs.
+    assert done.returncode in ((1, 4) if words == ("verify",) else (4,))
     assert "damaged" in done.stdout + done.stderr

@@ -30,8 +30,8 @@ def open_results(chosen: Options, *, create: bool = True, checked: bool = True) 
         place = store.place
         store.close()
         raise InfrastructureError(
-            f"the results database {place} is damaged ({damage}); mesocosm verify names what is lost. Restore a backup, "
-            "or save what `sqlite3 FILE .recover` still reads"
+            f"the results database {place} is damaged ({damage}); mesocosm verify names what is lost. Restore a "
+            "backup, or save what `sqlite3 FILE .recover` still reads"
         )
     return store
 

@@ -24,7 +24,7 @@ def verify(run_ids: tuple[str, ...]) -> int:
     Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
     checksums are counted as not covered.
     """
-    from mesocosm.cli.found import open_results
+    from mesocosm.cli.found import find_run, open_results
 
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)
@@ -35,7 +35,7 @@ def verify(run_ids: tuple[str, ...]) -> int:
     found: dict[str, list[str]] = {}
     covered: dict[str, str] = {}
     try:
-        ids = [store.get_run(run_id).id for run_id in run_ids] or store.run_ids()
+        ids = [find_run(store, run_id).id for run_id in run_ids] or store.run_ids()
     except InfrastructureError as error:
         if not file:
             raise
