@@ -59,6 +59,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
 function Distance({ run }: { run: Schema<'RunDetail'> }) {
   const { high_score: best, delta } = run
   const standing = useStanding(run)
+  if (run.state === 'partial') return <li>Partial: it is compared with no best run, and has no rank.</li>
   if (best === null || delta === null) return null
   if (best.run_id === run.id) {
     if (standing === undefined) return null
