@@ -89,7 +89,7 @@ def test_an_unknown_status_is_refused_with_the_known_ones(mesocosm: "Invoke", pl
     refused = mesocosm("run", "list", "--status", "done", *played.there)
 
     assert refused.code == 2
-    assert "'done' is not one of 'pending', 'running', 'finished', 'failed', 'stopped'" in refused.err
+    assert "'done' is not one of 'pending', 'running', 'finished', 'partial', 'failed', 'stopped'" in refused.err
 
 
 @pytest.mark.parametrize("command", ["show", "episodes", "export", "rescore", "resume", "watch", "stop", "delete"])

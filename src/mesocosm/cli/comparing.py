@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from mesocosm.cli.main import Options
 from mesocosm.cli.render import counted, number
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison import Comparison, Group, Pair
 from mesocosm.engine.configuration import differences
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of it", "p", "n", "")
+WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
+"""Statuses that say nothing, or that the note of a group says already."""
 FLIPPED = 20
 """Flipped tasks that are listed for a pair."""
 
@@ -111,10 +113,13 @@ def notes(found: Comparison) -> Iterator[str]:
 
 
 def lacking(group: Group) -> Iterator[str]:
-    """Yield for each run of a benchmark why some of its episodes have no value."""
+    """Yield for each run of a benchmark that is not whole its status, and why some of its episodes have no value."""
     for run, score in zip(group.runs, group.scores, strict=True):
+        told = [] if run.status in WHOLE else [f"is {run.status}"]
         if score is not None and score.missing:
-            yield f"{group.runs[0].benchmark}: {named(run)} has {counted(score)}"
+            told.append(f"has {counted(score)}")
+        if told:
+            yield f"{group.runs[0].benchmark}: {named(run)} {' and '.join(told)}"
 
 
 def named_of(group: Group, pair: Pair) -> str:
