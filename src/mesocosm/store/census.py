@@ -43,6 +43,7 @@ class Taken(msgspec.Struct, frozen=True):
     queue_age_s: float
     workers: int
     playing: int
+    silence_s: float
     input_tokens: int
     output_tokens: int
     cost_usd: float
@@ -107,6 +108,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
     alive, playing = connection.execute(
         living.where(workers.c.ended_at.is_(None), workers.c.heartbeat_at >= heard_since)
     ).one()
+    last = connection.scalar(select(func.min(workers.c.heartbeat_at)).where(workers.c.ended_at.is_(None)))
     return Taken(
         runs=_counted(connection, _STATUS, runs.c.id == orders.c.run_id),
         episodes={name: int(count) for name, count in zip(_OUTCOMES, outcomes, strict=True)},
@@ -118,6 +120,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
         queue_age_s=max(time.time() - since, 0.0) if since is not None else 0.0,
         workers=alive,
         playing=int(playing),
+        silence_s=max(time.time() - last, 0.0) if last is not None else 0.0,
         input_tokens=int(received),
         output_tokens=int(written),
         cost_usd=float(cost),

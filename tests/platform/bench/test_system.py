@@ -102,6 +102,15 @@ def test_numbers_tell_of_the_queue(hosted: "Hosted") -> None:
     assert 49 < float(age[1]) < 200
 
 
+def test_numbers_tell_how_long_a_worker_was_not_heard_of(hosted: "Hosted") -> None:
+    began = time.time()
+    for name, silent in (("lively", 1.0), ("hanging", 50.0)):
+        hosted.service.workers.add(Worker(name, this_process(), "1.0", 4, 1, began - 60, began - silent))
+    found = re.search(r"mesocosm_worker_silence_seconds ([0-9.]+)", hosted.anonymous.get("/metrics").text)
+    assert found is not None
+    assert 49 < float(found[1]) < 200
+
+
 def test_the_state_is_for_administrators(hosted: "Hosted") -> None:
     assert hosted.anonymous.get("/v1/admin/status").status_code == 401
     assert hosted.guest().get("/v1/admin/status").status_code == 403

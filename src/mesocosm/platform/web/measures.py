@@ -80,6 +80,11 @@ class _Stored(Collector):
         yield GaugeMetricFamily("mesocosm_queue_age_seconds", "How long the oldest run waits", value=taken.queue_age_s)
         yield GaugeMetricFamily("mesocosm_workers_alive", "Workers that were heard of lately", value=taken.workers)
         yield GaugeMetricFamily("mesocosm_workers_running", "Runs that workers play", value=taken.playing)
+        yield GaugeMetricFamily(
+            "mesocosm_worker_silence_seconds",
+            "Longest time since a worker that has not ended was heard of; it rises while its event loop stands still",
+            value=taken.silence_s,
+        )
         tokens = CounterMetricFamily("mesocosm_tokens", "Tokens of all runs", labels=["kind"])
         tokens.add_metric(["input"], taken.input_tokens)
         tokens.add_metric(["output"], taken.output_tokens)
