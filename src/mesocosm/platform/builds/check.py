@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.environments.check import words_of
 from mesocosm.environments.document import read_json
 from mesocosm.environments.manifest import (
     MANIFEST_NAME,
@@ -71,6 +72,7 @@ def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Chec
         digest = content_digest(whole(manifest, root))
     except UsageError as error:
         raise BuildFault(log.clean(str(error))) from error
+    log.say(words_of(path, content_digest(manifest)))
     return Checked(manifest, name, json.dumps(raw, ensure_ascii=False), digest)
 
 

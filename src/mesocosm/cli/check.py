@@ -1,0 +1,43 @@
+"""`mesocosm check`: does an environment do what its manifest says?"""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from mesocosm.cli.main import Command, options
+
+
+@click.command(cls=Command)
+@click.argument("place", metavar="[DIR|FILE]", default=".")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of seeds to play.")
+@click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Episodes at once.")
+def check(place: str, seeds: int, parallel: int) -> int:
+    """Play an environment at random and by its oracle, and hold what it declares against what comes.
+
+    Each seed is played in two processes and compared (determinism), and beside others and compared (isolation). Spaces,
+    rewards, roles and the fields of metrics are looked at, and the scores of random actions and of the oracle. The
+    verdict is written beside the manifest, with the digest of the content. Exits 1 when something is wrong.
+    """
+    from mesocosm.cli.render import emit
+    from mesocosm.environments.check import check as checked
+    from mesocosm.environments.check import write
+    from mesocosm.environments.manifest import find_manifest
+
+    path = Path(place)
+    manifest = find_manifest(path) if path.is_dir() else path
+
+    def say(words: str) -> None:
+        if not options().json:
+            click.echo(words, err=True)
+
+    verdict = asyncio.run(checked(manifest, say, seeds=seeds, parallel=parallel))
+    file = write(verdict, manifest)
+    if options().json:
+        emit({**verdict.to_json(), "file": str(file)})
+        return 0 if verdict.ok else 1
+    for finding in verdict.findings:
+        mark = {True: "✓", False: "✗", None: "?"}[finding.ok]
+        click.echo(f"{mark} {finding.name}: {finding.message}")
+    click.echo(f"{verdict.words}\nwritten to {file}")
+    return 0 if verdict.ok else 1

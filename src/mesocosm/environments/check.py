@@ -1,0 +1,327 @@
+"""Does an environment do what it says? `mesocosm check` plays it and holds every statement against what comes."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from mesocosm.agents.multi_agent import MultiAgentParams
+from mesocosm.agents.technique import declared_params
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import EpisodeError
+from mesocosm.core.ids import new_id
+from mesocosm.core.run import BenchmarkRef
+from mesocosm.core.sampling import sample
+from mesocosm.core.task import Task
+from mesocosm.environments.benchmark import EnvironmentBenchmark, open_environment
+from mesocosm.environments.client import HttpEnvironment
+from mesocosm.stats import aggregate, usable
+
+FILE = ".mesocosm-check.json"
+"""Where the verdict lies: beside the manifest. Hidden, so that it changes no digest."""
+
+STEPS = 50
+"""Steps of an episode where the manifest sets no limit."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: `ok` is None where it could not be told."""
+
+    name: str
+    ok: bool | None
+    message: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a check found about the content with this digest. Scores are those of the primary metric."""
+
+    environment: str
+    digest: str
+    seeds: int
+    parallel: int
+    deterministic: bool | None = None
+    isolated: bool | None = None
+    floor: float | None = None
+    ceiling: float | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong."""
+        return all(finding.ok is not False for finding in self.findings)
+
+    @property
+    def words(self) -> str:
+        """The verdict in one line."""
+        if not self.ok:
+            wrong = ", ".join(finding.name for finding in self.findings if finding.ok is False)
+            return f"checked, with problems: {wrong}"
+        parts = [
+            "deterministic" if self.deterministic else "not deterministic" if self.deterministic is False else "",
+            f"{self.parallel} at once" if self.isolated else "",
+            f"random {self.floor:.4g}" if self.floor is not None else "",
+            f"oracle {self.ceiling:.4g}" if self.ceiling is not None else "no oracle",
+        ]
+        return f"checked: {', '.join(part for part in parts if part)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document that is written."""
+        return {"ok": self.ok, "words": self.words, **asdict(self)}
+
+
+@dataclass(slots=True)
+class Played:
+    """One episode: what was shown and answered, step by step, and its row."""
+
+    row: Episode
+    seen: list[Any] = field(default_factory=list)
+    roles: set[str] = field(default_factory=set)
+    notes: dict[str, None] = field(default_factory=dict)
+    failure: str = ""
+    close: str = ""
+
+
+async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) -> Verdict:
+    """Play the environment of `manifest` and return the verdict. Raises UsageError, RunAborted when it cannot start.
+
+    Each seed is played with random actions in one process and again in another; then all of them at once, step by step
+    in turn; then by the environment's oracle, if it has one.
+    """
+    ref = BenchmarkRef("environment", str(manifest), {})
+    first = open_environment(ref)
+    limit = first.info.parallel
+    verdict = Verdict(first.info.id, first.info.digest, seeds, min(parallel, limit) if limit else parallel)
+    alone = await _opened(first, say, verdict, _sequentially)
+    again = await _opened(open_environment(ref), say, verdict, _sequentially)
+    together = await _opened(open_environment(ref), say, verdict, _together)
+    _failures(verdict, [*alone, *again, *together])
+    _closes(verdict, [*alone, *again, *together])
+    _determinism(verdict, first, alone, again)
+    _isolation(verdict, alone, together)
+    _contract(verdict, first, alone)
+    verdict.floor = await _score(first, alone)
+    benchmark = open_environment(ref)
+    await _opened(benchmark, say, verdict, _by_oracle)
+    return verdict
+
+
+_Play = Callable[[EnvironmentBenchmark, Verdict], Any]
+
+
+async def _opened(benchmark: EnvironmentBenchmark, say: Say, verdict: Verdict, play: _Play) -> list[Played]:
+    """Return the episodes that `play` plays in a process of their own."""
+    try:
+        await benchmark.open(say)
+        episodes: list[Played] = await play(benchmark, verdict)
+        return episodes
+    finally:
+        await benchmark.close()
+
+
+async def _sequentially(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+    return [await _whole(benchmark, seed) for seed in range(verdict.seeds)]
+
+
+async def _together(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+    """Play the seeds at once, `parallel` episodes in step; each is closed twice while others still play."""
+    played: list[Played] = []
+    wanted = [number % verdict.seeds for number in range(max(verdict.parallel, verdict.seeds))]
+    while wanted:
+        some, wanted = wanted[: verdict.parallel], wanted[verdict.parallel :]
+        played += await asyncio.gather(*(_whole(benchmark, seed, closes=2) for seed in some))
+    return played
+
+
+async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+    if not benchmark.info.oracle:
+        return []
+    played = [await _whole(benchmark, seed, oracle=True) for seed in range(verdict.seeds)]
+    _failures(verdict, played, "oracle")
+    verdict.ceiling = await _score(benchmark, played)
+    floor, ceiling = verdict.floor, verdict.ceiling
+    if floor is not None and ceiling is not None:
+        up = benchmark.manifest.scoring.higher_is_better
+        above = ceiling > floor if up else ceiling < floor
+        message = f"the oracle scores {ceiling:.4g}, random actions {floor:.4g}"
+        same = ceiling == floor
+        verdict.findings.append(Finding("floor and ceiling", above if not same else None, message))
+    return played
+
+
+async def _whole(benchmark: EnvironmentBenchmark, seed: int, *, oracle: bool = False, closes: int = 1) -> Played:
+    """Play one episode to its end or to the step limit."""
+    task = Task(f"seed-{seed}", seed=seed)
+    row = Episode(
+        id=new_id(), run_id="check", task_digest=task.digest(), task_id=task.id, status=EpisodeStatus.COMPLETED
+    )
+    played = Played(row)
+    environment = await benchmark.environment(task, row.id)
+    try:
+        await _steps(benchmark, environment, Random(seed), played, oracle=oracle)
+    except EpisodeError as error:
+        played.failure = str(error)
+    for _ in range(closes):
+        played.close = played.close or await environment.closed_with()
+    await environment.close()
+    return played
+
+
+async def _steps(
+    benchmark: EnvironmentBenchmark, environment: HttpEnvironment, dice: Random, played: Played, *, oracle: bool
+) -> None:
+    row = played.row
+    observation = await environment.reset()
+    played.seen.append([observation.data, observation.content_type, observation.system_prompt])
+    played.notes.update(dict.fromkeys(observation.notes))
+    _role(played, observation.data, observation.info)
+    for _ in range(benchmark.info.max_steps or STEPS):
+        action = await environment.oracle() if oracle else sample(benchmark.action_space, dice)
+        step = await environment.step(action)
+        row.total_reward += step.reward
+        row.terminal_info = step.info
+        row.steps += 1
+        data = step.observation.data
+        played.seen.append([data, step.reward, step.terminated, step.truncated, step.info, step.system_prompt])
+        # Random text may well be no action; what the environment shows is its own doing.
+        played.notes.update(dict.fromkeys((*step.observation.notes, *(step.notes if not oracle else ()))))
+        _role(played, data, step.info)
+        if step.terminated or step.truncated:
+            return
+    row.status = EpisodeStatus.TRUNCATED
+
+
+def _role(played: Played, data: Any, info: Mapping[str, Any]) -> None:
+    inside = data.get("active_role") if isinstance(data, Mapping) else None
+    played.roles.update(role for role in (info.get("active_role"), inside) if isinstance(role, str) and role)
+
+
+def _failures(verdict: Verdict, played: Sequence[Played], who: str = "episodes") -> None:
+    broken = [one for one in played if one.failure]
+    message = f"{len(played)} played"
+    if broken:
+        message = f"{len(broken)} of {len(played)} failed, {broken[0].row.task_id} first: {broken[0].failure}"
+    verdict.findings.append(Finding(who, not broken, message))
+
+
+def _closes(verdict: Verdict, played: Sequence[Played]) -> None:
+    wrong = next((one.close for one in played if one.close), "")
+    verdict.findings.append(Finding("close", not wrong, wrong or "every episode was closed, some of them twice"))
+
+
+def _determinism(
+    verdict: Verdict, benchmark: EnvironmentBenchmark, alone: Sequence[Played], again: Sequence[Played]
+) -> None:
+    name, declared = "determinism", benchmark.manifest.vow.episode.deterministic_reset
+    pairs = [(one, two) for one, two in zip(alone, again, strict=True) if not (one.failure or two.failure)]
+    if not pairs:
+        verdict.findings.append(Finding(name, None, "no episode could be played twice"))
+        return
+    other = next((one for one, two in pairs if one.seen != two.seen), None)
+    verdict.deterministic = other is None
+    if other is None:
+        verdict.findings.append(
+            Finding(name, ok=True, message=f"{len(pairs)} seeds gave the same episodes in two processes")
+        )
+        return
+    message = f"{other.row.task_id} gave another episode in another process, under equal actions"
+    verdict.findings.append(Finding(name, False if declared else None, message))
+
+
+def _isolation(verdict: Verdict, alone: Sequence[Played], together: Sequence[Played]) -> None:
+    name = "isolation"
+    if verdict.deterministic is not True:
+        verdict.findings.append(Finding(name, None, "cannot be told, because equal seeds give different episodes"))
+        return
+    known = {one.row.task_id: one.seen for one in alone if not one.failure}
+    compared = [one for one in together if not one.failure and one.row.task_id in known]
+    other = next((one for one in compared if one.seen != known[one.row.task_id]), None)
+    lost = next((one for one in together if one.failure and one.row.task_id in known), None)
+    verdict.isolated = bool(compared) and other is None and lost is None
+    if verdict.isolated:
+        message = f"{verdict.parallel} at once, some closed twice, play as each does alone"
+    elif lost is not None:
+        message = f"{lost.row.task_id} fails beside others: {lost.failure}"
+    elif other is not None:
+        message = f"{other.row.task_id} plays differently beside others: do episodes share a state?"
+    else:
+        message = "no episode could be compared"
+    verdict.findings.append(Finding(name, verdict.isolated, message))
+
+
+def _contract(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> None:
+    """Hold spaces, reward, roles and fields against what came."""
+    notes = list(dict.fromkeys(note for one in played for note in one.notes))
+    verdict.findings.append(Finding("spaces and answers", not notes, "; ".join(notes) or "as declared"))
+    ended = [one for one in played if not one.failure]
+    if not ended:
+        verdict.findings.append(Finding("reward and scoring", None, "no episode came to its end"))
+        return
+    reward = benchmark.manifest.vow.reward
+    outside = [
+        one.row.total_reward
+        for one in ended
+        if (reward.low is not None and one.row.total_reward < reward.low)
+        or (reward.high is not None and one.row.total_reward > reward.high)
+    ]
+    message = f"an episode's reward of {outside[0]:.6g} is outside the declared range" if outside else "as declared"
+    verdict.findings.append(Finding("reward", not outside, message))
+    _roles(verdict, benchmark, played)
+    fields = {metric.field for metric in benchmark.manifest.scoring.metrics if metric.type == "terminal_field"}
+    absent = sorted(name for name in fields if name and any(name not in one.row.terminal_info for one in ended))
+    message = f"the last info lacks {', '.join(absent)}" if absent else "every metric finds its field"
+    if fields:
+        verdict.findings.append(Finding("scoring", not absent, message))
+
+
+def _roles(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> None:
+    declared: set[str] = set()
+    for technique in benchmark.manifest.vow.techniques:
+        if technique.technique_id == "multi_agent":
+            roles = declared_params(technique.config_schema).get("roles", {})
+            declared |= set(MultiAgentParams.model_validate({"roles": roles}).roles)
+    named = {role for one in played for role in one.roles}
+    if declared or named:
+        unknown = sorted(named - declared)
+        message = f"{', '.join(unknown)} acts, but is not declared" if unknown else "as declared"
+        verdict.findings.append(Finding("roles", not unknown, message))
+
+
+async def _score(benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> float | None:
+    """Return the primary metric over the episodes that ended in the ordinary way."""
+    metric = next(metric for metric in benchmark.info.metrics if metric.primary)
+    values: list[float] = []
+    for one in played:
+        if one.failure:
+            continue
+        scores = await benchmark.grade(Task(one.row.task_id), one.row)
+        value = next((score.value for score in scores if score.name == metric.score), None)
+        if value is not None and usable(value):
+            values.append(value)
+    if not values:
+        return None
+    return aggregate(metric.aggregation, values, list(range(len(values))), threshold=metric.bar).value
+
+
+def write(verdict: Verdict, manifest: Path) -> Path:
+    """Write the verdict beside the manifest and return the file. Raises OSError."""
+    path = manifest.parent / FILE
+    path.write_text(json.dumps(verdict.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def words_of(manifest: Path, digest: str) -> str:
+    """Return the verdict that lies beside a manifest in one line; "not checked" without one about this content."""
+    try:
+        document = json.loads((manifest.parent / FILE).read_bytes()[:1_000_000])
+    except (OSError, ValueError, RecursionError):
+        return "not checked"
+    if not isinstance(document, dict) or document.get("digest") != digest or not isinstance(document.get("words"), str):
+        return "not checked as it is now"
+    return f"{document['words'][:200]} (by its author)"
