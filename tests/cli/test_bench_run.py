@@ -118,7 +118,7 @@ def test_one_that_hangs_while_it_is_opened_is_given_up(bench: Bench, shelf: Path
 def test_what_cannot_run_here_is_no_failure(bench: Bench, shelf: Path) -> None:
     put(shelf, "lacking", shelf_module.LACKING)
     done = bench("run", "--benchmarks", "lacking", "--model", "builtin/oracle", "--show-incompatible")
-    assert done.code == 0
+    assert done.code == 1
     assert "there is no moon here" in done.out
 
 

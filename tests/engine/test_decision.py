@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
 from mesocosm.core.model import ModelSettings
@@ -26,12 +27,16 @@ class Past:
 
     runs: list[Run] = field(default_factory=list)
     alive: frozenset[str] = frozenset()
+    asked: bool = False
 
     def latest(self, signature: str) -> Run | None:
         return self.runs[-1] if self.runs else None
 
     def succeeded(self, signature: str) -> Run | None:
         return next((run for run in reversed(self.runs) if run.status is RunStatus.FINISHED), None)
+
+    def failed_to_begin(self, signature: str) -> bool:
+        return self.asked
 
     def going(self, run: Run) -> bool:
         return run.id in self.alive
@@ -42,6 +47,8 @@ FAILED = run("failed", RunStatus.FAILED, NOTHING)
 BROKEN = run("broken", RunStatus.FAILED, CUT)
 STOPPED = run("stopped", RunStatus.STOPPED, CUT)
 KILLED = run("killed", RunStatus.RUNNING, CUT)
+PARTIAL = run("partial", RunStatus.PARTIAL, CUT)
+LACKING = run("lacking", RunStatus.PARTIAL, DONE)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,9 @@ KILLED = run("killed", RunStatus.RUNNING, CUT)
         ([FINISHED, FAILED], Action.SKIP, Action.RUN),
         ([FINISHED, STOPPED], Action.SKIP, Action.RESUME),
         ([FAILED, FINISHED], Action.SKIP, Action.SKIP),
+        ([PARTIAL], Action.RESUME, Action.RESUME),
+        ([LACKING], Action.RESUME, Action.RESUME),
+        ([FINISHED, PARTIAL], Action.RESUME, Action.RESUME),
     ],
 )
 def test_finished_work_stays_and_owed_work_goes_on(past: list[Run], plain: Action, rerun: Action) -> None:
@@ -77,3 +87,19 @@ def test_what_another_process_works_on_is_left_to_it(policy: Policy) -> None:
 
 def test_the_run_that_makes_another_needless_is_named() -> None:
     assert decide(Past([FINISHED, FAILED]), "s", PLAIN).run is FINISHED
+
+
+def test_what_could_not_begin_is_run_again_with_rerun_failed() -> None:
+    assert decide(Past(asked=True), "s", RERUN).action is Action.RUN
+
+
+@pytest.mark.parametrize("cut_off", [STOPPED, KILLED, PARTIAL])
+def test_a_forced_run_that_was_cut_off_goes_on(cut_off: Run) -> None:
+    forced = msgspec.structs.replace(cut_off, provenance={"forced": True})
+    decision = decide(Past([FINISHED, forced]), "s", FORCE)
+    assert (decision.action, decision.run) == (Action.RESUME, forced)
+
+
+def test_a_forced_run_that_came_to_its_end_is_followed_by_a_new_one() -> None:
+    forced = msgspec.structs.replace(FINISHED, provenance={"forced": True})
+    assert decide(Past([forced]), "s", FORCE).action is Action.RUN

@@ -163,6 +163,20 @@ class Local(Command):
 @click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
 @click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
 @click.option(
+    "--outage-seconds",
+    type=Finite(min=0),
+    default=300.0,
+    show_default=True,
+    help="Wait so long for a model server that does not answer, then stop the run.",
+)
+@click.option(
+    "--max-missing",
+    type=Finite(min=0, max=1),
+    default=0.02,
+    show_default=True,
+    help="Share of episodes that may lack a value; beyond it the run is partial.",
+)
+@click.option(
     "--timeout",
     type=Finite(min=0, min_open=True),
     default=120.0,
@@ -267,6 +281,8 @@ def _limits(given: Mapping[str, Any]) -> Limits:
         requests_per_minute=given["rpm"],
         tokens_per_minute=given["tpm"],
         retries=given["retries"],
+        outage_seconds=given["outage_seconds"],
+        max_missing=given["max_missing"],
     )
 
 

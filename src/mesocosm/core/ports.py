@@ -383,6 +383,10 @@ class Store(Protocol):
         """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
         ...
 
+    def owe_failed(self, run_id: str) -> int:
+        """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
+        ...
+
     def settle_owed(self, run_id: str) -> int:
         """Make owed episodes that infrastructure failed final: failed, without a value; return how many."""
         ...

@@ -2,7 +2,8 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,8 @@ from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Caller, Retry, plausible
 
 TRACEBACK_FRAMES = 12
+GONE = 499
+"""Status of a call whose program went away before its answer."""
 
 PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
 """Names by which programs ask for the model of the run, whichever it is."""
@@ -98,6 +101,7 @@ class EpisodeContext:
         self.capabilities: Capabilities = caller.model.capabilities
         self.malformed = 0
         self.over = False
+        self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
         self._caller = caller
@@ -214,7 +218,7 @@ class EpisodeContext:
                 failing(retry.error)
 
         with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}"):
-            reply = await self._caller.ask(replace(request, trial=self.trial, view=view), repeated)
+            reply = await self._caller.ask(replace(request, trial=self.trial, view=view), repeated, self._untimed)
             spent = self._episode.usage = self._episode.usage + reply.usage
             self._record_call(request, reply, places, retries, step, told)
             self._caller.charge(reply)
@@ -248,6 +252,7 @@ class EpisodeContext:
 
     async def turn(self) -> None:
         """Wait for what the rates per minute allow."""
+        await self._caller.ready(self._untimed)
         await self._caller.turn()
 
     async def again(self, error: EpisodeError, attempt: int) -> bool:
@@ -257,7 +262,7 @@ class EpisodeContext:
             return False
         self._retry(retry, self._episode.steps + 1, [])
         await asyncio.sleep(retry.wait_s)
-        await self._caller.turn()
+        await self.turn()
         return True
 
     def forwarded(self, call: Forwarded) -> None:
@@ -269,7 +274,10 @@ class EpisodeContext:
             self._episode.usage = self._episode.usage + plausible(reply).usage
         if call.error:
             self._record_failed(call, places, told, step)
+            if call.status == GONE:
+                self._caller.endpoint.left()
         elif reply is not None:
+            self._caller.endpoint.answered()
             self._record_call(None, reply, places, [], step, told)
         if reply is None:
             return
@@ -391,6 +399,20 @@ class EpisodeContext:
             self._recorder.record(Kind.OBSERVATION, payload, self._episode.steps)
         for note in observation.notes:
             self.warn(note)
+
+    @contextmanager
+    def _untimed(self) -> Iterator[None]:
+        """Let time pass that does not count against the episode's: an outage is not the agent's doing."""
+        clock, deadline = asyncio.get_running_loop().time, self.deadline
+        until, began = None if deadline is None else deadline.when(), clock()
+        if deadline is not None and until is not None:
+            deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            self.waited_s += clock() - began
+            if deadline is not None and until is not None:
+                deadline.reschedule(until + clock() - began)
 
     def _seconds_start(self) -> None:
         seconds = _least(self.info.max_seconds, self._limits.episode_seconds)

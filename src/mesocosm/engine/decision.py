@@ -46,6 +46,10 @@ class History(Protocol):
         """Return the newest run of an experiment that finished with a score."""
         ...
 
+    def failed_to_begin(self, signature: str) -> bool:
+        """Return whether an experiment was asked for before, and no run could be made."""
+        ...
+
     def going(self, run: Run) -> bool:
         """Return whether a living process works on a run."""
         ...
@@ -61,11 +65,12 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     latest = history.latest(signature)
     if policy.force:
         begun = latest is not None and latest.provenance.get(FORCED) is True
-        if latest is None or not begun or history.going(latest) or not _unfinished(latest):
-            return Decision(Action.RUN, "forced")
-        return _continued(latest)
+        goes_on = latest is not None and begun and _unfinished(latest) and not history.going(latest)
+        return _continued(latest) if latest is not None and goes_on else Decision(Action.RUN, "forced")
     if latest is None:
-        return Decision(Action.SKIP, "never run before") if policy.rerun_failed else Decision(Action.RUN, "never run")
+        if policy.rerun_failed and not history.failed_to_begin(signature):
+            return Decision(Action.SKIP, "never run before")
+        return Decision(Action.RUN, "never run")
     if history.going(latest):
         who = f" by {latest.holder}" if latest.holder else ""
         return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)

@@ -37,6 +37,12 @@ CAUSES = {
 """The causes that HTTP statuses of calls stand for; of others `cause_of` tells."""
 
 
+OVERLOADED = frozenset({429, 503, 529})
+"""HTTP statuses of a server that is busy."""
+
+TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
+
+
 @dataclass(frozen=True, slots=True)
 class Connected:
     """The addresses of an episode while they are open, with the taps behind them."""
@@ -102,7 +108,9 @@ class Gateways:
 
 
 class Tapped(Protocol):
-    """What a tap needs of an episode; the engine's context."""
+    """What a tap needs of an episode; the engine's context. `waited_s` are the seconds spent in outages."""
+
+    waited_s: float
 
     @property
     def over(self) -> bool:
@@ -256,7 +264,7 @@ class EpisodeTap:
         """Return whether a call that was passed on is to be made once more, after the wait that is due."""
         if self._refusal():
             return False
-        failed = EpisodeError(cause_of(status), error, retry_after=retry_after)
+        failed = EpisodeError(cause_of(status), error, retry_after=retry_after, overload=status in OVERLOADED)
         self._failed(failed)
         return await self._context.again(failed, attempt) and not self._refusal()
 
@@ -295,7 +303,10 @@ class EpisodeTap:
 
     def blame(self, error: EpisodeError) -> None:
         """Raise the failure of the model in place of what a program made of it, where its last call had failed."""
-        failing = self._at_fault
+        failing, waited = self._at_fault, self._context.waited_s
+        if error.cause in TIMEOUTS and waited:
+            message = f"{error}; {waited:.0f} s of that it waited for a model that did not answer"
+            raise EpisodeError(Cause.MODEL_UNAVAILABLE, message, detail=error.detail, facts=error.facts) from error
         if failing is not None and error.cause in _BLAMED:
             message = f"{failing}; of that the program failed: {error}"
             raise EpisodeError(

@@ -197,6 +197,7 @@ class Group:
         settings = session.Settings(
             retry_failed=self._policy.rerun_failed or _partial(decision.run),
             parallel=record.spec.parallel,
+            limits=record.spec.limits,
             secrets=self._secrets,
             checked=True,
             alone=not self._policy.force,

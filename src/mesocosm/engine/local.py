@@ -1,13 +1,15 @@
 """Episodes in this process."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
-from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.failure import Cause, InfrastructureError
 from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
@@ -15,6 +17,7 @@ from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn
 from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.limits import Budget
+from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.retry import Backoff, Caller
 from mesocosm.engine.scheduler import Scheduler
@@ -24,6 +27,12 @@ FLUSH_S = 1.0
 
 ROUNDS = 2
 """How often a session plays what infrastructure made fail, before it leaves it owed."""
+
+GIVEN_UP_S = 0.5
+"""Episodes that were answered have this time to end when the run gives up waiting for an endpoint."""
+
+ALIKE = 6
+"""A run stops when so many episodes failed for one reason and none did otherwise."""
 
 GRACE_S = 5.0
 """Running episodes have this time to end when a budget is used up."""
@@ -40,10 +49,53 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
     )
 
 
+class Alike:
+    """Sees when the first episodes of a run all fail for one reason that is not the agent's.
+
+    Messages count as the same without their numbers, ids and addresses in memory.
+    """
+
+    def __init__(self, *, nothing_yet: bool) -> None:
+        self._open = nothing_yet
+        self._kind: tuple[str, str] | None = None
+        self._keys: set[EpisodeKey] = set()
+
+    def seen(self, episode: Episode) -> str:
+        """Return why the run should stop, or an empty string."""
+        if not self._open:
+            return ""
+        failed = _not_the_agents(episode)
+        if failed is None:
+            self._open = False
+            return ""
+        cause, message = failed
+        kind = (cause, _VARYING.sub("#", message))
+        self._open = self._kind in {None, kind}
+        self._kind = kind
+        self._keys.add(episode.key)
+        if not self._open or len(self._keys) < ALIKE:
+            return ""
+        return f"the first {len(self._keys)} episodes all failed alike: {cause}: {message.splitlines()[0][:300]}"
+
+
+def _not_the_agents(episode: Episode) -> tuple[str, str] | None:
+    """Return cause and message of an episode without any value, None where it has one or the agent failed."""
+    if episode.failure is not None:
+        return None if episode.valid else (episode.failure.cause.value, episode.failure.message or "no reason is known")
+    missing = [score for score in episode.scores if score.missing is not None]
+    if not missing or len(missing) < len(episode.scores) or missing[0].missing is Cause.SKIPPED:
+        return None
+    return str(missing[0].missing), missing[0].explanation or "no reason is known"
+
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
+
+
 class LocalExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
-    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed.
+    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed. `alike` says
+    that it stopped because the first episodes all failed for one reason.
     """
 
     def __init__(
@@ -57,6 +109,7 @@ class LocalExecutor:
         self.stopped = ""
         self.withdrawn: dict[EpisodeKey, Episode] = {}
         self._again: list[Planned] = []
+        self.alike = False
         self._notice = notice
         self._tracker = tracker
         self._redactor = redactor
@@ -73,10 +126,21 @@ class LocalExecutor:
             self._warned(warning)
         budget = self._tracker.budget = Budget(spec.limits, run.usage)
         # One program may well make several calls at once.
-        caller = Caller(parts.model, spec.limits, spec.parallel, budget, self._backoff)
+        limits = spec.limits
+        endpoint = Endpoint(
+            f"the model {ModelName.parse(spec.model.name).shown()}",
+            limits.outage_seconds,
+            self._backoff,
+            max(min(MOST_IN_A_ROW, limits.retries + 1), 2),
+            notice=lambda words: self._notice(f"{words} ({self._tracker.done} of {self._tracker.planned} finished)"),
+            given_up=lambda reason: self.stop(reason, GIVEN_UP_S),
+        )
+        caller = Caller(parts.model, limits, spec.parallel, budget, self._backoff, endpoint)
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
         gateways = Gateways(parts.model, spec.model, judge)
         player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)
+
+        alike = Alike(nothing_yet=not run.counts.done)
 
         async def play(planned: Planned) -> None:
             await journal.room()
@@ -93,6 +157,9 @@ class LocalExecutor:
                 self.withdrawn[episode.key] = episode
             else:
                 self.withdrawn.pop(episode.key, None)
+            if reason := alike.seen(episode):
+                self.alike = True
+                self.stop(reason, GRACE_S)
 
         if self.stopped:
             return

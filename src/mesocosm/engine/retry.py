@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from mesocosm.core.failure import Cause, EpisodeError
@@ -12,6 +13,7 @@ from mesocosm.core.ports import Model
 from mesocosm.core.run import Limits
 from mesocosm.engine.concurrency import AdaptiveLimit
 from mesocosm.engine.limits import Budget, Rate
+from mesocosm.engine.outage import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,17 @@ class Retry:
 class Caller:
     """All calls of a run to its model go through here."""
 
-    def __init__(self, model: Model, limits: Limits, parallel: int, budget: Budget, backoff: Backoff) -> None:
+    def __init__(
+        self,
+        model: Model,
+        limits: Limits,
+        parallel: int,
+        budget: Budget,
+        backoff: Backoff,
+        endpoint: Endpoint | None = None,
+    ) -> None:
         self.model = model
+        self.endpoint = endpoint or Endpoint("the model", limits.outage_seconds, backoff)
         self.concurrency = AdaptiveLimit(parallel)
         self._retries = limits.retries
         self._backoff = backoff
@@ -54,16 +65,22 @@ class Caller:
         self._requests = Rate(limits.requests_per_minute) if limits.requests_per_minute else None
         self._tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None
 
-    async def ask(self, request: ModelRequest, retried: Callable[[Retry], None]) -> ModelReply:
+    async def ask(
+        self,
+        request: ModelRequest,
+        retried: Callable[[Retry], None],
+        untimed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> ModelReply:
         """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError.
 
         Whoever asked charges the answer, once it has been recorded. No call is begun when the run's budget is used up:
-        the episode is then owed.
+        the episode is then owed. While the model does not answer at all the call waits, inside of `untimed`.
         """
         attempt = 1
         while True:
             if reason := self._budget.overspent():
                 raise EpisodeError(Cause.CANCELLED, reason)
+            await self.ready(untimed)
             try:
                 return await self._once(request)
             except EpisodeError as error:
@@ -74,11 +91,22 @@ class Caller:
             await asyncio.sleep(retry.wait_s)
             attempt += 1
 
+    async def ready(self, untimed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """Wait, inside of `untimed`, while the model does not answer at all."""
+        if self.endpoint.down:
+            with untimed():
+                await self.endpoint.enter()
+
     def retry(self, attempt: int, error: EpisodeError) -> Retry | None:
-        """Return the repetition that follows the failure of a try (1, 2, …); None when there is none."""
-        if not error.rule.retried or attempt > self._retries:
+        """Return the repetition that follows the failure of a try (1, 2, …); None when there is none.
+
+        In an outage it is made as soon as the endpoint lets it through, however often it was tried.
+        """
+        without_end = self.endpoint.failed(error)
+        if not error.rule.retried or (attempt > self._retries and not without_end):
             return None
-        return Retry(attempt, error, self._backoff.wait(attempt, error.retry_after))
+        wait = 0.0 if self.endpoint.down else self._backoff.wait(attempt, error.retry_after)
+        return Retry(attempt, error, wait)
 
     def exhausted(self) -> str:
         """Return why no further call may be made, or an empty string."""
@@ -112,9 +140,13 @@ class Caller:
                 asked = error.retry_after
                 concurrency.overloaded(started, None if asked is None else self._backoff.wait(1, asked))
             raise
+        except BaseException:
+            self.endpoint.left()
+            raise
         finally:
             concurrency.release()
         concurrency.succeeded()
+        self.endpoint.answered()
         return reply
 
 

@@ -295,6 +295,7 @@ class _Session:
         self.started = time.monotonic()
         self.held = False
         self.withdrawn: tuple[Episode, ...] = ()
+        self.alike = False
 
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
@@ -384,7 +385,7 @@ class _Session:
                 await executor.execute(working, tracker.follow(todo), parts, journal)
         finally:
             self.control.executor = None
-            self.withdrawn = tuple(executor.withdrawn.values())
+            self.withdrawn, self.alike = tuple(executor.withdrawn.values()), executor.alike
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
@@ -395,7 +396,7 @@ class _Session:
         if settings.parallel is not None:
             spec = msgspec.structs.replace(spec, parallel=settings.parallel)
         if settings.limits is not None:
-            given = {name: getattr(settings.limits, name) for name in RUN_BUDGETS}
+            given = {name: getattr(settings.limits, name) for name in (*RUN_BUDGETS, "outage_seconds", "max_missing")}
             chosen = {name: value for name, value in given.items() if value is not None}
             spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, **chosen))
         return spec
@@ -445,6 +446,9 @@ class _Session:
 
     def _conclude(self, stopped: str, error: Exception | None) -> None:
         """Write the run's last state; its counters are those of the journal."""
+        if self.alike:
+            # They say nothing about their tasks, so that going on plays them again.
+            self.store.owe_failed(self.record.id)
         record = self.store.get_run(self.record.id)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()
@@ -477,8 +481,7 @@ class _Session:
         What infrastructure failed is owed. A run in which that is too little to matter is finished all the same; those
         episodes have no value then, for the cause that they failed for.
         """
-        limits = record.spec.limits
-        record.status, record.error = outcome(record.metrics, limits.max_missing)
+        record.status, record.error = outcome(record.metrics, self._spec().limits.max_missing)
         if not record.counts.owed:
             return
         why = "; ".join(_causes(self.withdrawn))

@@ -83,6 +83,21 @@ class Episodes(Part):
 
         return self._database.write(work)
 
+    def owe_failed(self, run_id: str) -> int:
+        """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
+        causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
+        failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
+        owed = {"status": EpisodeStatus.CANCELLED.value, "score": None, "outcome": None}
+        statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(owed)
+
+        def work(connection: Connection) -> int:
+            changed = connection.execute(statement).rowcount
+            if changed:
+                recount(connection, run_id)
+            return changed
+
+        return self._database.write(work)
+
     def settle_owed(self, run_id: str) -> int:
         """Make owed episodes that infrastructure failed final: failed, without a value; return how many.
 

@@ -103,6 +103,13 @@ class Groups(Part):
         """Return the newest run of an experiment, whatever its status; None when it was never run."""
         return self._newest(signature)
 
+    def failed_to_begin(self, signature: str) -> bool:
+        """Return whether an experiment was asked for before, and no run could be made."""
+        begun = (OutcomeStatus.FAILED.value, OutcomeStatus.INCOMPATIBLE.value, OutcomeStatus.STOPPED.value)
+        mine = outcomes.c.signature == plain(signature), outcomes.c.status.in_(begun), outcomes.c.ran.is_(False)
+        wanted = select(outcomes.c.group_id).where(*mine).limit(1)
+        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+
     def succeeded(self, signature: str) -> Run | None:
         """Return the newest run of an experiment that finished; None when there is none."""
         return self._newest(signature, runs.c.status == RunStatus.FINISHED)

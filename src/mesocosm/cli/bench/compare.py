@@ -63,7 +63,8 @@ def compare(**given: Any) -> int:
     compared = any(row.pair is not None for row in found.rows)
     if not compared:
         click.echo("error: nothing could be compared: no benchmark has two runs with scores", err=True)
-    return judged.code(0 if compared and not found.failed else 1)
+    left = found.failed or (found.incompatible and not given.get("everything"))
+    return judged.code(0 if compared and not left else 1)
 
 
 @gate_options(baseline=False)

@@ -52,6 +52,20 @@ _HOW = (
     click.option(
         "--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call."
     ),
+    click.option(
+        "--outage-seconds",
+        type=Finite(min=0),
+        default=300.0,
+        show_default=True,
+        help="Wait so long for a model server that does not answer, then stop the run.",
+    ),
+    click.option(
+        "--max-missing",
+        type=Finite(min=0, max=1),
+        default=0.02,
+        show_default=True,
+        help="Share of episodes that may lack a value; beyond it the run is partial.",
+    ),
     click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
     click.option("--quiet", is_flag=True, help="No progress."),
@@ -143,6 +157,8 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
             run_tokens=given["run_tokens"],
             run_usd=given["run_usd"],
             retries=given["retries"],
+            outage_seconds=given["outage_seconds"],
+            max_missing=given["max_missing"],
         ),
         "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",
         "tags": given["tag"],

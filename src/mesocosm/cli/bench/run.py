@@ -41,7 +41,7 @@ def run(**given: Any) -> int:
 
     An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, one that was cut off
     is continued, one that failed is run again. What cannot run here is told and does not stop the rest. Exit 1 when
-    one failed.
+    one failed, or was named and cannot run here; 3 when one is partial or was cut off.
 
     \b
     mesocosm bench run --benchmarks gsm8k --model openai/my-model@http://127.0.0.1:8001/v1
@@ -93,14 +93,15 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
             _tell(group.id, path, results, chosen, work.store, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
-        return judged.code(_code(results, interrupted=interrupted))
+        return judged.code(_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
 
-def _code(results: "Sequence[Result]", *, interrupted: bool) -> int:
+def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int:
+    """Return the exit code. What was `named` and cannot run here has failed; with --all it is left out."""
     statuses = {result.outcome.status for result in results}
     if interrupted:
         return INTERRUPTED
-    if "failed" in statuses:
+    if "failed" in statuses or (named and "incompatible" in statuses):
         return 1
     return INCOMPLETE if UNDECIDED & statuses else 0
 

@@ -51,6 +51,20 @@ class Many(click.IntRange):
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
 @click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of the run.")
 @click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
+@click.option(
+    "--outage-seconds",
+    type=Finite(min=0),
+    default=300.0,
+    show_default=True,
+    help="Wait so long for a model server that does not answer, then stop the run.",
+)
+@click.option(
+    "--max-missing",
+    type=Finite(min=0, max=1),
+    default=0.02,
+    show_default=True,
+    help="Share of episodes that may lack a value; beyond it the run is partial.",
+)
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
 @click.option("--quiet", is_flag=True, help="No progress.")

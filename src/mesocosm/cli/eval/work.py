@@ -63,6 +63,8 @@ class Flags:
     run_tokens: int | None = None
     run_usd: float | None = None
     retries: int = 4
+    outage_seconds: float = 300.0
+    max_missing: float = 0.02
     cache: str = ""
     tag: tuple[str, ...] = ()
 
@@ -247,6 +249,8 @@ def _choice(flags: Flags, chosen: Options) -> Choice:
         run_tokens=flags.run_tokens,
         run_usd=flags.run_usd,
         retries=flags.retries,
+        outage_seconds=flags.outage_seconds,
+        max_missing=flags.max_missing,
     )
     return Choice(
         results=chosen.results(),

@@ -117,7 +117,15 @@ class Contest:
     @property
     def failed(self) -> bool:
         """Whether a benchmark failed on one side."""
-        return any(outcome.status is OutcomeStatus.FAILED for side in self.sides for outcome in side.outcomes)
+        return self._any(OutcomeStatus.FAILED)
+
+    @property
+    def incompatible(self) -> bool:
+        """Whether a benchmark could not run on one side."""
+        return self._any(OutcomeStatus.INCOMPATIBLE)
+
+    def _any(self, status: OutcomeStatus) -> bool:
+        return any(outcome.status is status for side in self.sides for outcome in side.outcomes)
 
 
 def read_contest(store: "SqlStore", comparison_id: str) -> Contest:

@@ -1,0 +1,144 @@
+"""An endpoint that stops answering: the run pauses, asks it again from time to time, and gives up in the end."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from mesocosm.core.failure import Cause, EpisodeError
+
+MOST_IN_A_ROW = 5
+"""So many failed calls without an answer between them are an outage."""
+
+
+class Waits(Protocol):
+    """How long to wait before the next try: engine.retry.Backoff."""
+
+    def wait(self, attempt: int, retry_after: float | None) -> float:
+        """Return the seconds before try number `attempt`."""
+        ...
+
+
+class Endpoint:
+    """Where calls of all episodes go. While it is `down` one call at a time is made, with growing waits between them.
+
+    `patience` is in seconds. After it `given_up` hears why; whoever waits then waits until it is cancelled.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        patience: float,
+        waits: Waits,
+        most: int = MOST_IN_A_ROW,
+        *,
+        notice: Callable[[str], None] = lambda message: None,
+        given_up: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        self.down = False
+        self._name = name
+        self._patience = patience
+        self._waits = waits
+        self._most = max(most, 1)
+        self._notice = notice
+        self._given_up = given_up
+        self._in_a_row = 0
+        self._since = 0.0
+        self._began = 0.0
+        self._probes = 0
+        self._free = False
+        self._told = False
+        self._over = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self) -> float:
+        """Wait while the endpoint is down until this call may be made; return the seconds waited."""
+        if not self.down:
+            return 0.0
+        began = time.monotonic()
+        if self._free:
+            self._free = False
+            return 0.0
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                self.left()
+            raise
+        return time.monotonic() - began
+
+    def answered(self) -> None:
+        """Note that a call was answered, whatever the answer: everything goes on."""
+        self._in_a_row = 0
+        if not self.down:
+            return
+        self.down = self._free = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._told:
+            self._told = False
+            self._notice(f"{self._name} answers again after {time.monotonic() - self._began:.0f} s; the run goes on")
+        waiting, self._waiting = self._waiting, deque()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def failed(self, error: EpisodeError) -> bool:
+        """Note that a call failed; return whether it may be repeated without end, for the endpoint is down.
+
+        A failure that may be due to the request itself is not repeated so: another one may be answered.
+        """
+        if not error.rule.retried:
+            self.answered()
+            return False
+        if not self._in_a_row:
+            self._began, self._since = time.monotonic(), time.time()
+        self._in_a_row += 1
+        if not self.down and self._in_a_row >= self._most:
+            self.down, self._probes = True, 0
+        if self.down and self._timer is None and not self._free:
+            self._next(error)
+        return self.down and _is_of_the_server(error)
+
+    def left(self) -> None:
+        """Note that a call ended without telling anything: it was cancelled."""
+        if self.down and self._timer is None and not self._free:
+            self._wake()
+
+    def _next(self, error: EpisodeError) -> None:
+        """Plan the next call, or give up."""
+        self._probes += 1
+        wait = self._waits.wait(self._probes, error.retry_after)
+        gone = time.monotonic() - self._began
+        since = time.strftime("%H:%M:%S", time.localtime(self._since))
+        words = str(error).splitlines()[0][:300] if str(error) else error.cause.value
+        if gone >= self._patience:
+            if not self._over:
+                self._over = True
+                self._given_up(f"{self._name} has not answered since {since}, for {gone:.0f} s: {words}")
+            return
+        wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
+        if self._probes > 1:
+            self._told = True
+            self._notice(f"{self._name} has not answered since {since}: {words}; next try in {wait:.1f} s")
+        self._timer = asyncio.get_running_loop().call_later(wait, self._wake)
+
+    def _wake(self) -> None:
+        """Let one call through."""
+        self._timer = None
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+        self._free = True
+
+
+def _is_of_the_server(error: EpisodeError) -> bool:
+    """Return whether the failure can have nothing to do with what was asked."""
+    return error.overload or (error.cause is Cause.MODEL_UNAVAILABLE and "answered 500" not in str(error))

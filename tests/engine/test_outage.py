@@ -1,0 +1,148 @@
+"""A model server that is down for a while, or for good: the run pauses, goes on, or stops with the rest owed."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.model import ModelRequest
+from mesocosm.core.ports import Observer
+from mesocosm.core.run import Limits, RunStatus
+from mesocosm.engine.outage import Endpoint
+from mesocosm.engine.retry import Backoff
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Lab
+
+BUSY = "the server answered 503"
+
+
+class Down:
+    """A model that answers `before` calls, then fails `failing` ones, then answers again."""
+
+    def __init__(self, before: int, failing: float, cause: Cause = Cause.MODEL_UNAVAILABLE) -> None:
+        self.before, self.failing, self.cause = before, failing, cause
+        self.calls = 0
+        self.at_once = self.most_at_once = 0
+
+    async def __call__(self, request: ModelRequest) -> str:
+        self.calls += 1
+        number = self.calls
+        self.at_once += 1
+        try:
+            await asyncio.sleep(0)
+            if self.before < number <= self.before + self.failing:
+                if number > self.before + 20:
+                    self.most_at_once = max(self.most_at_once, self.at_once)
+                raise EpisodeError(self.cause, BUSY, overload=True)
+            return "end"
+        finally:
+            self.at_once -= 1
+
+
+class Listening(Observer):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.notices.append(message)
+
+
+@pytest.mark.parametrize("parallel", [1, 6])
+async def test_an_outage_leaves_the_numbers_of_an_undisturbed_run(lab: "Lab", parallel: int) -> None:
+    down = Down(10, 40)
+    run = await lab.run(lab.spec(lab.model(down), count=30, parallel=parallel))
+    calm = await lab.run(lab.spec(lab.model("end"), count=30, parallel=parallel))
+    assert (run.status, run.counts, run.metrics) == (RunStatus.FINISHED, calm.counts, calm.metrics)
+
+
+async def test_one_call_at_a_time_is_made_while_the_server_is_down(lab: "Lab") -> None:
+    down = Down(10, 60)
+    listening = Listening()
+    await lab.run(lab.spec(lab.model(down), count=30, parallel=8), listening)
+    assert down.most_at_once == 1
+    assert any("has not answered since" in said and "finished" in said for said in listening.notices)
+    assert "answers again" in listening.notices[-1]
+
+
+async def test_a_server_that_dies_for_good_stops_the_run_and_the_next_session_repairs_it(lab: "Lab") -> None:
+    down = Down(10, float("inf"))
+    spec = lab.spec(lab.model(down), count=30, parallel=4, limits=Limits(outage_seconds=0.01))
+    run = await asyncio.wait_for(lab.run(spec), 120)
+    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 10, 20)
+    assert "has not answered since" in run.error
+    assert BUSY in run.error
+    down.failing = 0
+    run = await lab.resume(run.id)
+    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.FINISHED, 30, 0)
+
+
+async def test_the_time_of_an_outage_is_no_time_of_the_episode(lab: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = asyncio.Event()
+    entered = Endpoint.enter
+
+    async def enter(self: Endpoint) -> float:
+        if not waited.is_set():
+            waited.set()
+            await asyncio.sleep(0.4)
+        return await entered(self)
+
+    monkeypatch.setattr(Endpoint, "enter", enter)
+    spec = lab.spec(lab.model(Down(0, 8)), count=1, limits=Limits(episode_seconds=0.3))
+    run = await lab.run(spec)
+    assert waited.is_set()
+    assert [episode.status for episode in lab.episodes(run)] == [EpisodeStatus.COMPLETED]
+
+
+async def test_a_request_that_no_server_answers_holds_up_no_other(lab: "Lab") -> None:
+    def answer(request: ModelRequest) -> str:
+        if request.view is not None and request.view.seed == 1:
+            raise EpisodeError(Cause.MODEL_TIMEOUT, "no answer within 1 s")
+        return "end"
+
+    run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=100)), 120)
+    assert (run.status, run.counts.completed, run.counts.failed) == (RunStatus.FINISHED, 99, 1)
+    assert run.primary is not None
+    assert run.primary.missing == {"model_timeout": 1}
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+async def test_a_run_whose_episodes_all_fail_alike_stops_after_the_first_few(lab: "Lab", parallel: int) -> None:
+    refused = True
+
+    def answer(request: ModelRequest) -> str:
+        if refused:
+            assert request.view is not None
+            raise EpisodeError(Cause.MODEL_REJECTED, f"request {request.view.seed}: temperature is not supported")
+        return "end"
+
+    run = await lab.run(lab.spec(lab.model(answer), count=200, parallel=parallel))
+    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 200)
+    assert "all failed alike: model_rejected: request" in run.error
+    assert len(lab.episodes(run)) < 12
+    refused = False
+    run = await lab.resume(run.id)
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 200)
+
+
+async def test_environment_errors_alike_are_owed_too(lab: "Lab") -> None:
+    run = await lab.run(lab.spec(lab.model("crash"), count=50))
+    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 50)
+
+
+async def test_failures_of_the_agent_never_stop_a_run(lab: "Lab") -> None:
+    run = await lab.run(lab.spec(lab.model(EpisodeError(Cause.REFUSED, "I would rather not")), count=20))
+    assert (run.counts.failed, run.counts.owed) == (20, 0)
+
+
+async def test_a_cancelled_probe_lets_the_next_one_through() -> None:
+    endpoint = Endpoint("the model", 60.0, Backoff(base=0.0), 1)
+    endpoint.failed(EpisodeError(Cause.MODEL_UNAVAILABLE, BUSY))
+    first, second = asyncio.create_task(endpoint.enter()), asyncio.create_task(endpoint.enter())
+    await asyncio.wait({first}, timeout=30)
+    assert first.done()
+    assert not second.done()
+    endpoint.left()
+    await asyncio.wait_for(second, 30)
