@@ -87,13 +87,15 @@ class Episodes(Part):
         """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
         causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
         failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
-        owed = {"status": EpisodeStatus.CANCELLED.value, "score": None, "outcome": None}
+        unfinished = dict.fromkeys(("score", "outcome", "checksum", "link"))
+        owed = {"status": EpisodeStatus.CANCELLED.value, **unfinished}
         statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(owed)
 
         def work(connection: Connection) -> int:
             changed = connection.execute(statement).rowcount
             if changed:
                 recount(connection, run_id)
+                rechain(connection, run_id)
             return changed
 
         return self._database.write(work)
