@@ -22,6 +22,7 @@ class Episode:
     """What a tap needs of an episode: a budget of 100 tokens, and what is said to it."""
 
     def __init__(self) -> None:
+        self.waited_s = 0.0
         self.over = False
         self.spent = 0
         self.turns = 0
