@@ -21,7 +21,9 @@ def test_a_worker_plays_with_a_model_on_a_real_server(
     store = platform.service.store
     episodes = store.list_episodes(run_id).items
     calls = [event.payload for one in episodes for event in store.events(one.id) if event.kind == Kind.MODEL_CALL]
-    assert (run.status, len(episodes), run.counts.owed) == (RunStatus.FINISHED, 2, 0), episodes[0].failure and episodes[0].failure.detail + episodes[0].failure.message
+    assert (run.status, len(episodes), run.counts.owed) == (RunStatus.FINISHED, 2, 0), (
+        episodes[0].failure and episodes[0].failure.detail + episodes[0].failure.message
+    )
     assert {one.failure.cause if one.failure else "" for one in episodes} <= {
         "",
         "malformed_action",

@@ -16,6 +16,11 @@ from mesocosm.testing.model_server import ModelServer
 Opened = Callable[..., Model]
 
 NO_FORMAT = Fault(status=400, text="This model does not support response format `json_schema`")
+NO_FORMAT_BY_LLAMA = Fault(
+    status=500,
+    text="1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}",
+)
 NO_TEMPERATURE = Fault(
     status=400,
     text="Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) is supported.",
@@ -30,11 +35,16 @@ NEW_LIMIT = Fault(
 )
 
 
+@pytest.mark.parametrize("refusal", [NO_FORMAT, NO_FORMAT_BY_LLAMA], ids=["400", "500 of llama.cpp"])
 async def test_structured_output_that_is_refused_is_left_out_from_then_on(
-    opened: Opened, hello: ModelRequest, left_or_right: dict[str, object], caplog: pytest.LogCaptureFixture
+    refusal: Fault,
+    opened: Opened,
+    hello: ModelRequest,
+    left_or_right: dict[str, object],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     request = replace(hello, schema=left_or_right)
-    async with ModelServer(faults=[NO_FORMAT]) as server:
+    async with ModelServer(faults=[refusal]) as server:
         model = opened(f"openai/m@{server.openai_url}")
         before = model.capabilities.structured
         await model.ask(request)

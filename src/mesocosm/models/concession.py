@@ -32,7 +32,8 @@ class Concessions:
 
     def make(self, status: int, said: Words, body: dict[str, Any]) -> bool:
         """Whether the server refused `body` for a field that can be left out or renamed; if so it is remembered."""
-        if status not in {400, 422}:
+        # llama.cpp's server answers 500 where what it was sent breaks its rules.
+        if status not in {400, 422} and not (status == 500 and "validation error" in said.message.lower()):
             return False
         if "max_tokens" in body and "max_completion_tokens" in said.message and objects_to(said, "max_tokens"):
             if self.limit != "max_completion_tokens":
