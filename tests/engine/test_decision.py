@@ -7,7 +7,7 @@ import pytest
 
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
-from mesocosm.engine.decision import Action, Policy, decide
+from mesocosm.engine.decision import Action, Policy, decide, other_server
 
 PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
 DONE = Counts(planned=4, completed=4)
@@ -103,3 +103,14 @@ def test_a_forced_run_that_was_cut_off_goes_on(cut_off: Run) -> None:
 def test_a_forced_run_that_came_to_its_end_is_followed_by_a_new_one() -> None:
     forced = msgspec.structs.replace(FINISHED, provenance={"forced": True})
     assert decide(Past([forced]), "s", FORCE).action is Action.RUN
+
+
+def test_a_run_that_another_server_answered_is_not_taken_for_this_ones() -> None:
+    old = run("finished", RunStatus.FINISHED, DONE)
+    old.provenance = {"server": {"address": "http://a/v1", "models": "one", "served": "m-2026"}}
+    assert other_server(old, {"address": "http://a/v1", "models": "one"}) == ""
+    assert other_server(old, {"address": "http://a/v1"}) == "", "the server was not reached"
+    assert other_server(old, {}) == ""
+    assert "the address was http://a/v1, is http://b/v1" in other_server(old, {"address": "http://b/v1"})
+    changed = other_server(old, {"address": "http://a/v1", "models": "two"})
+    assert "the list of models was one, is two. --force runs it anew" in changed

@@ -11,6 +11,7 @@ import openai
 import pytest
 
 from mesocosm.core.failure import Cause
+from mesocosm.core.model import Capabilities, ModelReply
 from mesocosm.core.run import Limits
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
@@ -246,3 +247,47 @@ async def test_an_answer_to_one_call_does_not_make_good_the_failure_of_another(l
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", limits=Limits(retries=0))
     assert episode.terminal_info["output"] == [200, 500]
     assert episode.failure.cause is Cause.MODEL_UNAVAILABLE
+
+
+async def test_a_run_names_the_server_that_answered_it(lab: Any, openai_client: OpenAI) -> None:
+    async with ModelServer("ok", models=["m"]) as server:
+        name = server.openai_url.replace("http://", "http://user:secret@")
+        await lab.play(lambda variables: chat(variables, openai_client).model, f"vllm/m@{name}")
+        named = lab.run.provenance["server"]
+    assert (named["address"], named["served"], len(named["models"])) == (server.openai_url, "m", 32)
+    assert lab.store.get_run(lab.run.id).provenance["server"] == named
+
+
+async def test_a_served_name_that_changes_within_a_run_is_pointed_out(lab: Any) -> None:
+    names = iter(["m-2026-01-01", "m-2026-02-02", "m-2026-02-02"])
+
+    def answer(reply: Any) -> ModelReply:
+        return ModelReply("ok", served=next(names))
+
+    def program(variables: Any) -> Any:
+        for _ in range(3):
+            openai.OpenAI(
+                base_url=variables["OPENAI_BASE_URL"], api_key=variables["OPENAI_API_KEY"], max_retries=0
+            ).chat.completions.create(model="m", messages=QUESTION)
+
+    await lab.play(program, lab.model(Naming(answer)))
+    assert lab.run.provenance["server"] == {"served": "m-2026-01-01, m-2026-02-02"}
+    assert lab.run.warnings == ("the server answers as 'm-2026-02-02', and did as 'm-2026-01-01' before",)
+
+
+class Naming:
+    """A model whose replies name what served them."""
+
+    capabilities = Capabilities()
+
+    def __init__(self, answer: Callable[[Any], ModelReply]) -> None:
+        self._answer = answer
+
+    async def check(self) -> None:
+        return None
+
+    async def ask(self, request: Any) -> ModelReply:
+        return self._answer(request)
+
+    async def close(self) -> None:
+        return None

@@ -62,6 +62,16 @@ class Reachable(Protocol):
         ...
 
 
+@runtime_checkable
+class Served(Protocol):
+    """A model behind an address, which says what answers there."""
+
+    @property
+    def server(self) -> Mapping[str, str]:
+        """Return `address` (without credentials) and, once checked, `models`: a digest of what the server has."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.

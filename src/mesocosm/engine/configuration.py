@@ -21,7 +21,7 @@ DEPTH = 8
 _MANY = 20
 _PLACES = frozenset({"artifacts", "installs", "log", "words", "capped", "dataset"})
 """Options of rollouts that say where files lie; the content of a dataset is among the inputs."""
-_PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from"})
+_PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from", "server"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ TRACEBACK_FRAMES = 12
 GONE = 499
 """Status of a call whose program went away before its answer."""
 
+MOST_SERVED = 10
+"""Names of a server for one model that are kept."""
+
 PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
 """Names by which programs ask for the model of the run, whichever it is."""
 
@@ -302,6 +305,14 @@ class EpisodeContext:
         }
         return {**told, "role": call.role} if call.role else told
 
+    def _serve(self, name: str) -> None:
+        """Remember by which name the server answers for the run's model; a second one is pointed out."""
+        served = self._caller.served
+        if name not in served and len(served) < MOST_SERVED:
+            served[name] = None
+            if len(served) > 1:
+                self.warn(f"the server answers as {name!r}, and did as {next(iter(served))!r} before")
+
     def _note(self, message: str) -> None:
         """Warn once in this episode."""
         if message not in self._noted:
@@ -448,6 +459,8 @@ class EpisodeContext:
         step: int,
         more: Mapping[str, Any] = {},
     ) -> None:
+        if reply.served and not more.get("role") and more.get("path") != "/embeddings":
+            self._serve(reply.served)
         payload: dict[str, Any] = {
             "model": reply.model,
             "messages": places,

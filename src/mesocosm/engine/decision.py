@@ -1,5 +1,6 @@
 """What to do about an experiment that may have been run before: run it, continue it, or leave it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -83,6 +84,23 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     if _unfinished(latest):
         return _continued(latest)
     return Decision(Action.RUN, f"run {latest.id} failed: {latest.error or 'nothing scored'}")
+
+
+def other_server(run: Run, now: Mapping[str, str]) -> str:
+    """Return in which words the server of a finished run differs from `now`; empty where nothing is known to.
+
+    A run that an earlier version wrote names no server, and a server that is not reached lists no models.
+    """
+    before = run.provenance.get("server", {})
+    names = {"address": "address", "models": "list of models"}
+    changes = [
+        f"the {word} was {before[name]}, is {now[name]}"
+        for name, word in names.items()
+        if before.get(name) and now.get(name) and before[name] != now[name]
+    ]
+    if not changes:
+        return ""
+    return f"run {run.id} was answered by another server: {'; '.join(changes)}. --force runs it anew"
 
 
 def _unfinished(run: Run) -> bool:

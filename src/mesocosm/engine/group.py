@@ -21,6 +21,7 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
+from mesocosm.core.gateway import Served
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ports import Observer, Parts, Store
 from mesocosm.core.redact import Redactor
@@ -28,7 +29,7 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.context import is_foreign
-from mesocosm.engine.decision import FORCED, Action, Decision, History, Policy, decide
+from mesocosm.engine.decision import FORCED, Action, Decision, History, Policy, decide, other_server
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
@@ -177,6 +178,8 @@ class Group:
             begun = msgspec.structs.replace(begun, signature=record.signature)
             decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
             if decision.action is Action.SKIP:
+                if changed := await _other_server(decision, parts):
+                    return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
             await _check(parts)
             record.group_id = self.group.id
@@ -310,6 +313,17 @@ async def _check(parts: Parts) -> None:
         raise Incompatible(parts.benchmark.info.id, [str(error)]) from error
     except EpisodeError as error:
         raise RunAborted(str(error)) from error
+
+
+async def _other_server(decision: Decision, parts: Parts) -> str:
+    """Return in which words the server of a run that would be left as it is has changed since; empty if it has not."""
+    model, run = parts.model, decision.run
+    if run is None or run.status is not RunStatus.FINISHED or not isinstance(model, Served):
+        return ""
+    # Where no server answers there is nothing to compare with but the address.
+    with suppress(UsageError, EpisodeError):
+        await model.check()
+    return other_server(run, model.server)
 
 
 def _partial(run: Run | None) -> bool:

@@ -108,6 +108,7 @@ class LocalExecutor:
     ) -> None:
         self.stopped = ""
         self.withdrawn: dict[EpisodeKey, Episode] = {}
+        self.served: dict[str, None] = {}
         self._again: list[Planned] = []
         self.alike = False
         self._notice = notice
@@ -136,6 +137,7 @@ class LocalExecutor:
             given_up=lambda reason: self.stop(reason, GIVEN_UP_S),
         )
         caller = Caller(parts.model, limits, spec.parallel, budget, self._backoff, endpoint)
+        self.served = caller.served
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
         gateways = Gateways(parts.model, spec.model, judge)
         player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)

@@ -59,6 +59,7 @@ class Caller:
         self.model = model
         self.endpoint = endpoint or Endpoint("the model", limits.outage_seconds, backoff)
         self.concurrency = AdaptiveLimit(parallel)
+        self.served: dict[str, None] = {}
         self._retries = limits.retries
         self._backoff = backoff
         self._budget = budget

@@ -296,6 +296,7 @@ class _Session:
         self.held = False
         self.withdrawn: tuple[Episode, ...] = ()
         self.alike = False
+        self.served: tuple[str, ...] = ()
 
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
@@ -386,6 +387,7 @@ class _Session:
         finally:
             self.control.executor = None
             self.withdrawn, self.alike = tuple(executor.withdrawn.values()), executor.alike
+            self.served = tuple(executor.served)
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
@@ -455,6 +457,7 @@ class _Session:
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
         record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
         record.provenance.pop("session_at", None)
+        self._name_server(record)
         benchmark, info = self.parts.benchmark, self.parts.benchmark.info
         if info.growing:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
@@ -469,6 +472,18 @@ class _Session:
             self._decide(record)
         self.store.save_run(record)
         self.record = record
+
+    def _name_server(self, record: Run) -> None:
+        """Write down which server answered: its address, a digest of its models, the names that it answered by."""
+        before, found = record.provenance.get("server", {}), dict[str, str]()
+        for role, part in (("", self.parts.model), ("judge_", self.parts.judge)):
+            server = getattr(part, "server", {})
+            found |= {f"{role}{name}": str(value) for name, value in server.items()}
+        if self.served:
+            names = [*filter(None, before.get("served", "").split(", ")), *self.served]
+            found["served"] = ", ".join(dict.fromkeys(names))
+        if found:
+            record.provenance["server"] = {**before, **found}
 
     def _measured(self, record: Run) -> tuple[MetricResult, ...]:
         info = self.parts.benchmark.info

@@ -10,7 +10,7 @@ import hashlib
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.gateway import Served
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -40,6 +41,7 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     finish_reason: str = "stop"
     usage: Usage = Usage(calls=1)
     model: str = ""
+    served: str = ""
 
 
 _read = msgspec.json.Decoder(_Kept).decode
@@ -101,12 +103,27 @@ class ResponseFile:
             return None
         usage = msgspec.structs.replace(kept.usage, cost_usd=0.0)
         return ModelReply(
-            kept.text, kept.reasoning, kept.tool_calls, kept.finish_reason, usage, kept.model, cached=True
+            kept.text,
+            kept.reasoning,
+            kept.tool_calls,
+            kept.finish_reason,
+            usage,
+            kept.model,
+            cached=True,
+            served=kept.served,
         )
 
     def put(self, key: bytes, reply: ModelReply) -> None:
         """Keep an answer; an older one stays. Raises sqlite3.Error."""
-        kept = _Kept(reply.text, reply.reasoning, reply.tool_calls, reply.finish_reason, reply.usage, reply.model)
+        kept = _Kept(
+            reply.text,
+            reply.reasoning,
+            reply.tool_calls,
+            reply.finish_reason,
+            reply.usage,
+            reply.model,
+            reply.served,
+        )
         self._connection.execute(
             "INSERT OR IGNORE INTO responses VALUES (?, ?, ?)", (key, msgspec.json.encode(kept), time.time())
         )
@@ -163,6 +180,11 @@ class CachedModel:
     def capabilities(self) -> Capabilities:
         """What the model behind can do."""
         return self._model.capabilities
+
+    @property
+    def server(self) -> Mapping[str, str]:
+        """What answers where nothing is kept yet; empty for a model without an address."""
+        return self._model.server if isinstance(self._model, Served) else {}
 
     async def check(self) -> None:
         """Verify the model behind. Raises what it raises."""

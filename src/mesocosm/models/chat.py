@@ -53,6 +53,7 @@ class Completion(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
+    model: Any = None
 
 
 def decode(body: bytes) -> Completion:

@@ -10,6 +10,7 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
+from mesocosm.core.ids import digest
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -112,6 +113,7 @@ class OllamaModel:
         self._model = name.model
         self._extra = dict(extra)
         self._generates = self._extra.pop("api", "chat") == "generate"
+        self._digest = ""
         self._price = cost
         self._local = is_loopback(url) and not runs_elsewhere(name.model)
         self._exchange = Exchange(self.name, url, _key(name, url), start="start it with `ollama serve`")
@@ -132,6 +134,7 @@ class OllamaModel:
             raise self._exchange.invalid("/api/tags", response.body, f"is no JSON ({error})") from error
         entries = listing.get("models") if isinstance(listing, dict) else None
         have = [str(entry.get("name") or entry.get("model")) for entry in entries or [] if isinstance(entry, dict)]
+        self._digest = digest(_digests(entries, self._model))
         if not has(have, self._model):
             there = f"it has {', '.join(sorted(have))}" if have else "it has no models yet"
             raise EpisodeError(
@@ -139,6 +142,12 @@ class OllamaModel:
                 f"{self.name}: Ollama at {shown(self._exchange.base_url)} does not have it; {there}. "
                 f"Get it with `ollama pull {self._model}`",
             )
+
+    @property
+    def server(self) -> Mapping[str, str]:
+        """Where it is asked, and a digest of the model as Ollama had it when it was checked."""
+        found = {"address": shown(self._exchange.base_url)}
+        return {**found, "models": self._digest} if self._digest else found
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Return the answer to one call. Raises EpisodeError."""
@@ -236,6 +245,13 @@ class OllamaModel:
             model=self.name,
             latency_s=latency_s,
         )
+
+
+def _digests(entries: Any, wanted: str) -> list[str]:
+    """Return what Ollama's list says of the content of a model."""
+    found = [entry for entry in entries or [] if isinstance(entry, dict)]
+    named = [(str(entry.get("name") or entry.get("model")), str(entry.get("digest") or "")) for entry in found]
+    return sorted(f"{name} {content}" for name, content in named if has([name], wanted))
 
 
 def _key(name: ModelName, url: str) -> str:

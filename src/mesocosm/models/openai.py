@@ -3,6 +3,7 @@
 import difflib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Upstream
+from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
@@ -67,6 +69,12 @@ class OpenAIModel:
     def priced(self, usage: Usage) -> Usage:
         """Return `usage` with its cost, None when the price is unknown."""
         return chat.priced(usage, self._price)
+
+    @property
+    def server(self) -> Mapping[str, str]:
+        """Where it is asked, and a digest of the list of models that was there when it was checked."""
+        found = {"address": shown(self._place.base_url)}
+        return {**found, "models": digest(sorted(self._listed))} if self._listed else found
 
     def adapt(self, settings: dict[str, Any]) -> None:
         """Remove or rename the settings of a program's request that the server does not take."""
@@ -129,7 +137,7 @@ class OpenAIModel:
         reply = chat.reply(completion, self._price, self.name, time.perf_counter() - started)
         if reply is None:
             raise self._nothing(completion, response, request)
-        return reply
+        return replace(reply, served=completion.model) if isinstance(completion.model, str) else reply
 
     async def close(self) -> None:
         """Close connections."""
