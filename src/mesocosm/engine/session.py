@@ -38,7 +38,7 @@ from mesocosm.core.source import content_digest
 from mesocosm.engine.context import is_foreign
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
-from mesocosm.engine.metrics import Collected, measure
+from mesocosm.engine.metrics import NOT_RUN, Collected, measure
 from mesocosm.engine.offline import Unasked
 from mesocosm.engine.plan import owed, size
 from mesocosm.engine.progress import Tracker
@@ -508,6 +508,8 @@ class _Session:
             record.status, record.error = RunStatus.STOPPED, self.redactor.text(f"no episode could be scored: {why}")
         else:
             record.error = self.redactor.text(f"{record.error}: {why}")
+        if record.status is not RunStatus.FINISHED:
+            record.metrics = tuple(_named(metric, self.withdrawn) for metric in record.metrics)
 
     def _tell(self, what: Callable[[Observer], None]) -> None:
         """Tell every observer. One that fails is told nothing more: watching must not harm the run."""
@@ -533,6 +535,16 @@ SHORT_SECRET = (
     f"a secret of this run has fewer than {SHORTEST} characters; it is hidden wherever these characters stand, also in "
     "ordinary words, so the record may be hard to read; use a longer secret"
 )
+
+
+def _named(metric: MetricResult, withdrawn: Sequence[Episode]) -> MetricResult:
+    """Return a metric that says for which cause owed episodes were not run, where all of them count in it."""
+    left = metric.missing.get(NOT_RUN, 0) - len(withdrawn)
+    if left < 0:
+        return metric
+    causes = Counter(episode.failure.cause.value for episode in withdrawn if episode.failure is not None)
+    missing = Counter({cause: count for cause, count in metric.missing.items() if cause != NOT_RUN}) + causes
+    return msgspec.structs.replace(metric, missing=dict(sorted((missing + Counter({NOT_RUN: left})).items())))
 
 
 def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
