@@ -11,7 +11,6 @@ import pytest
 from tests.conftest import LoopClock
 
 from mesocosm.benchmarks import program
-from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UsageError
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunStatus
@@ -125,7 +124,7 @@ async def test_a_program_that_does_not_exist_is_no_failure_of_the_model(shop: An
     run = await shop.run()
     (episode,) = shop.episodes(run)
     assert episode.failure.cause is Cause.SANDBOX_FAILED
-    assert (run.status, run.primary.missing) == (RunStatus.FAILED, {"sandbox_failed": 1})
+    assert (run.status, run.primary.missing) == (RunStatus.STOPPED, {"sandbox_failed": 1})
 
 
 async def test_a_bad_exit_code_fails_and_its_score_is_told_but_not_counted(shop: Any) -> None:
@@ -385,8 +384,8 @@ async def test_another_agent_cannot_play_in_place_of_the_program(shop: Any) -> N
 
     shop.describe(ECHO)
     run = await shop.run(msgspec.structs.replace(shop.spec(), agent=AgentSettings("loop")))
-    (episode,) = shop.episodes(run)
-    assert episode.status is EpisodeStatus.FAILED
+    assert (run.status, run.counts.done) == (RunStatus.FAILED, 0)
+    assert "use the agent 'program'" in run.error
     run = await shop.run(msgspec.structs.replace(shop.spec(), agent=AgentSettings("chat")))
     assert run.primary.value == 0.5
 
