@@ -333,6 +333,14 @@ def test_the_identity_is_name_and_content_not_place(tmp_path: Path) -> None:
     assert one.id == "tiny:Tiny"
 
 
+def test_a_file_that_changes_an_imported_class_is_part_of_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "longer.py"
+    file.write_text("from mesocosm.environments.sdk import BaseEnv as Env\n\nallowed = 1\n")
+    before = open_class(BenchmarkRef("python", f"{file}:Env")).info.digest
+    file.write_text("from mesocosm.environments.sdk import BaseEnv as Env\n\nallowed = 2\n")
+    assert open_class(BenchmarkRef("python", f"{file}:Env")).info.digest != before
+
+
 def test_another_source_is_another_digest(tmp_path: Path) -> None:
     one = opened(tmp_path / "one.py", SOURCE).info
     two = opened(tmp_path / "two.py", SOURCE.replace("1.0", "0.5")).info

@@ -109,6 +109,18 @@ def content_digest(target: Any) -> str:
     return digest_bytes(data)
 
 
+def reference_digest(reference: str, target: Any) -> str:
+    """Return the digest of the code of what `package.module:attr` or `path/file.py:attr` names.
+
+    A file that imports what it names from elsewhere counts as well: it may change what it imports. Raises as
+    `content_digest` does.
+    """
+    own = content_digest(target)
+    place = reference.rpartition(":")[0]
+    named = load_file(Path(place)).digest if place.endswith(".py") else own
+    return own if named == own else digest([named, own])
+
+
 @contextmanager
 def fresh_modules(folder: Path, files: dict[Path, str]) -> Iterator[None]:
     """Import modules below `folder` from their source while the block lasts; `files` gets digests of what was read."""

@@ -34,7 +34,7 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
 from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.signature import signature
-from mesocosm.core.source import content_digest
+from mesocosm.core.source import reference_digest
 from mesocosm.engine.context import is_foreign
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
@@ -231,7 +231,7 @@ def _agent_content(settings: AgentSettings) -> str:
     techniques = settings.options.get("techniques")
     chosen = techniques.items() if isinstance(techniques, Mapping) else ()
     named = [(AGENTS, settings.name), *((TECHNIQUES, str(name)) for name, params in chosen if params is not False)]
-    found = [content_digest(registry.get(name)) for registry, name in named if ":" in name]
+    found = [reference_digest(name, registry.get(name)) for registry, name in named if ":" in name]
     return found[0] if len(found) == 1 else digest(found) if found else ""
 
 

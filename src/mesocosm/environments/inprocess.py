@@ -24,7 +24,7 @@ from mesocosm.core.ports import Observation, Step
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
-from mesocosm.core.source import PREFIX, content_digest
+from mesocosm.core.source import PREFIX, content_digest, reference_digest
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, parse_space
 from mesocosm.core.task import Task
 from mesocosm.environments.answers import JSON, no_oracle
@@ -61,7 +61,7 @@ def open_class(ref: BenchmarkRef) -> "ClassBenchmark":
         raise UsageError(
             f"{ref.source!r} is {describe(target)}; it must be a subclass of mesocosm.environments.sdk.BaseEnv"
         )
-    return ClassBenchmark(target, threads=options.threads)
+    return ClassBenchmark(target, threads=options.threads, reference=ref.source)
 
 
 def _imported(source: str) -> Any:
@@ -85,13 +85,13 @@ class ClassBenchmark:
     it is named by its path, and not the packages that it imports.
     """
 
-    def __init__(self, env_class: type[BaseEnv], *, threads: bool = False) -> None:
+    def __init__(self, env_class: type[BaseEnv], *, threads: bool = False, reference: str = "") -> None:
         self._class = env_class
         self._threads = threads
         self._own_tasks: Callable[[], Iterable[Task]] | None = getattr(env_class, "tasks", None)
         self._contract = Contract(_space(env_class, "observation_space"), _space(env_class, "action_space"))
         self._parses = getattr(env_class, "parse_action", None) not in (None, BaseEnv.parse_action)
-        self._info = _info(env_class, parses=self._parses)
+        self._info = _info(env_class, reference, parses=self._parses)
         self._scores = tuple(dict.fromkeys(metric.score for metric in self._info.metrics))
 
     @property
@@ -348,14 +348,14 @@ def _space(env_class: type, name: str) -> Space | None:
     return space
 
 
-def _info(env_class: type[BaseEnv], *, parses: bool) -> BenchmarkInfo:
+def _info(env_class: type[BaseEnv], reference: str, *, parses: bool) -> BenchmarkInfo:
     metrics = tuple(getattr(env_class, "metrics", ())) or (MEAN_REWARD,)
     wrong = next((metric for metric in metrics if not isinstance(metric, Metric)), None)
     if wrong is not None:
         raise UsageError(
             f"class {env_class.__name__}: `metrics` holds {describe(wrong)}; use mesocosm.core.score.Metric"
         )
-    digest, module = _source(env_class)
+    digest, module = _source(env_class, reference)
     return BenchmarkInfo(
         id=f"{module}:{env_class.__qualname__}",
         title=getattr(env_class, "title", env_class.__name__),
@@ -370,9 +370,10 @@ def _info(env_class: type[BaseEnv], *, parses: bool) -> BenchmarkInfo:
     )
 
 
-def _source(env_class: type) -> tuple[str, str]:
+def _source(env_class: type, reference: str) -> tuple[str, str]:
     """Return digest and module name; a class from a file goes by the name of the file, wherever the file lies."""
     module = env_class.__module__
     place = getattr(sys.modules.get(module), "__file__", None)
     by_path = place is not None and (module.startswith(PREFIX) or module == "__main__")
-    return content_digest(env_class), Path(place).stem if place is not None and by_path else module
+    digest = reference_digest(reference, env_class) if reference else content_digest(env_class)
+    return digest, Path(place).stem if place is not None and by_path else module
