@@ -18,6 +18,7 @@ from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.interop.replay import all_episodes
 from mesocosm.store import open_store
+from mesocosm.store.verification import Verified
 
 ROUNDS = 50
 LONGEST = 0.05
@@ -107,6 +108,15 @@ def stored(database: Path, run_id: str) -> tuple[Run, dict[EpisodeKey, Episode]]
         store.close()
 
 
+def verify(database: Path, run_id: str) -> Verified:
+    """Compare all that is stored of a run with its checksums and its chain."""
+    store = open_store(database)
+    try:
+        return store.verify_run(run_id)
+    finally:
+        store.close()
+
+
 def test_fifty_kills_lose_nothing_repeat_nothing_and_change_no_score(nest: Nest) -> None:
     chance = random.Random(20)
     run_id = ""
@@ -122,6 +132,7 @@ def test_fifty_kills_lose_nothing_repeat_nothing_and_change_no_score(nest: Nest)
         run, now = stored(nest.database("killed"), run_id)
         assert {key: now.get(key) for key in kept} == kept, "a finished episode was lost or played again"
         assert run.counts.done == len(now)
+        assert verify(nest.database("killed"), run_id).damages == ()
         advanced = len(now) > len(kept)
         advances += advanced
         longest *= 0.8 if advanced else 1.25
@@ -133,6 +144,8 @@ def test_fifty_kills_lose_nothing_repeat_nothing_and_change_no_score(nest: Nest)
 
     nest.undisturbed("killed", run_id)
     run, disturbed = stored(nest.database("killed"), run_id)
+    verified = verify(nest.database("killed"), run_id)
+    assert (verified.finished, verified.covered, verified.damages) == (run.counts.done, run.counts.done, ())
     calm_run, calm = stored(nest.database("calm"), nest.undisturbed("calm"))
     assert run.status is calm_run.status is RunStatus.FINISHED
     assert (run.counts, run.metrics, run.usage) == (calm_run.counts, calm_run.metrics, calm_run.usage)

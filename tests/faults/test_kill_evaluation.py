@@ -86,6 +86,16 @@ class Evaluation:
         finally:
             store.close()
 
+    def verified(self) -> list[tuple[int, int]]:
+        """Compare the runs with their checksums; return the finished episodes of each, and the covered."""
+        store = open_store(self.root / "benchmark_results" / "orchestrator.sqlite")
+        try:
+            found = [store.verify_run(run_id) for run_id in store.run_ids()]
+            assert [one.damages for one in found] == [()] * len(found)
+            return [(one.finished, one.covered) for one in found]
+        finally:
+            store.close()
+
     def kill_after(self, rows: int) -> None:
         """Kill the runner once so many rows were played since it started."""
         before = self.played().total()
@@ -122,6 +132,7 @@ def test_what_is_finished_is_never_run_again(tmp_path: Path, more: tuple[str, ..
     assert set(played) == {f"row {n}" for n in range(ROWS)}
     assert found["summary"]["progress"] == {"completed": ROWS, "total": ROWS, "unit": "samples"}
     assert found["summary"]["avg_reward"] == pytest.approx((10 * 0.5 + 30 * 0.6) / ROWS)
+    assert evaluation.verified() == [(ROWS, ROWS)]
 
 
 def test_the_same_command_on_a_finished_run_runs_nothing(tmp_path: Path) -> None:

@@ -157,6 +157,17 @@ def test_what_a_platform_had_in_release_0006_is_there(unused: str) -> None:
     store.close()
 
 
+def test_checksums_of_release_0007_are_those_of_today(unused: str) -> None:
+    load(unused, "0007")
+
+    store = open_store(unused)
+
+    verified = store.verify_run(RUN)
+    assert (verified.finished, verified.covered, verified.damages) == (2, 2, ())
+    assert store.get_run(RUN).chain.startswith("2:")
+    store.close()
+
+
 @pytest.mark.parametrize("version", sorted({dump.name[:4] for dump in RELEASED.glob("*.sql")}))
 def test_a_database_of_every_released_version_opens_with_its_content(unused: str, version: str) -> None:
     load(unused, version)

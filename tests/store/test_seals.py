@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import text
+import zstandard
+from sqlalchemy import select, text, update
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.score import Score
 from mesocosm.interop.bundle import Bundle, write_bundle
 from mesocosm.store import SqlStore, open_store
+from mesocosm.store.schema import event_chunks
+from mesocosm.store.traces import compress
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -62,6 +65,29 @@ async def test_every_change_is_told(store: SqlStore, samples: "Samples", stateme
     with store.database.engine.begin() as connection:
         connection.execute(text(statement))
     assert what in said(store, run_id)
+
+
+async def test_other_events_of_the_same_length_in_a_whole_chunk_are_told(store: SqlStore, samples: "Samples") -> None:
+    run_id = await recorded(store, samples, 1)
+    with store.database.engine.begin() as connection:
+        data = connection.scalar(select(event_chunks.c.data))
+        other = zstandard.ZstdDecompressor().decompress(data).replace(b"1", b"2")
+        connection.execute(update(event_chunks).values(data=compress([other])[0]))
+    assert said(store, run_id) == ["its trace is not what was recorded"]
+
+
+async def test_numbers_are_covered_as_the_database_gives_them_back(store: SqlStore, samples: "Samples") -> None:
+    run = samples.held(store)
+    journal = store.journal(run.id, store.holder(), lambda _: None, lambda: None)
+    values = (3, True, -0.0, 2**60 + 1, 1e300, float("nan"), 0.1)
+    for index, value in enumerate(values):
+        entry = samples.entry(run.id, index)
+        entry.episode.total_reward = value
+        entry.episode.scores = (Score("b", value), Score("a", value))
+        entry.episode.terminal_info = {"long": "ü" * 5_000}
+        journal.write(entry)
+    await journal.close()
+    assert said(store, run.id) == []
 
 
 async def test_scores_that_are_written_anew_are_no_damage(store: SqlStore, samples: "Samples") -> None:

@@ -89,7 +89,7 @@ class Bundles(EpisodeLists, Traces):
     def _seal(self, connection: Connection, run: Run, given: Mapping[str, Entry]) -> None:
         """Give what was inserted its checksums. Raises UsageError where they are not those that it came with."""
         links = {key: entry.link for key, entry in given.items() if entry.link is not None}
-        sealed = seal_new(connection, run.id, list(given), self.read_chunk, links)
+        sealed = seal_new(connection, run.id, list(given), links)
         for episode_id, checksum in sealed.items():
             entry = given[episode_id]
             if entry.checksum and entry.checksum != checksum:

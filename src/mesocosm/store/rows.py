@@ -345,7 +345,7 @@ def score_from(name: str, value: float | None, missing: str | None, worst: objec
 
 def _number(value: float | None) -> float | None:
     # SQLite turns NaN into NULL by itself; doing it here makes both dialects equal.
-    return None if value is None or value != value else value  # noqa: PLR0124
+    return None if value is None or value != value else float(value)  # noqa: PLR0124
 
 
 def _missing(score: Score) -> str | None:

@@ -1,21 +1,22 @@
 """Checksums of finished episodes and the chain over them, so that damage and later changes of results are noticed.
 
-The checksum of an episode has two parts: of its row with its scores, and of the events of its trace. The chain of a run
+The checksum of an episode has two parts: of its row with its scores, and of the events of its trace. The latter is made
+of the checksums that zstandard keeps of the content of each chunk, so nothing is digested twice. The chain of a run
 goes over its finished episodes in the order in which they were committed: each link is the digest of the one before and
 the episode's checksum. Its head stands in the run's row as `COUNT:DIGEST`. Episodes and runs of before there were
 checksums have none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from mesocosm.core.entry import Chunk
 from mesocosm.core.episode import FINISHED
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 
@@ -25,6 +26,14 @@ HALF = 32
 SEALED = 2
 """Columns at the end of an episode's row that are not under its checksum: they hold it."""
 
+_FRAME_CHECKSUM = 4
+"""Bytes at the end of a zstandard frame: a checksum of what it decompresses to."""
+
+_HELD = 2_047
+"""Bytes that hashlib digests without giving Python's lock away: beside a busy event loop it comes back 5 ms later."""
+
+_PLAIN = frozenset({str, int, type(None)})
+_NAME = itemgetter(1)
 _encode = msgspec.json.Encoder().encode
 
 Row = Sequence[Any]
@@ -40,9 +49,13 @@ class Chain:
     def __str__(self) -> str:
         return f"{self.length}:{self.head}"
 
-    def extended(self, checksum: str) -> "Chain":
-        """Return the chain with one more episode."""
-        return Chain(self.length + 1, _digest(self.head.encode() + checksum.encode()))
+    def extended(self, sealed: Iterable[str]) -> "Chain":
+        """Return the chain with the episodes that have these checksums at its end."""
+        length, head = self.length, self.head
+        for checksum in sealed:
+            head = _digest((head + checksum).encode())
+            length += 1
+        return Chain(length, head)
 
 
 def read_chain(text: str | None) -> Chain | None:
@@ -53,33 +66,27 @@ def read_chain(text: str | None) -> Chain | None:
 
 def row_checksum(row: Row, score_rows: Iterable[Row]) -> str:
     """Return the checksum of an episode's row (its columns before the checksum) with the rows of its scores."""
-    listed = sorted((_plain(score) for score in score_rows), key=lambda score: str(score[1]))
+    listed = [_plain(score) for score in score_rows]
+    if len(listed) > 1:
+        listed.sort(key=_NAME)
     return _digest(_encode([_plain(row), listed]))
 
 
-def trace_checksum(chunks: Iterable[bytes]) -> str:
-    """Return the checksum of a trace of whose chunks `chunk_checksum` gave these."""
-    return _digest(b"".join(chunks))
+def trace_checksum(chunks: Iterable[Row], before: str = "") -> str:
+    """Return the checksum of a trace of whose chunks these are the rows, in order; `before` is that of earlier ones.
 
-
-def chunk_checksum(chunk: Chunk) -> bytes:
-    """Return the checksum of a chunk with its place."""
-    place = b"%d %d %d %d %d " % (chunk.seq, chunk.first, chunk.last, chunk.first_step, chunk.last_step)
-    return blake2b(place + chunk.raw, digest_size=16).digest()
+    It tells of other content only if decompressing compares each chunk with the checksum at the end of its frame.
+    """
+    for chunk in chunks:
+        place = b"%b %d %d %d %d %d %d " % (before.encode(), *chunk[1:7])
+        before = _digest(place + chunk[7][-_FRAME_CHECKSUM:])
+    return before
 
 
 def rechain(connection: Connection, run_id: str) -> Chain:
     """Compute the chain of a run anew over the checksums that its episodes have, and write it."""
-    end = chain_of(checksums(connection, run_id))
+    end = Chain().extended(checksums(connection, run_id))
     connection.execute(update(runs).where(runs.c.id == run_id).values(chain=str(end)))
-    return end
-
-
-def chain_of(sealed: Iterable[str]) -> Chain:
-    """Return the chain over checksums in their order."""
-    end = Chain()
-    for checksum in sealed:
-        end = end.extended(checksum)
     return end
 
 
@@ -127,12 +134,10 @@ def seals_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[str,
     return {episode_id: (checksum, link) for episode_id, checksum, link in connection.execute(wanted)}
 
 
-def seal_new(
-    connection: Connection, run_id: str, ids: Sequence[str], read: Callable[[Row], Chunk], links: Mapping[str, int]
-) -> dict[str, str]:
+def seal_new(connection: Connection, run_id: str, ids: Sequence[str], links: Mapping[str, int]) -> dict[str, str]:
     """Give finished episodes that were inserted as they are their checksums, and return these.
 
-    `read` returns a chunk of a row of the table of chunks. Without `links` they come after all others of the run.
+    Without `links` they come after all others of the run.
     """
     sealed: dict[str, str] = {}
     for start in range(0, len(ids), _BATCH):
@@ -141,7 +146,7 @@ def seal_new(
             if row[5] not in _FINISHED:
                 continue
             wanted = select(event_chunks).where(event_chunks.c.episode_id == episode_id).order_by(event_chunks.c.seq)
-            trace = trace_checksum(chunk_checksum(read(tuple(chunk))) for chunk in connection.execute(wanted))
+            trace = trace_checksum(connection.execute(wanted))
             sealed[episode_id] = row_checksum(row[:-SEALED], listed) + trace
     last = connection.scalar(select(func.max(episodes.c.link)).where(episodes.c.run_id == run_id))
     place = count(0 if last is None else last + 1)
@@ -154,12 +159,17 @@ def seal_new(
 
 def _plain(row: Row) -> list[Any]:
     """Return the values of a row so that what was written and what is read are equal on both dialects."""
-    return [_number(value) if isinstance(value, float | bool) else value for value in row]
+    return [value if value.__class__ in _PLAIN else _number(value) for value in row]
 
 
 def _number(value: float) -> float | int:
-    return int(value) if value == value and abs(value) < 1e15 and float(value).is_integer() else value  # noqa: PLR0124
+    return int(value) if abs(value) < 1e15 and float(value).is_integer() else float(value)
 
 
 def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+    if len(data) <= _HELD:
+        return blake2b(data, digest_size=16).hexdigest()
+    whole = blake2b(digest_size=16)
+    for start in range(0, len(data), _HELD):
+        whole.update(data[start : start + _HELD])
+    return whole.hexdigest()

@@ -16,10 +16,9 @@ from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
     SEALED,
+    Chain,
     Row,
-    chain_of,
     checksums,
-    chunk_checksum,
     read_chain,
     row_checksum,
     stored_rows,
@@ -108,7 +107,7 @@ class Verification(Traces):
             yield Damage(run_id, "", None, f"the head of its chain cannot be read: {head!r:.60}")
         if end is None:
             return
-        here = self._database.read(lambda connection: chain_of(checksums(connection, run_id)))
+        here = self._database.read(lambda connection: Chain().extended(checksums(connection, run_id)))
         if here.length != end.length:
             yield Damage(run_id, "", None, f"{end.length} finished episodes were recorded, {here.length} are there")
         elif here != end:
@@ -117,16 +116,17 @@ class Verification(Traces):
     def _episode(self, episode_id: str, sealed: str, row: str) -> Iterator[str]:
         if sealed and sealed[:HALF] != row:
             yield "its row or its scores are not what was recorded"
-        digests: list[bytes] = []
+        trace = ""
         wanted = select(event_chunks).where(event_chunks.c.episode_id == episode_id).order_by(event_chunks.c.seq)
         with self._database.once() as connection:
             for chunk in connection.execution_options(yield_per=8).execute(wanted):
+                trace = trace_checksum([chunk], trace)
                 try:
-                    digests.append(chunk_checksum(self.read_chunk(tuple(chunk))))
+                    self.read_chunk(tuple(chunk))
                 except (InfrastructureError, zstandard.ZstdError, MemoryError):
                     yield f"events {chunk.first_event} to {chunk.last_event} of its trace are damaged"
                     sealed = ""
-        if sealed and sealed[HALF:] != trace_checksum(digests):
+        if sealed and sealed[HALF:] != trace:
             yield "its trace is not what was recorded"
 
     def _blobs(self, run_id: str) -> Iterator[str]:

@@ -22,9 +22,7 @@ from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.seals import (
     SEALED,
     Chain,
-    chain_of,
     checksums,
-    chunk_checksum,
     read_chain,
     rechain,
     row_checksum,
@@ -47,7 +45,7 @@ class Batch:
     rows: dict[str, Row] = field(default_factory=dict)
     scores: dict[str, list[Row]] = field(default_factory=dict)
     chunks: list[Row] = field(default_factory=list)
-    traces: dict[str, list[bytes]] = field(default_factory=dict)
+    traces: dict[str, str] = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain)
     blobs: dict[str, Row] = field(default_factory=dict)
 
@@ -65,7 +63,7 @@ class Writer:
         self._run_id = run_id
         self._holder = json_text(holder)
         self._open: dict[str, Usage] = {}
-        self._traces: dict[str, list[bytes]] = {}
+        self._traces: dict[str, str] = {}
         self._stored: set[str] = set()
         self._primary = database.read(lambda connection: primary_of(connection, run_id))
         self._chain, self._link = database.read(self._chain_so_far)
@@ -124,37 +122,43 @@ class Writer:
         last = select(func.max(episodes.c.link)).where(episodes.c.run_id == self._run_id)
         link = connection.scalar(last)
         return (
-            read_chain(connection.scalar(mine)) or chain_of(checksums(connection, self._run_id)),
+            read_chain(connection.scalar(mine)) or Chain().extended(checksums(connection, self._run_id)),
             0 if link is None else int(link) + 1,
         )
 
     def _batch(self, entries: Sequence[Entry], end: Chain) -> Batch:
-        batch = Batch(chain=end)
+        batch = Batch()
         chunks: list[tuple[str, Chunk]] = []
         for entry in entries:
             episode_id = entry.episode.id
             batch.episodes[episode_id] = entry.episode
             chunks += [(episode_id, chunk) for chunk in entry.chunks]
-            trace = batch.traces.setdefault(episode_id, list(self._traces.get(episode_id, ())))
-            trace += map(chunk_checksum, entry.chunks)
             for blob in entry.blobs:
                 if blob.digest not in self._stored and blob.digest not in batch.blobs:
                     batch.blobs[blob.digest] = blob_row(blob, self._database.objects)
         batch.chunks = chunk_rows(chunks)
+        for chunk in batch.chunks:
+            batch.traces[chunk[0]] = trace_checksum((chunk,), self._trace(batch, chunk[0]))
+        sealed: list[str] = []
         for episode_id, episode in batch.episodes.items():
             try:
                 row = episode_row(episode, self._primary)
                 listed = batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
                 if episode.status not in _OPEN:
-                    checksum = row_checksum(row[:-SEALED], listed) + trace_checksum(batch.traces[episode_id])
+                    checksum = row_checksum(row[:-SEALED], listed) + self._trace(batch, episode_id)
                     row = (*row[:-SEALED], checksum, self._link)
                     self._link += 1
                     if episode.status in FINISHED:
-                        batch.chain = batch.chain.extended(checksum)
+                        sealed.append(checksum)
                 batch.rows[episode_id] = row
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise InfrastructureError(f"episode {episode_id} has no stored form: {error}") from error
+        batch.chain = end.extended(sealed)
         return batch
+
+    def _trace(self, batch: Batch, episode_id: str) -> str:
+        """Return the checksum of all chunks of an episode so far."""
+        return batch.traces.get(episode_id) or self._traces.get(episode_id, "")
 
     def _write(self, connection: Connection, batch: Batch) -> None:
         add = self._database.add
@@ -222,7 +226,7 @@ class Writer:
         for episode_id, episode in batch.episodes.items():
             if episode.status in _OPEN:
                 self._open[episode_id] = episode.usage
-                self._traces[episode_id] = batch.traces[episode_id]
+                self._traces[episode_id] = self._trace(batch, episode_id)
             else:
                 self._open.pop(episode_id, None)
                 self._traces.pop(episode_id, None)
