@@ -69,7 +69,7 @@ def some_run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A
     provider = int(_chance.paretovariate(1.0)) % 6
     model = "provider-x/rare" if number % 20_000 == 7 else f"provider-{provider}/model-{_chance.randrange(40)}"
     tags = tuple(f"tag-{tag}" for tag in sorted(_chance.sample(range(40), _chance.randrange(4))))
-    status = _chance.choices(list(RunStatus), (1, 1, 90, 5, 3))[0]
+    status = _chance.choices(list(RunStatus), (1, 1, 88, 2, 5, 3))[0]
     name = f"sweep {number % 997}" if number % 3 else ""
     if number % 25_000 == 3:
         name += " needle"

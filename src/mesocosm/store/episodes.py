@@ -341,7 +341,9 @@ def _used(connection: Connection, run_id: str, *which: ColumnElement[bool]) -> d
     unknown = case((episodes.c.cost_usd.is_(None), 1), else_=0)
     sums = [func.sum(episodes.c[name]) for name in (*_SUMS, "cost_usd")]
     wanted = select(*sums, func.sum(unknown)).where(episodes.c.run_id == run_id, *which)
-    return dict(zip(_SPENT, (value or 0 for value in connection.execute(wanted).one()), strict=True))
+    *counted, cost, unpriced = connection.execute(wanted).one()
+    # PostgreSQL adds up integers of eight bytes as Decimal, which JSON would hold as text.
+    return dict(zip(_SPENT, (*(int(value or 0) for value in counted), cost or 0.0, int(unpriced or 0)), strict=True))
 
 
 def _provenance(connection: Connection, run_id: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Reading everything that is stored of runs, and naming what is not as it was written."""
 
 import sqlite3
-import time
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -60,13 +60,14 @@ class Verification(Traces):
         """
         if self._database.postgres:
             return ""
-        end = None if seconds is None else time.monotonic() + seconds
         found: list[str] = []
         with self._database.once() as connection:
             driver = connection.connection.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            if end is not None:
-                driver.set_progress_handler(lambda: int(time.monotonic() > end), 10_000)
+            # SQLite 3.40 asks a progress handler only after a whole tree of pages, which can be most of the file.
+            end = threading.Timer(seconds or 0.0, driver.interrupt)
+            if seconds is not None:
+                end.start()
             try:
                 found += (str(row[0]) for row in driver.execute(f"PRAGMA quick_check({_SHOWN})"))
             except sqlite3.OperationalError as error:
@@ -75,7 +76,9 @@ class Verification(Traces):
             except sqlite3.DatabaseError as error:
                 found.append(str(error))
             finally:
-                driver.set_progress_handler(None, 0)
+                end.cancel()
+                if seconds is not None:
+                    end.join()
         return "; ".join(line for line in found if line != "ok")
 
     def run_ids(self) -> list[str]:
