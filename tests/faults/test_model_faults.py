@@ -141,11 +141,14 @@ async def test_the_number_of_retries_stands_beside_the_answer_they_led_to(store:
     assert [event.payload["try"] for event in retries(store, first)] == [1, 2]
 
 
-async def test_a_server_that_stays_broken_fails_its_episodes_with_its_own_words(store: SqlStore, dialect: str) -> None:
+async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(store: SqlStore, dialect: str) -> None:
     run, server = await run_against(store, dialect, cycle([SERVER_ERROR]), retries=2)
-    assert (run.status, run.error, run.counts.failed) == (RunStatus.FAILED, "no episode could be scored", EPISODES)
-    assert server.served == EPISODES * 3
-    for episode in all_episodes(store, run.id):
+    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, EPISODES)
+    assert "all failed alike: model_unavailable" in run.error
+    assert server.served < EPISODES * 3
+    played = [episode for episode in all_episodes(store, run.id) if episode.failure is not None]
+    assert len(played) >= 6
+    for episode in played:
         assert episode.failure is not None
         assert episode.failure.cause is Cause.MODEL_UNAVAILABLE
         assert "the fake server failed as told" in episode.failure.message
