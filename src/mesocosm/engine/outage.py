@@ -23,7 +23,8 @@ class Waits(Protocol):
 class Endpoint:
     """Where calls of all episodes go. While it is `down` one call at a time is made, with growing waits between them.
 
-    `patience` is in seconds. After it `given_up` hears why; whoever waits then waits until it is cancelled.
+    It is `silent` as long as it has answered nothing. `patience` is in seconds. After it `given_up` hears why; whoever
+    waits then waits until it is cancelled.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Endpoint:
         given_up: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.down = False
+        self.silent = True
         self._name = name
         self._patience = patience
         self._waits = waits
@@ -73,7 +75,7 @@ class Endpoint:
 
     def answered(self) -> None:
         """Note that a call was answered, whatever the answer: everything goes on."""
-        self._in_a_row = 0
+        self._in_a_row, self.silent = 0, False
         if not self.down:
             return
         self.down = self._free = False

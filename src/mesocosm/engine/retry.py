@@ -104,6 +104,9 @@ class Caller:
         In an outage it is made as soon as the endpoint lets it through, however often it was tried.
         """
         without_end = self.endpoint.failed(error)
+        if self.endpoint.down and self.endpoint.silent and not without_end:
+            # Nothing was answered yet: whether every request fails alike is soon known from the next ones.
+            return None
         if not error.rule.retried or (attempt > self._retries and not without_end):
             return None
         wait = 0.0 if self.endpoint.down else self._backoff.wait(attempt, error.retry_after)
