@@ -98,7 +98,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.save_run(run)
-    return run
+    return store.get_run(run.id)
 
 
 def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
