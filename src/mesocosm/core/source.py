@@ -195,7 +195,7 @@ def _beside(files: Mapping[Path, str], before: Mapping[str, ModuleType]) -> list
     """Return the names of modules that were loaded from `files` and were not there before, those of `PREFIX` apart."""
     return [
         name
-        for name, module in list(sys.modules.items())
+        for name, module in sys.modules.copy().items()
         if not name.startswith(PREFIX)
         and before.get(name) is not module
         and Path(getattr(module, "__file__", None) or "") in files

@@ -208,7 +208,8 @@ def _check_published() -> None:
 def _forget(folder: Path, name: str) -> None:
     """Remove the modules of a rollout, so that the next one may have modules of the same names."""
     sys.modules.pop(name, None)
-    for other, module in list(sys.modules.items()):
+    # A copy, which is made at once: a thread that was given up may import something in the midst of a list.
+    for other, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and "site-packages" not in file and Path(file).is_relative_to(folder):
             del sys.modules[other]
