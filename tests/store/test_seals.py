@@ -70,7 +70,7 @@ async def test_every_change_is_told(store: SqlStore, samples: "Samples", stateme
 async def test_other_events_of_the_same_length_in_a_whole_chunk_are_told(store: SqlStore, samples: "Samples") -> None:
     run_id = await recorded(store, samples, 1)
     with store.database.engine.begin() as connection:
-        data = connection.scalar(select(event_chunks.c.data))
+        data = connection.execute(select(event_chunks.c.data)).scalar_one()
         other = zstandard.ZstdDecompressor().decompress(data).replace(b"1", b"2")
         connection.execute(update(event_chunks).values(data=compress([other])[0]))
     assert said(store, run_id) == ["its trace is not what was recorded"]
