@@ -21,7 +21,7 @@ from mesocosm.core.run import Run
 from mesocosm.store import open_store
 from mesocosm.testing.model_server import ModelServer
 
-PATIENCE = 300.0
+PATIENCE = 120.0
 """Seconds until a test gives up waiting for a command."""
 
 

@@ -114,7 +114,7 @@ def test_a_prompt_that_is_too_long_is_the_agents_failure_and_is_not_tried_again(
 def test_a_server_that_refuses_everything_gives_no_result(
     model: str, sums: Laboratory, litellm_server: RealServer
 ) -> None:
-    outcome = sums.mesocosm(*WORDS, "--model", litellm_server.named(model), "--retries", "0")
+    outcome = sums.mesocosm(*WORDS, "--model", litellm_server.named(model), "--retries", "0", "--outage-seconds", "2")
     played = sums.played()
     assert outcome.code in {1, 3}
     assert played.run.status != "finished"
@@ -132,7 +132,7 @@ async def test_a_server_that_is_killed_leaves_the_rest_owed_and_the_same_command
     sums.write("sums/benchmark.py", MANY)
     place = tmp_path / "server"
     place.mkdir()
-    words = [*WORDS, "--parallel", "1", "--retries", "0", "--extra", '{"max_tokens": 32}']
+    words = [*WORDS, "--parallel", "1", "--retries", "0", "--outage-seconds", "2", "--extra", '{"max_tokens": 32}']
     with real_servers.llama(place) as server:
         command = asyncio.create_task(asyncio.to_thread(sums.mesocosm, *words, "--model", server.named()))
         # The server's own log is all that it tells.
