@@ -38,7 +38,7 @@ class Episode:
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         return not reserved or self.spent + reserved + tokens <= 100
 
-    async def turn(self) -> None:
+    async def turn(self, role: str) -> None:
         self.turns += 1
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
@@ -46,7 +46,7 @@ class Episode:
             raise self.failing
         return reply(10)
 
-    async def again(self, error: EpisodeError, attempt: int) -> bool:
+    async def again(self, error: EpisodeError, attempt: int, role: str) -> bool:
         self.repeated.append((error.cause, error.retry_after, attempt))
         return attempt < 2
 

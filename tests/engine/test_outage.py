@@ -1,7 +1,7 @@
 """A model server that is down for a while, or for good: the run pauses, goes on, or stops with the rest owed."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,8 +10,10 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import Limits, RunStatus
+from mesocosm.core.task import Task
 from mesocosm.engine.outage import Endpoint
 from mesocosm.engine.retry import Backoff
+from mesocosm.environments.inprocess import ClassBenchmark, ClassEnvironment
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -146,3 +148,63 @@ async def test_a_cancelled_probe_lets_the_next_one_through() -> None:
     assert not second.done()
     endpoint.left()
     await asyncio.wait_for(second, 30)
+
+
+class Lost(ClassBenchmark):
+    """A benchmark whose environments are out of reach from call `before` on, `failing` times."""
+
+    def __init__(self, world: type[Any], before: int, failing: float) -> None:
+        super().__init__(world)
+        self.before, self.failing = before, failing
+        self.asked = 0
+        self.pauses: list[bool] = []
+
+    async def environment(self, task: Task, episode_id: str) -> ClassEnvironment:
+        self.asked += 1
+        if self.before < self.asked <= self.before + self.failing:
+            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, "connection refused")
+        return await super().environment(task, episode_id)
+
+    def pause(self, paused: bool) -> None:
+        self.pauses.append(paused)
+
+
+@pytest.mark.parametrize("parallel", [1, 6])
+async def test_an_outage_of_the_environment_leaves_the_numbers_of_an_undisturbed_run(lab: "Lab", parallel: int) -> None:
+    lost = Lost(lab.world("Walk"), 10, 40)
+    run = await lab.run(lab.spec(lab.model("end"), world=lab.benchmark(lost), count=30, parallel=parallel))
+    calm = await lab.run(lab.spec(lab.model("end"), count=30, parallel=parallel))
+    assert (run.status, run.counts, run.metrics) == (RunStatus.FINISHED, calm.counts, calm.metrics)
+
+
+async def test_a_benchmark_hears_of_a_pause_and_of_its_end(lab: "Lab") -> None:
+    lost = Lost(lab.world("Walk"), 10, 40)
+    await lab.run(lab.spec(lab.model("end"), world=lab.benchmark(lost), count=30, parallel=4))
+    assert lost.pauses == [True, False]
+
+
+async def test_an_environment_that_is_gone_for_good_stops_the_run_and_the_next_session_repairs_it(lab: "Lab") -> None:
+    lost = Lost(lab.world("Walk"), 10, float("inf"))
+    limits = Limits(outage_seconds=0.01)
+    spec = lab.spec(lab.model("end"), world=lab.benchmark(lost), count=30, parallel=4, limits=limits)
+    run = await asyncio.wait_for(lab.run(spec), 120)
+    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 10, 20)
+    assert "has not answered since" in run.error
+    lost.failing = 0
+    run = await lab.resume(run.id)
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 30)
+
+
+async def test_only_the_first_notice_of_an_outage_says_what_the_server_said(lab: "Lab") -> None:
+    listening = Listening()
+    await lab.run(lab.spec(lab.model(Down(10, 40)), count=30), listening)
+    assert [BUSY in said for said in listening.notices if "answer" in said].count(True) == 1
+
+
+async def test_a_long_error_is_cut_in_a_notice() -> None:
+    said: list[str] = []
+    endpoint = Endpoint("the model", 60.0, Backoff(base=0.0), 1, notice=said.append)
+    for _ in range(2):
+        endpoint.failed(EpisodeError(Cause.MODEL_UNAVAILABLE, "x" * 5_000))
+        await endpoint.enter()
+    assert [len(line) < 300 for line in said] == [True]

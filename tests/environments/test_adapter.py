@@ -218,17 +218,17 @@ async def test_crashes_long_ago_are_forgiven(
         await adapter.host()
 
 
-async def test_a_server_by_hand_that_is_gone_for_good_ends_the_run(
+async def test_a_server_by_hand_that_is_gone_is_unreachable_until_somebody_starts_it(
     repository: Repository, opened: Open, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapters, "RETURN_S", 0.05)
     monkeypatch.setattr("mesocosm.environments.client.CONNECT_WAITS", (0.0,))
     async with ByHand() as server:
         adapter = await opened(repository(), server.url)
     with pytest.raises(EpisodeError):
         await episode(client, adapter)
-    with pytest.raises(RunAborted, match=r"no longer answers; start it again and resume"):
+    with pytest.raises(EpisodeError, match=r"/health with status 200; start the environment there again") as caught:
         await adapter.host()
+    assert caught.value.cause is Cause.ENVIRONMENT_UNREACHABLE
 
 
 async def test_a_server_by_hand_may_be_started_again(

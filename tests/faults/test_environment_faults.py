@@ -132,7 +132,7 @@ def test_every_kind_of_harm_costs_its_own_episode_alone(harmed: Harmed) -> None:
         (7, Cause.ENVIRONMENT_INVALID, "status 200", 1),
         (8, Cause.ENVIRONMENT_UNREACHABLE, "", 1),
         (9, Cause.ENVIRONMENT_INVALID, "a lot", 1),
-        (10, Cause.ENVIRONMENT_ERROR, "status 503: no board left", 0),
+        (10, Cause.ENVIRONMENT_UNREACHABLE, "status 503: no board left", 0),
         (11, Cause.ENVIRONMENT_INVALID, "status 200", 0),
     ],
 )

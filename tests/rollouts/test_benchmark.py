@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
-from mesocosm.core.model import ModelSettings
-from mesocosm.core.ports import Parts
-from mesocosm.core.registry import BENCHMARKS
-from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection
+from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Observer, Parts
+from mesocosm.core.registry import BENCHMARKS, MODELS
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.engine.grading import rescore
+from mesocosm.engine.retry import Backoff
 from mesocosm.http.client import Client
 from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
 from mesocosm.rollouts.place import Access, Blocked, Ended, Failed, Log, Sampled, Work
@@ -98,6 +100,8 @@ class Bench:
         capacity: int | None = None,
         parallel: int = 4,
         capped: bool = False,
+        judge: str = "",
+        observer: Observer | None = None,
     ) -> Run:
         BENCHMARKS.register("stand")(
             lambda ref: self.open(playing, rows, terms or Terms(), capacity, {"source": "1"}, capped)
@@ -108,8 +112,10 @@ class Bench:
             AgentSettings("program", label="adder"),
             Selection(trials=trials),
             parallel=parallel,
+            judge=ModelSettings(judge) if judge else None,
         )
-        return await session.run(spec, self.store)
+        settings = session.Settings(backoff=Backoff(base=0.0))
+        return await session.run(spec, self.store, [observer] if observer is not None else [], settings=settings)
 
     def metric(self, run: Run, name: str) -> MetricResult:
         return next(metric for metric in run.metrics if metric.name == name)
@@ -286,6 +292,67 @@ async def test_calls_of_the_judge_are_recorded_as_such(bench: Bench) -> None:
     events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
     (call,) = [event.payload for event in events if event.kind == "model_call"]
     assert call["role"] == "judge"
+
+
+class Says:
+    """A model that says `text`, after `failing` calls that are not answered."""
+
+    def __init__(self, text: str, failing: int = 0) -> None:
+        self.capabilities = Capabilities()
+        self.text, self.failing = text, failing
+        self.calls = 0
+
+    async def check(self) -> None: ...
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        self.calls += 1
+        if self.calls <= self.failing:
+            raise EpisodeError(Cause.MODEL_UNAVAILABLE, "the server answered 503", overload=True)
+        return ModelReply(self.text, usage=Usage(7, 3, calls=1), model=self.text, served=f"{self.text}-0815")
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def said_by(monkeypatch: pytest.MonkeyPatch) -> dict[str, Says]:
+    """Models `m/m` and `j/j`, by name."""
+    monkeypatch.setattr(MODELS, "_own", dict(MODELS._own))
+    models = {"m": Says("from the model"), "j": Says("from the judge")}
+    for name, model in models.items():
+        MODELS.register(name)(lambda settings, model=model: model)
+    return models
+
+
+async def judged(work: Work) -> Ended:
+    assert work.judge is not None
+    answers = [await complete(access, "hello") for access in (work.model, work.judge)]
+    return said(" and ".join(answer["choices"][0]["message"]["content"] for answer in answers), 1.0)
+
+
+async def test_a_judge_of_its_own_answers_whatever_protocol_it_speaks(bench: Bench, said_by: dict[str, Says]) -> None:
+    run = await bench.run(judged, [row(0)], model="m/m", judge="j/j")
+    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    assert [event.payload["text"] for event in events if event.kind == "model_call"] == [
+        "from the model",
+        "from the judge",
+    ]
+    assert run.provenance["server"] == {"served": "from the model-0815", "judge_served": "from the judge-0815"}
+
+
+async def test_an_outage_of_the_judge_holds_the_run_up_and_says_nothing_of_its_model(
+    bench: Bench, said_by: dict[str, Says]
+) -> None:
+    said_by["j"].failing = 12
+    notices: list[str] = []
+
+    class Listening(Observer):
+        def notice(self, message: str) -> None:
+            notices.append(message)
+
+    run = await bench.run(judged, [row(number) for number in range(8)], model="m/m", judge="j/j", observer=Listening())
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 8)
+    assert any("the judge j/j has not answered since" in notice for notice in notices)
+    assert not any("the model" in notice for notice in notices)
 
 
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:

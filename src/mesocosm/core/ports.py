@@ -127,6 +127,15 @@ class Growing(Protocol):
         ...
 
 
+@runtime_checkable
+class Pausable(Protocol):
+    """A benchmark that lends what it holds to others while nothing can be played."""
+
+    def pause(self, paused: bool) -> None:
+        """Note that an endpoint which the run needs does not answer, or that all of them do again."""
+        ...
+
+
 class Model(Protocol):
     """An endpoint that answers. One call of `ask` is one try: the engine repeats, waits and records."""
 

@@ -21,7 +21,7 @@ from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.engine.gateways import Gateways, cause_of
 from mesocosm.engine.recorder import Recorder
-from mesocosm.engine.retry import Caller, Retry, plausible
+from mesocosm.engine.retry import Callers, Retry, plausible
 
 TRACEBACK_FRAMES = 12
 GONE = 499
@@ -86,7 +86,7 @@ class EpisodeContext:
         task: Task,
         episode: Episode,
         benchmark: Benchmark,
-        caller: Caller,
+        callers: Callers,
         gateways: Gateways,
         recorder: Recorder,
         *,
@@ -101,13 +101,13 @@ class EpisodeContext:
         self.info: BenchmarkInfo = benchmark.info
         self.action_space = benchmark.action_space
         self.observation_space = benchmark.observation_space
-        self.capabilities: Capabilities = caller.model.capabilities
+        self.capabilities: Capabilities = callers.model.model.capabilities
         self.malformed = 0
         self.over = False
         self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
-        self._caller = caller
+        self._callers = callers
         self._gateways = gateways
         self._recorder = recorder
         self._limits = limits
@@ -140,6 +140,7 @@ class EpisodeContext:
         """Start the environment; the time budget runs from here."""
         with boundary(Cause.ENVIRONMENT_ERROR, "reset of the environment"):
             observation = await self._world.reset()
+        self._callers.world.answered()
         self._seconds_start()
         self._observe(observation)
         return observation
@@ -158,6 +159,7 @@ class EpisodeContext:
         self._recorder.record(Kind.ACTION, payload, number)
         with boundary(Cause.ENVIRONMENT_ERROR, f"step {number} of the environment"):
             step = await self._world.step(action)
+        self._callers.world.answered()
         self._take(step, number, role)
         return step
 
@@ -180,6 +182,7 @@ class EpisodeContext:
                 open_.settle(error.facts)
                 open_.tap.blame(error)
                 raise
+        self._callers.world.answered()
         open_.settle(step.info)
         open_.tap.unanswered(step.info)
         if open_.judging is not None and open_.judging.failing is not None:
@@ -194,13 +197,18 @@ class EpisodeContext:
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
         """Call the model for a program, and record what it asked for; `failing` hears of tries that are repeated."""
-        return await self._ask(request, self._told(call), failing)
+        return await self._ask(request, self._told(call), failing, call.role)
 
     async def _ask(
-        self, request: ModelRequest, told: Mapping[str, Any], failing: Callable[[EpisodeError], None] | None = None
+        self,
+        request: ModelRequest,
+        told: Mapping[str, Any],
+        failing: Callable[[EpisodeError], None] | None = None,
+        role: str = "",
     ) -> ModelReply:
         if self.over:
             raise Over
+        caller = self._callers.of(role)
         step = self._episode.steps + 1
         places = self._recorder.messages(request.messages, step)
         view = View(
@@ -220,11 +228,11 @@ class EpisodeContext:
             if failing is not None:
                 failing(retry.error)
 
-        with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}"):
-            reply = await self._caller.ask(replace(request, trial=self.trial, view=view), repeated, self._untimed)
+        with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}" if role != JUDGE else "the judge"):
+            reply = await caller.ask(replace(request, trial=self.trial, view=view), repeated, self._untimed)
             spent = self._episode.usage = self._episode.usage + reply.usage
             self._record_call(request, reply, places, retries, step, told)
-            self._caller.charge(reply)
+            caller.charge(reply)
         budget = self._limits.episode_tokens
         if budget is not None and spent.total > budget:
             raise EpisodeError(
@@ -244,43 +252,44 @@ class EpisodeContext:
     @property
     def run_spent(self) -> str:
         """Which budget of the run is used up, empty as long as none is."""
-        return self._caller.exhausted()
+        return self._callers.model.exhausted()
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         """Whether a call of `tokens` fits into the budgets beside what calls under way may use. One always fits."""
         budget = self._limits.episode_tokens
         if budget is not None and reserved and self._episode.usage.total + reserved + tokens > budget:
             return False
-        return not reserved_in_run or self._caller.fits(reserved_in_run + tokens)
+        return not reserved_in_run or self._callers.model.fits(reserved_in_run + tokens)
 
-    async def turn(self) -> None:
-        """Wait for what the rates per minute allow."""
-        await self._caller.ready(self._untimed)
-        await self._caller.turn()
+    async def turn(self, role: str) -> None:
+        """Wait for what the rates per minute allow for calls of the program or of its graders."""
+        caller = self._callers.of(role)
+        await caller.ready(self._untimed)
+        await caller.turn()
 
-    async def again(self, error: EpisodeError, attempt: int) -> bool:
+    async def again(self, error: EpisodeError, attempt: int, role: str) -> bool:
         """Return whether a call that a program made by itself is repeated, when the wait before it is over."""
-        retry = self._caller.retry(attempt, error)
+        retry = self._callers.of(role).retry(attempt, error)
         if retry is None:
             return False
         self._retry(retry, self._episode.steps + 1, [])
         await asyncio.sleep(retry.wait_s)
-        await self.turn()
+        await self.turn(role)
         return True
 
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that a program made by itself, and charge what it used. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1
         places = self._recorder.messages(call.messages, step)
-        told, reply = self._told(call.call), call.reply
+        told, reply, caller = self._told(call.call), call.reply, self._callers.of(call.call.role)
         if reply is not None:
             self._episode.usage = self._episode.usage + plausible(reply).usage
         if call.error:
             self._record_failed(call, places, told, step)
             if call.status == GONE:
-                self._caller.endpoint.left()
+                caller.endpoint.left()
         elif reply is not None:
-            self._caller.endpoint.answered()
+            caller.endpoint.answered()
             self._record_call(None, reply, places, [], step, told)
         if reply is None:
             return
@@ -288,7 +297,7 @@ class EpisodeContext:
             self._note(
                 "the model server does not say how many tokens a call used; they are estimated, four characters a token"
             )
-        self._caller.charge(reply)
+        caller.charge(reply)
 
     def _told(self, call: Call) -> dict[str, Any]:
         """Return what the trace says of a program's call; another model than the one that is asked is pointed out."""
@@ -305,13 +314,14 @@ class EpisodeContext:
         }
         return {**told, "role": call.role} if call.role else told
 
-    def _serve(self, name: str) -> None:
-        """Remember by which name the server answers for the run's model; a second one is pointed out."""
-        served = self._caller.served
+    def _serve(self, name: str, role: str) -> None:
+        """Remember by which name the server answers for the run's model or judge; a second one is pointed out."""
+        served = self._callers.of(role).served
         if name not in served and len(served) < MOST_SERVED:
             served[name] = None
             if len(served) > 1:
-                self.warn(f"the server answers as {name!r}, and did as {next(iter(served))!r} before")
+                whose = "the judge's server" if role == JUDGE else "the server"
+                self.warn(f"{whose} answers as {name!r}, and did as {next(iter(served))!r} before")
 
     def _note(self, message: str) -> None:
         """Warn once in this episode."""
@@ -459,8 +469,8 @@ class EpisodeContext:
         step: int,
         more: Mapping[str, Any] = {},
     ) -> None:
-        if reply.served and not more.get("role") and more.get("path") != "/embeddings":
-            self._serve(reply.served)
+        if reply.served and more.get("path") != "/embeddings":
+            self._serve(reply.served, more.get("role", ""))
         payload: dict[str, Any] = {
             "model": reply.model,
             "messages": places,

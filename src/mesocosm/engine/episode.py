@@ -7,7 +7,7 @@ from typing import Any
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import RULES, Cause, EpisodeError, RunAborted, writable
+from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
@@ -18,7 +18,7 @@ from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_
 from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
-from mesocosm.engine.retry import Caller
+from mesocosm.engine.retry import Callers
 
 
 class Withdrawn(Exception):
@@ -32,7 +32,7 @@ class Player:
         self,
         run: Run,
         parts: Parts,
-        caller: Caller,
+        callers: Callers,
         gateways: Gateways,
         journal: Journal,
         redactor: Redactor,
@@ -41,7 +41,7 @@ class Player:
         self._run_id = run.id
         self._settings = run.spec.model
         self._parts = parts
-        self._caller = caller
+        self._callers = callers
         self._gateways = gateways
         self._limits = run.spec.limits
         self._journal = journal
@@ -96,7 +96,7 @@ class Player:
             task,
             episode,
             benchmark,
-            self._caller,
+            self._callers,
             self._gateways,
             recorder,
             settings=self._settings,
@@ -105,8 +105,7 @@ class Player:
         )
         environment: Environment | None = None
         try:
-            with boundary(Cause.ENVIRONMENT_ERROR, f"benchmark {benchmark.info.id!r}"):
-                environment = await benchmark.environment(task, episode.id)
+            environment = await self._environment(task, episode.id)
             context.enter(environment)
             await self._play(context)
             if not context.over:
@@ -114,7 +113,14 @@ class Player:
         except Over:
             pass
         except EpisodeError as error:
+            if of_the_world(error):
+                self._callers.world.failed(error)
+            else:
+                self._callers.world.left()
             self._fail(episode, recorder, error)
+        except asyncio.CancelledError:
+            self._callers.world.left()
+            raise
         except BaseException as error:
             # The boundary of the agent: whatever else it raises is its failure.
             if not is_foreign(error):
@@ -124,6 +130,19 @@ class Player:
             episode.terminal_info = _with_malformed(episode.terminal_info, context.malformed)
             if environment is not None:
                 await self._close(environment, context)
+
+    async def _environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the environment of an episode, however long what plays it is gone: nothing of it has begun yet."""
+        benchmark, world = self._parts.benchmark, self._callers.world
+        while True:
+            await world.enter()
+            try:
+                with boundary(Cause.ENVIRONMENT_ERROR, f"benchmark {benchmark.info.id!r}"):
+                    return await benchmark.environment(task, episode_id)
+            except EpisodeError as error:
+                if not of_the_world(error):
+                    raise
+                world.failed(error)
 
     async def _play(self, context: EpisodeContext) -> None:
         if not self._timed:
@@ -190,6 +209,11 @@ class Player:
             recorder.step,
         )
         recorder.finish()
+
+
+def of_the_world(error: EpisodeError) -> bool:
+    """Return whether what plays the episodes failed, and not the episode: an adapter, a process, the model proxy."""
+    return error.rule.owed and error.rule.boundary in {Boundary.ENVIRONMENT, Boundary.SANDBOX, Boundary.PROXY}
 
 
 def _respect_cancellation() -> None:

@@ -131,15 +131,15 @@ class Tapped(Protocol):
         """Whether a call of `tokens` fits into the budgets beside what calls under way may use."""
         ...
 
-    async def turn(self) -> None:
-        """Wait for what the rates per minute allow."""
+    async def turn(self, role: str) -> None:
+        """Wait for what the rates per minute allow for calls of the program or of its graders."""
         ...
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
         """Call the model for a program; `failing` hears of every try that failed and is repeated."""
         ...
 
-    async def again(self, error: EpisodeError, attempt: int) -> bool:
+    async def again(self, error: EpisodeError, attempt: int, role: str) -> bool:
         """Whether a failed call is repeated; returns when its wait is over."""
         ...
 
@@ -207,7 +207,7 @@ class EpisodeTap:
         self._begun[asyncio.current_task()] = self._clock
         try:
             if passing:
-                await self._context.turn()
+                await self._context.turn(self.role)
             yield ""
         finally:
             self._begun.pop(asyncio.current_task(), None)
@@ -266,7 +266,7 @@ class EpisodeTap:
             return False
         failed = EpisodeError(cause_of(status), error, retry_after=retry_after, overload=status in OVERLOADED)
         self._failed(failed)
-        return await self._context.again(failed, attempt) and not self._refusal()
+        return await self._context.again(failed, attempt, self.role) and not self._refusal()
 
     def forwarded(self, call: Forwarded) -> None:
         """Record a call that the gateway passed on; what that raises is raised by `settle`."""

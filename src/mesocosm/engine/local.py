@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
-from mesocosm.core.failure import Cause, InfrastructureError
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import Journal, Parts, Planned
+from mesocosm.core.ports import Journal, Model, Parts, Pausable, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.engine.collection import seldom
-from mesocosm.engine.episode import Player, Withdrawn
+from mesocosm.engine.episode import Player, Withdrawn, of_the_world
 from mesocosm.engine.gateways import Gateways
 from mesocosm.engine.limits import Budget
-from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint
+from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
 from mesocosm.engine.progress import Tracker
-from mesocosm.engine.retry import Backoff, Caller
+from mesocosm.engine.retry import Backoff, Caller, Callers
 from mesocosm.engine.scheduler import Scheduler
 
 FLUSH_S = 1.0
@@ -109,6 +109,7 @@ class LocalExecutor:
         self.stopped = ""
         self.withdrawn: dict[EpisodeKey, Episode] = {}
         self.served: dict[str, None] = {}
+        self.judge_served: dict[str, None] = {}
         self._again: list[Planned] = []
         self.alike = False
         self._notice = notice
@@ -126,21 +127,11 @@ class LocalExecutor:
         if warning := beyond_default(info, parallel):
             self._warned(warning)
         budget = self._tracker.budget = Budget(spec.limits, run.usage)
-        # One program may well make several calls at once.
-        limits = spec.limits
-        endpoint = Endpoint(
-            f"the model {ModelName.parse(spec.model.name).shown()}",
-            limits.outage_seconds,
-            self._backoff,
-            max(min(MOST_IN_A_ROW, limits.retries + 1), 2),
-            notice=lambda words: self._notice(f"{words} ({self._tracker.done} of {self._tracker.planned} finished)"),
-            given_up=lambda reason: self.stop(reason, GIVEN_UP_S),
-        )
-        caller = Caller(parts.model, limits, spec.parallel, budget, self._backoff, endpoint)
-        self.served = caller.served
+        callers = self._callers(run, parts, budget)
+        self.served, self.judge_served = callers.model.served, callers.judge.served
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
         gateways = Gateways(parts.model, spec.model, judge)
-        player = Player(run, parts, caller, gateways, journal, self._redactor, self._warned)
+        player = Player(run, parts, callers, gateways, journal, self._redactor, self._warned)
 
         alike = Alike(nothing_yet=not run.counts.done)
 
@@ -174,6 +165,43 @@ class LocalExecutor:
             with suppress(asyncio.CancelledError):
                 await keeper
             await gateways.close()
+
+    def _callers(self, run: Run, parts: Parts, budget: Budget) -> Callers:
+        """Return what the episodes depend on, each with an outage of its own."""
+        spec, limits, info = run.spec, run.spec.limits, parts.benchmark.info
+        server = run.provenance.get("server", {})
+        # One program may well make several calls at once.
+        most = max(min(MOST_IN_A_ROW, limits.retries + 1), 2)
+
+        def endpoint(name: str, most: int, counts: Callable[[EpisodeError], bool] = retried) -> Endpoint:
+            made = Endpoint(
+                name,
+                limits.outage_seconds,
+                self._backoff,
+                most,
+                notice=lambda words: self._notice(
+                    f"{words} ({self._tracker.done} of {self._tracker.planned} finished)"
+                ),
+                given_up=lambda reason: self.stop(reason, GIVEN_UP_S),
+                counts=counts,
+                changed=lambda: paused(any(one.down for one in endpoints)),
+            )
+            endpoints.append(made)
+            return made
+
+        def caller(model: Model, shown: str, served: str) -> Caller:
+            made = Caller(model, limits, spec.parallel, budget, self._backoff, endpoint(shown, most))
+            made.served.update(dict.fromkeys(filter(None, server.get(served, "").split(", "))))
+            return made
+
+        endpoints: list[Endpoint] = []
+        paused = parts.benchmark.pause if isinstance(parts.benchmark, Pausable) else _nothing
+        model = caller(parts.model, f"the model {ModelName.parse(spec.model.name).shown()}", "served")
+        judge = model
+        if parts.judge is not None and spec.judge is not None:
+            judge = caller(parts.judge, f"the judge {ModelName.parse(spec.judge.name).shown()}", "judge_served")
+        kind = "environment" if info.kind in {"hosted", "python"} else info.kind
+        return Callers(model, judge, endpoint(f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world))
 
     async def _rounds(self, owed: Iterator[Planned], begun: Callable[[], Scheduler[Planned]]) -> None:
         """Play what is owed, then once more what infrastructure made fail."""
@@ -212,3 +240,7 @@ class LocalExecutor:
         except InfrastructureError as error:
             self.stop(str(error), 0.0)
             raise
+
+
+def _nothing(paused: bool) -> None:
+    """Whoever plays the episodes has nothing to lend to others in a pause."""

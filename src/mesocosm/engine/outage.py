@@ -6,10 +6,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Boundary, Cause, EpisodeError
 
 MOST_IN_A_ROW = 5
 """So many failed calls without an answer between them are an outage."""
+
+MOST_WORDS = 160
+"""Characters of an error in a notice; the whole text is in the trace."""
+
+
+def retried(error: EpisodeError) -> bool:
+    """Return whether a failed call of a model speaks against its server."""
+    return error.rule.retried
 
 
 class Waits(Protocol):
@@ -24,7 +32,8 @@ class Endpoint:
     """Where calls of all episodes go. While it is `down` one call at a time is made, with growing waits between them.
 
     It is `silent` as long as it has answered nothing. `patience` is in seconds. After it `given_up` hears why; whoever
-    waits then waits until it is cancelled.
+    waits then waits until it is cancelled. `counts` says which failures speak against the endpoint, `changed` hears
+    when `down` has changed.
     """
 
     def __init__(
@@ -36,6 +45,8 @@ class Endpoint:
         *,
         notice: Callable[[str], None] = lambda message: None,
         given_up: Callable[[str], None] = lambda reason: None,
+        counts: Callable[[EpisodeError], bool] = retried,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.down = False
         self.silent = True
@@ -45,6 +56,8 @@ class Endpoint:
         self._most = max(most, 1)
         self._notice = notice
         self._given_up = given_up
+        self._counts = counts
+        self._changed = changed
         self._in_a_row = 0
         self._since = 0.0
         self._began = 0.0
@@ -82,6 +95,7 @@ class Endpoint:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._changed()
         if self._told:
             self._told = False
             self._notice(f"{self._name} answers again after {time.monotonic() - self._began:.0f} s; the run goes on")
@@ -95,7 +109,7 @@ class Endpoint:
 
         A failure that may be due to the request itself is not repeated so: another one may be answered.
         """
-        if not error.rule.retried:
+        if not self._counts(error):
             self.answered()
             return False
         if not self._in_a_row:
@@ -103,6 +117,7 @@ class Endpoint:
         self._in_a_row += 1
         if not self.down and self._in_a_row >= self._most:
             self.down, self._probes = True, 0
+            self._changed()
         if self.down and self._timer is None and not self._free:
             self._next(error)
         return self.down and _is_of_the_server(error)
@@ -118,7 +133,7 @@ class Endpoint:
         wait = self._waits.wait(self._probes, error.retry_after)
         gone = time.monotonic() - self._began
         since = time.strftime("%H:%M:%S", time.localtime(self._since))
-        words = str(error).splitlines()[0][:300] if str(error) else error.cause.value
+        words = _first_words(error)
         if gone >= self._patience:
             if not self._over:
                 self._over = True
@@ -126,8 +141,9 @@ class Endpoint:
             return
         wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
         if self._probes > 1:
+            what = "still does not answer" if self._told else f"has not answered since {since}: {words}"
             self._told = True
-            self._notice(f"{self._name} has not answered since {since}: {words}; next try in {wait:.1f} s")
+            self._notice(f"{self._name} {what}; next try in {wait:.1f} s")
         self._timer = asyncio.get_running_loop().call_later(wait, self._wake)
 
     def _wake(self) -> None:
@@ -141,6 +157,14 @@ class Endpoint:
         self._free = True
 
 
+def _first_words(error: EpisodeError) -> str:
+    """Return the beginning of what a failure says, short enough for one line of a terminal."""
+    line = next(iter(str(error).splitlines()), "") or error.cause.value
+    return line if len(line) <= MOST_WORDS else f"{line[: MOST_WORDS - 1]}…"
+
+
 def _is_of_the_server(error: EpisodeError) -> bool:
     """Return whether the failure can have nothing to do with what was asked."""
+    if error.rule.boundary is not Boundary.MODEL:
+        return True
     return error.overload or (error.cause is Cause.MODEL_UNAVAILABLE and "answered 500" not in str(error))

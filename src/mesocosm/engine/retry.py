@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import MOST, finite
+from mesocosm.core.gateway import JUDGE
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Model
 from mesocosm.core.run import Limits
@@ -45,7 +46,7 @@ class Retry:
 
 
 class Caller:
-    """All calls of a run to its model go through here."""
+    """All calls of a run to one model go through here; `served` are the names by which its server answered."""
 
     def __init__(
         self,
@@ -152,6 +153,22 @@ class Caller:
         concurrency.succeeded()
         self.endpoint.answered()
         return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """What the episodes of a run depend on, each with an outage of its own: the model, its judge, the environment.
+
+    Without a judge of its own a run's `judge` is the caller of its model.
+    """
+
+    model: Caller
+    judge: Caller
+    world: Endpoint
+
+    def of(self, role: str) -> Caller:
+        """Return the caller for calls of a program (AGENT) or of its graders (JUDGE)."""
+        return self.judge if role == JUDGE else self.model
 
 
 def plausible(reply: ModelReply) -> ModelReply:

@@ -297,6 +297,7 @@ class _Session:
         self.withdrawn: tuple[Episode, ...] = ()
         self.alike = False
         self.served: tuple[str, ...] = ()
+        self.judge_served: tuple[str, ...] = ()
 
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
@@ -387,7 +388,7 @@ class _Session:
         finally:
             self.control.executor = None
             self.withdrawn, self.alike = tuple(executor.withdrawn.values()), executor.alike
-            self.served = tuple(executor.served)
+            self.served, self.judge_served = tuple(executor.served), tuple(executor.judge_served)
             if earlier is not None:
                 await earlier
         await asyncio.sleep(0)
@@ -479,9 +480,8 @@ class _Session:
         for role, part in (("", self.parts.model), ("judge_", self.parts.judge)):
             server = getattr(part, "server", {})
             found |= {f"{role}{name}": str(value) for name, value in server.items()}
-        if self.served:
-            names = [*filter(None, before.get("served", "").split(", ")), *self.served]
-            found["served"] = ", ".join(dict.fromkeys(names))
+        served = {"served": self.served, "judge_served": self.judge_served if self.parts.judge is not None else ()}
+        found |= {name: ", ".join(names) for name, names in served.items() if names}
         if found:
             record.provenance["server"] = {**before, **found}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mesocosm.core.failure import RunAborted, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.environments.client import Host
 from mesocosm.environments.identity import named_by_health, served_class
@@ -23,9 +23,6 @@ WINDOW_S = 60.0
 """An adapter that ends more than RESTARTS times in WINDOW_S seconds is broken; starting it again helps nobody."""
 
 PROBE_S = 5.0
-RETURN_S = 10.0
-"""How long a server that we did not start may be gone before the run is given up: time enough to start it again."""
-POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,8 @@ class Adapter:
     """The server of one environment for all episodes of a run.
 
     `open` finds or starts it, `host` gives it to an episode. One that we started and that ended is started again for
-    the next episode; one that somebody else started is waited for. `oracle` is what it said about offering one.
+    the next episode; of one that somebody else started `host` says whether it answers again. `oracle` is what it said
+    about offering one.
     """
 
     def __init__(self, manifest: Manifest, settings: Settings, client: Client, place: Place) -> None:
@@ -78,6 +76,8 @@ class Adapter:
         self._notice: Callable[[str], None] = lambda _: None
         self._host: Found | Launched | None = None
         self._lock = asyncio.Lock()
+        self._tries = 0
+        self._lost: EpisodeError | None = None
         self._restarts: deque[float] = deque()
 
     async def open(self, notice: Callable[[str], None]) -> None:
@@ -90,16 +90,32 @@ class Adapter:
         self._host = await self._found() or await self._started()
 
     async def host(self) -> Host:
-        """Return a server that lives, as far as can be seen. Raises RunAborted when there is none any more."""
+        """Return a server that lives, as far as can be seen.
+
+        Raises EpisodeError (environment_unreachable) when there is none at the moment, RunAborted when it ended so
+        often that it is not started again.
+        """
         while True:
-            host = self._host
+            host, tries = self._host, self._tries
             if host is None:
                 raise RunAborted(f"environment {self._manifest.id!r} was not opened, or is closed")
             if not _doubtful(host):
                 return host
             async with self._lock:
-                if self._host is host:
-                    self._host = await (self._restarted(host) if isinstance(host, Launched) else self._returned(host))
+                if self._host is not host:
+                    continue
+                if self._lost is not None and self._tries != tries:
+                    # Another episode has tried in the meantime.
+                    raise self._lost
+                await self._replaced(host)
+
+    async def _replaced(self, host: Found | Launched) -> None:
+        self._tries, self._lost = self._tries + 1, None
+        try:
+            self._host = await (self._restarted(host) if isinstance(host, Launched) else self._returned(host))
+        except EpisodeError as error:
+            self._lost = error
+            raise
 
     async def close(self) -> None:
         """Stop the process tree that we started; a server of somebody else goes on."""
@@ -166,17 +182,19 @@ class Adapter:
         self._restarts.append(now)
         self._notice(f"{how}; starting it again")
         await ended.process.stop()
-        return await self._started()
+        try:
+            return await self._started()
+        except RunAborted as error:
+            # It did start before, so the reason may pass.
+            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the adapter does not start again: {error}") from error
 
     async def _returned(self, gone: Found) -> Found:
-        """Return a server of somebody else once it answers again, if only after a moment."""
-        last = time.monotonic() + RETURN_S
-        while await self._health(gone.url) is None:
-            if time.monotonic() > last:
-                raise RunAborted(
-                    f"the environment at {_shown(gone.url)} no longer answers; start it again and resume the run"
-                )
-            await asyncio.sleep(POLL_S)
+        """Return a server of somebody else if it answers again. Raises EpisodeError if it does not."""
+        if await self._health(gone.url) is None:
+            raise EpisodeError(
+                Cause.ENVIRONMENT_UNREACHABLE,
+                f"nothing answers GET {_shown(gone.url)}/health with status 200; start the environment there again",
+            )
         return Found(gone.url)
 
     def _heard(self, answer: Any) -> None:

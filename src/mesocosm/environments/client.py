@@ -31,6 +31,8 @@ from mesocosm.http.target import visible
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 CONNECT_WAITS = (0.1, 0.4, 1.0)
 """Seconds between tries to connect. Nothing of the request was sent then, so trying again repeats nothing."""
+ABSENT = frozenset({502, 503, 504})
+"""Statuses by which a proxy, or the server itself, says that the environment cannot be reached now."""
 HUNG_CLOSE = 1.0
 """Seconds for the close of an episode whose last call was never answered: most servers make it wait for that call."""
 
@@ -255,7 +257,8 @@ class HttpEnvironment:
             words = (
                 f"a redirect to {response.headers.get('location', 'nowhere')}, which is not followed; correct the URL"
             )
-        raise self._failure(Cause.ENVIRONMENT_ERROR, call, f"status {response.status}: {words}")
+        cause = Cause.ENVIRONMENT_UNREACHABLE if response.status in ABSENT else Cause.ENVIRONMENT_ERROR
+        raise self._failure(cause, call, f"status {response.status}: {words}")
 
     def _unreadable(self, call: "_Call", response: Response, error: EpisodeError) -> EpisodeError:
         failure = self._failure(error.cause, call, f"status {response.status}, but {error}")

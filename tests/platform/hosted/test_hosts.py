@@ -126,6 +126,22 @@ async def test_an_idle_adapter_makes_room_for_another(stock: "Stock", open_hosts
     await benchmark.close()
 
 
+async def test_a_run_that_waits_for_a_server_keeps_no_other_version_waiting(
+    stock: "Stock", open_hosts: "OpenHosts"
+) -> None:
+    hosts = open_hosts(stock, most=1)
+    first = await opened(stock.built())
+    other = asyncio.create_task(opened(stock.built()))
+    await asyncio.sleep(0)
+    assert not other.done()
+    first.pause(True)
+    benchmark = await asyncio.wait_for(other, 120)
+    assert (hosts.paused, hosts.living) == (1, 2)
+    await first.close()
+    assert hosts.paused == 0
+    await benchmark.close()
+
+
 async def test_an_adapter_that_does_not_start_ends_the_run_with_its_words(
     stock: "Stock", open_hosts: "OpenHosts"
 ) -> None:

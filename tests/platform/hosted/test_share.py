@@ -61,3 +61,31 @@ async def test_a_run_that_ends_gives_back_all_it_has() -> None:
         await second.enter()
         await second.enter()
     assert second.held == 2
+
+
+async def test_the_slots_of_a_run_that_waits_for_a_server_go_to_others() -> None:
+    share = Share(1)
+    waiting, well = share.member(), share.member()
+    await waiting.enter()
+    entering = asyncio.create_task(well.enter())
+    await settled()
+    assert not entering.done()
+    waiting.pause(paused=True)
+    await settled()
+    assert entering.done()
+    waiting.pause(paused=False)
+    further = asyncio.create_task(waiting.enter())
+    well.leave()
+    await settled()
+    assert not further.done()
+    waiting.leave()
+    async with asyncio.timeout(120):
+        await further
+
+
+async def test_a_run_that_waits_for_its_environment_gets_a_slot_to_try_it() -> None:
+    share = Share(1)
+    member = share.member()
+    member.pause(paused=True)
+    async with asyncio.timeout(120):
+        await member.enter()

@@ -118,8 +118,14 @@ class HostedBenchmark:
         """Return the value of every metric that the manifest defines."""
         return await self._contract.grade(task, episode)
 
+    def pause(self, paused: bool) -> None:
+        """Lend slots and adapter to other runs while an endpoint of this one does not answer."""
+        if self._hosts is not None and self._member is not None:
+            self._hosts.pause(self._member, paused=paused)
+
     async def close(self) -> None:
         """Give the adapter back; it ends when nobody has used it for a while."""
+        self.pause(False)  # noqa: FBT003
         lent, self._lent = self._lent, None
         member, self._member = self._member, None
         if member is not None:

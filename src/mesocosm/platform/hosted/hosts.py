@@ -1,9 +1,9 @@
 """The adapters of a worker: one enclosed process for each environment version, shared by all of its runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError, MesocosmError, RunAborted
 from mesocosm.environments.adapter import Adapter
@@ -17,7 +17,7 @@ from mesocosm.http.target import visible
 from mesocosm.platform.hosted.benchmark import Remote, Sandboxed
 from mesocosm.platform.hosted.lines import Lines
 from mesocosm.platform.hosted.place import Enclosing, Nowhere
-from mesocosm.platform.hosted.share import Share
+from mesocosm.platform.hosted.share import Member, Share
 
 if TYPE_CHECKING:
     from mesocosm.platform.service import Service
@@ -30,8 +30,8 @@ REMOTE_S = 15.0
 class Hosts:
     """What runs of this worker play in. Belongs to one event loop; `close` ends every adapter.
 
-    At most as many adapters as runs live at once; one that nobody uses makes room for another, and ends by itself
-    after `environment_idle_s`. `share` are the slots for episodes.
+    At most as many adapters as runs live at once, those of paused runs not counted; one that nobody uses makes room
+    for another, and ends by itself after `environment_idle_s`. `share` are the slots for episodes.
     """
 
     def __init__(self, service: "Service", *, most: int | None = None) -> None:
@@ -42,6 +42,18 @@ class Hosts:
         self._stages: dict[tuple[str, int], _Stage] = {}
         self._changed = asyncio.Condition()
         self._ending: set[asyncio.Task[None]] = set()
+        self._paused: set[Member] = set()
+
+    @property
+    def paused(self) -> int:
+        """How many runs wait for an endpoint that does not answer."""
+        return len(self._paused)
+
+    def pause(self, member: Member, *, paused: bool) -> None:
+        """Lend to others what a run has while it waits for an endpoint: its slots, and the room for its adapter."""
+        (self._paused.add if paused else self._paused.discard)(member)
+        member.pause(paused=paused)
+        self._begin(self._notify())
 
     @property
     def living(self) -> int:
@@ -103,7 +115,7 @@ class Hosts:
                 stage = self._stages.get(key)
                 if stage is not None:
                     break
-                if len(self._stages) < self._most:
+                if len(self._stages) < self._most + len(self._paused):
                     stage = self._stages[key] = _Stage(key)
                     break
                 idle = next((other for other in self._stages.values() if not other.users), None)
@@ -151,9 +163,16 @@ class Hosts:
             self._changed.notify_all()
 
     def _idle(self, stage: "_Stage") -> None:
-        task = asyncio.get_running_loop().create_task(self._end_idle(stage))
+        self._begin(self._end_idle(stage))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
 
     async def _end_idle(self, stage: "_Stage") -> None:
         async with self._changed:

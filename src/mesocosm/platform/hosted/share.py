@@ -7,11 +7,12 @@ from collections import deque
 class Share:
     """So many slots for all members together; a free one goes to the waiting member that has the fewest.
 
-    Belongs to one event loop.
+    The slots of a member that is paused are lent to the others meanwhile: then more than there are may be taken for a
+    while after the pause. Belongs to one event loop.
     """
 
     def __init__(self, slots: int) -> None:
-        self._free = slots
+        self._slots = slots
         self._members: list[Member] = []
 
     def member(self) -> "Member":
@@ -35,19 +36,22 @@ class Share:
     def leave(self, member: "Member") -> None:
         """Give one slot of a member back."""
         member.held -= 1
-        self._free += 1
         self._hand_out()
 
     def forget(self, member: "Member") -> None:
         """Give back everything that a member still has; it wants nothing any more."""
         if member in self._members:
             self._members.remove(member)
-            self._free += member.held
             member.held = 0
             self._hand_out()
 
+    def pause(self, member: "Member", *, paused: bool) -> None:
+        """Lend the slots of a member to the others, or count them again."""
+        member.paused = paused
+        self._hand_out()
+
     def _hand_out(self) -> None:
-        while self._free > 0:
+        while sum(member.held for member in self._members if not member.paused) < self._slots:
             waiting = [member for member in self._members if member.wants]
             if not waiting:
                 return
@@ -57,7 +61,6 @@ class Share:
             self._members.append(chosen)
             chosen.waiting.popleft().set_result(None)
             chosen.held += 1
-            self._free -= 1
 
 
 class Member:
@@ -65,6 +68,7 @@ class Member:
 
     def __init__(self, share: Share) -> None:
         self.held = 0
+        self.paused = False
         self.waiting: deque[asyncio.Future[None]] = deque()
         self._share = share
 
@@ -83,6 +87,10 @@ class Member:
         """Give a slot back."""
         if self.held:
             self._share.leave(self)
+
+    def pause(self, *, paused: bool) -> None:
+        """Lend the slots to others for as long as nothing can be played."""
+        self._share.pause(self, paused=paused)
 
     def end(self) -> None:
         """Want nothing any more."""

@@ -116,7 +116,9 @@ class _Worker:
             if version is not None:
                 self._build(version)
                 took = True
-        if len(self._playing) < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
+        # A run that waits for a server keeps nobody else waiting; but memory is bounded.
+        busy = len(self._playing) - min(self._hosts.paused, settings.runs_at_once)
+        if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
             claim = partial(service.orders.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor)
             moving = all(one.moves for one in self._playing.values())
             order = await asyncio.to_thread(claim, playing=tuple(self._playing), moving=moving)
