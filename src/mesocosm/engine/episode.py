@@ -118,10 +118,8 @@ class Player:
             else:
                 self._callers.world.left()
             self._fail(episode, recorder, error)
-        except asyncio.CancelledError:
-            self._callers.world.left()
-            raise
         except BaseException as error:
+            self._callers.world.left()
             # The boundary of the agent: whatever else it raises is its failure.
             if not is_foreign(error):
                 raise
