@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mesocosm.environments.check import FILE, Verdict, check, words_of, write
+from mesocosm.environments.check import FILE, CheckReport, Verdict, check, read_verdict, write
 from mesocosm.environments.manifest import content_digest, load_manifest
 
 Repository = Callable[..., Path]
 
 ADAPTER = """
-import argparse, random
+import argparse, os, random
 from mesocosm.environments.sdk import BaseEnv, StepResult
 from mesocosm.environments.server import serve
 
@@ -58,7 +58,7 @@ async def test_an_environment_that_keeps_its_word_passes(repository: Repository)
     manifest = directory / "benchanything.json"
     write(verdict, manifest)
     digest = content_digest(load_manifest(manifest))
-    assert words_of(manifest, digest) == f"{verdict.words} (by its author)"
+    assert read_verdict(manifest, digest) == CheckReport("passed", f"{verdict.words} (by its author)")
     assert json.loads((directory / FILE).read_text())["digest"] == digest
 
 
@@ -66,13 +66,16 @@ async def test_an_environment_that_keeps_its_word_passes(repository: Repository)
     ("changes", "names"),
     [
         ({"at": "len(SHARED)"}, ["isolation"]),
-        ({"close": "raise RuntimeError('no')", "info": "{}"}, ["scoring"]),
+        ({"close": "raise RuntimeError('no')"}, ["close"]),
+        ({"close": "os._exit(3)"}, ["close"]),
+        ({"close": "SHARED.append(0)", "at": "len(SHARED)"}, ["isolation"]),
+        ({"info": "{}"}, ["scoring"]),
         ({"at": "self.dice.random() / (self.left - 1)"}, ["episodes"]),
     ],
 )
 async def test_what_is_wrong_is_named(repository: Repository, changes: Any, names: list[str]) -> None:
     verdict, _ = await checked(repository, **changes)
-    assert set(names) <= set(wrong(verdict))
+    assert names == wrong(verdict)
     assert not verdict.ok
 
 
@@ -82,10 +85,23 @@ async def test_an_environment_without_seeds_is_told_apart(repository: Repository
     assert "not deterministic" in verdict.words
 
 
-def test_a_verdict_about_other_content_is_none(tmp_path: Path) -> None:
+def test_a_verdict_about_other_content_does_not_count(tmp_path: Path) -> None:
     manifest = tmp_path / "benchanything.json"
-    assert words_of(manifest, "1") == "not checked"
+    assert read_verdict(manifest, "1").state == "unchecked"
     (tmp_path / FILE).write_text('{"digest": "2", "words": "checked"}')
-    assert words_of(manifest, "1") == "not checked as it is now"
-    (tmp_path / FILE).write_text("[")
-    assert words_of(manifest, "1") == "not checked"
+    assert read_verdict(manifest, "1").state == "outdated"
+
+
+@pytest.mark.parametrize("text", ["[", "[" * 3_000, "null", '{"digest": "1", "words": "checked: fine", "ok": true}'])
+def test_what_is_no_verdict_is_read_as_unchecked(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    assert read_verdict(tmp_path / "benchanything.json", "1").state == "unchecked"
+
+
+def test_findings_count_and_not_what_a_verdict_says_of_itself(tmp_path: Path) -> None:
+    findings = [{"name": "isolation", "ok": False, "message": "seed-1 plays\u202e differently\nbeside others"}]
+    document = {"digest": "1", "words": "checked: deterministic", "ok": True, "findings": findings}
+    (tmp_path / FILE).write_text(json.dumps(document))
+    report = read_verdict(tmp_path / "benchanything.json", "1")
+    assert report.state == "failed"
+    assert report.problems == ("isolation: seed-1 plays differently beside others",)

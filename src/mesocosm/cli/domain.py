@@ -80,11 +80,12 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 interval(primary.low, primary.high) if primary is not None else "",
                 f"{one.n_scored:,}/{one.n_planned:,}",
                 _runs(one),
+                one.check or "–",
                 one.run_id,
             ]
         )
-    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "newest run"]
-    table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3, 4, 5, 7), spare=(7, 6))
+    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "check", "newest run"]
+    table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3, 4, 5, 7, 8), spare=(8, 6))
 
 
 def _runs(one: "LeaderboardEntry") -> str:

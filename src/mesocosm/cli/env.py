@@ -72,6 +72,10 @@ def _follow(client: "Client", env_id: str) -> int:
         click.echo(f"the build failed: {row.error_message or 'the log says why'}", err=True)
         return 1
     click.echo(f"ready; its domain is {row.domain_id}", err=True)
+    if row.check is not None and row.check.state != "passed":
+        click.echo(f"mesocosm check: {row.check.summary}", err=True)
+        for problem in row.check.problems:
+            click.echo(f"  {problem}", err=True)
     return 0
 
 
@@ -89,7 +93,8 @@ def list_(team: str | None, solo: bool) -> None:
         return
     for one in found:
         domain = f"  domain={one.domain_id}" if one.domain_id else ""
-        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}{domain}")
+        check = f"  check={one.check.state}" if one.check else ""
+        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}{domain}{check}")
     if not found:
         click.echo("there is none yet; submit one with: mesocosm env submit", err=True)
 

@@ -31,9 +31,10 @@ def gallery(domain_id: str | None, limit: int) -> None:
             interval(one.primary.low, one.primary.high) if one.primary else "",
             f"{one.num_episodes:,}",
             one.actor_label,
+            one.check or "–",
             when(one.created_at.timestamp()),
         ]
         for one in found
     ]
-    columns = ["run", "domain", "model", "score", "95 % interval", "episodes", "by", "started"]
-    table(columns, rows, options(), right=(3, 5), whole=(0, 3, 4, 5, 6, 7), spare=(7, 6, 4))
+    columns = ["run", "domain", "model", "score", "95 % interval", "episodes", "by", "check", "started"]
+    table(columns, rows, options(), right=(3, 5), whole=(0, 3, 4, 5, 6, 7, 8), spare=(8, 6, 4))

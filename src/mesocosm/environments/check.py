@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from mesocosm.agents.multi_agent import MultiAgentParams
 from mesocosm.agents.technique import declared_params
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.core.sampling import sample
@@ -25,6 +28,10 @@ FILE = ".mesocosm-check.json"
 
 STEPS = 50
 """Steps of an episode where the manifest sets no limit."""
+
+_MOST_BYTES = 1_000_000
+_MOST_PROBLEMS = 20
+_LONGEST = 300
 
 Say = Callable[[str], None]
 
@@ -74,6 +81,34 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Return the document that is written."""
         return {"ok": self.ok, "words": self.words, **asdict(self)}
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """What the author's check says of a submission.
+
+    `state` is `passed`, `failed`, `outdated` (other content was checked) or `unchecked`; `problems` are what was found
+    wrong. The platform does not repeat the check: a pass is the author's word.
+    """
+
+    state: Literal["passed", "failed", "outdated", "unchecked"] = "unchecked"
+    summary: str = "not checked"
+    problems: tuple[str, ...] = ()
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A finding as somebody wrote it."""
+
+    name: str
+    message: str
+    ok: bool | None = None
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """A verdict as somebody wrote it; what it says of itself beside its findings does not count."""
+
+    digest: str
+    words: str
+    findings: tuple[_Found, ...] = ()
 
 
 @dataclass(slots=True)
@@ -316,12 +351,26 @@ def write(verdict: Verdict, manifest: Path) -> Path:
     return path
 
 
-def words_of(manifest: Path, digest: str) -> str:
-    """Return the verdict that lies beside a manifest in one line; "not checked" without one about this content."""
+def read_verdict(manifest: Path, digest: str) -> CheckReport:
+    """Return what the verdict beside a manifest says about the content with this digest."""
     try:
-        document = json.loads((manifest.parent / FILE).read_bytes()[:1_000_000])
-    except (OSError, ValueError, RecursionError):
-        return "not checked"
-    if not isinstance(document, dict) or document.get("digest") != digest or not isinstance(document.get("words"), str):
-        return "not checked as it is now"
-    return f"{document['words'][:200]} (by its author)"
+        with (manifest.parent / FILE).open("rb") as file:
+            document = read_json(file.read(_MOST_BYTES), _Written)
+    except (OSError, msgspec.DecodeError):
+        return CheckReport("unchecked", "not checked")
+    if document.digest != digest:
+        return CheckReport("outdated", "checked before it was changed")
+    wrong = [one for one in document.findings if one.ok is False]
+    problems = tuple(_line(f"{one.name}: {one.message}") for one in wrong[:_MOST_PROBLEMS])
+    if problems:
+        names = ", ".join(_line(one.name) for one in wrong[:_MOST_PROBLEMS])
+        return CheckReport("failed", f"checked by its author, with problems: {names}"[:_LONGEST], problems)
+    if not document.findings:
+        return CheckReport("unchecked", "not checked")
+    return CheckReport("passed", _line(f"{document.words} (by its author)"))
+
+
+def _line(text: str) -> str:
+    """Return foreign text as one line that shows what it is."""
+    seen = "".join(" " if letter.isspace() else letter for letter in text if letter.isprintable() or letter.isspace())
+    return " ".join(seen.split())[:_LONGEST]

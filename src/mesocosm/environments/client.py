@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.ports import Observation, Step
 from mesocosm.environments.answers import (
     cut,
@@ -37,6 +38,12 @@ HUNG_CLOSE = 1.0
 """Seconds for the close of an episode whose last call was never answered: most servers make it wait for that call."""
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Closed(msgspec.Struct):
+    """The answer of a server that says when an environment's `close` failed."""
+
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,7 @@ class HttpEnvironment:
             response = await self._request(call, _encode({"episode_id": self._id}))
             if response.status not in {404, 405, 501}:
                 self._succeeded(call, response)
+                return _close_error(response.body)
         except EpisodeError as error:
             return str(error)
         return ""
@@ -291,3 +299,11 @@ class _Call:
 
 def _noted(observation: Observation, notes: tuple[str, ...]) -> Observation:
     return msgspec.structs.replace(observation, notes=(*observation.notes, *notes)) if notes else observation
+
+
+def _close_error(body: bytes) -> str:
+    """Return how the environment's `close` failed, where a server that ended the episode all the same says so."""
+    try:
+        return read_json(body, _Closed).error
+    except msgspec.DecodeError:
+        return ""

@@ -101,11 +101,15 @@ class Stage:
             return await self._run("step", lambda: env.step(env.parse_action(body.action)), _step_answer)
 
     async def close(self, body: CloseRequest) -> bytes:
-        """End an episode. Ending one that is not live is no fault, nor is an environment whose `close` fails."""
+        """End an episode. Ending one that is not live is no fault.
+
+        An environment whose `close` fails ends it all the same; the answer tells as `error` how.
+        """
+        failed = ""
         if body.episode_id in self._seats:
             async with self._turn(body.episode_id) as seat:
-                await self._close(seat)
-        return b"{}"
+                failed = await self._close(seat)
+        return encode({"error": failed}) if failed else b"{}"
 
     async def render(self, body: RenderRequest) -> bytes:
         """Return a view of the episode for people."""
@@ -182,15 +186,16 @@ class Stage:
         place = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
         return Refusal(500, f"{self.name}.{method}() failed: {type(error).__name__}: {error} ({place})")
 
-    async def _close(self, seat: _Seat) -> None:
-        """Take the instance from its seat and close it. Its failure is logged: the episode is over either way."""
+    async def _close(self, seat: _Seat) -> str:
+        """Take the instance from its seat and close it. Its failure is logged and returned: the episode is over."""
         env, seat.env = seat.env, None
         if env is None:
-            return
+            return ""
         try:
             await self._run("close", env.close, lambda _: b"{}")
-        except Refusal:
-            return  # _run has logged it
+        except Refusal as refusal:
+            return refusal.detail
+        return ""
 
     async def _close_idle(self) -> None:
         forgotten = time.monotonic() - self._idle_seconds

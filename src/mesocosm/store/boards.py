@@ -4,28 +4,34 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select
+from sqlalchemy import Connection, Row, RowMapping, Select, and_, case, func, select
 
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.orders import DECLARED, PUBLIC, is_public, public_pair
+from mesocosm.store.orders import DECLARED, OPEN, PUBLIC, is_public, public_pair
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.schema import episodes, run_lines, runs, scores
-from mesocosm.store.tenancy import domains, orders
+from mesocosm.store.tenancy import deleted_runs, domains, orders
+from mesocosm.store.tenancy import environment_versions as versions
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
-_PLAYED = runs.c.status.in_((RunStatus.FINISHED.value, RunStatus.PARTIAL.value))
+_DONE = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+_PLAYED_IN = and_(
+    versions.c.environment_id == orders.c.environment_id, versions.c.version == orders.c.environment_version
+)
+_TRIED = and_(orders.c.state.not_in(OPEN), _DONE > 0, orders.c.purpose != "test")
+"""Runs that are over and that somebody may have learned from, however they ended."""
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class Field(msgspec.Struct, frozen=True):
-    """Which finished runs: the public ones of a domain, or all of a team."""
+    """Which finished runs: the public ones of a domain that are not official, or all of a team."""
 
     domain_id: str | None = None
     team_id: str | None = None
@@ -34,11 +40,11 @@ class Field(msgspec.Struct, frozen=True):
 class Stamp(msgspec.Struct, frozen=True):
     """What tells whether the finished runs of a field are still the same ones with the same results.
 
-    `hidden` counts those that ended in its domain and are not shown.
+    `tried` counts all runs of its domain that are over, shown, hidden or deleted.
     """
 
     runs: int
-    hidden: int
+    tried: int
     changed_at: float
     changes: float
 
@@ -46,6 +52,7 @@ class Stamp(msgspec.Struct, frozen=True):
 class Entrant(msgspec.Struct, frozen=True):
     """A finished run with what says which others it may be put together with; `agent` is what was asked for.
 
+    `verdict` is that on the version of an environment that it was played in, None where it was played elsewhere.
     `changed_at` (UNIX seconds) is when it was last written, as when it is scored anew.
     """
 
@@ -57,6 +64,7 @@ class Entrant(msgspec.Struct, frozen=True):
     actor: str
     team_id: str | None
     agent: dict[str, Any]
+    verdict: str | None = None
 
     @property
     def owner(self) -> str:
@@ -65,7 +73,7 @@ class Entrant(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A run that was played to its end, shown or not; `declared` says that it was to be shown before it began."""
+    """A run that is over, shown, hidden or deleted; `declared` says that it was to be shown before it began."""
 
     owner: str
     domain_id: str
@@ -76,7 +84,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A public run in the gallery; `metric` is its primary one."""
+    """A public run in the gallery; `metric` is its primary one, `verdict` as in Entrant."""
 
     run_id: str
     domain_id: str
@@ -87,6 +95,7 @@ class Shown(msgspec.Struct, frozen=True):
     created_at: float
     episodes: int
     metric: MetricResult | None
+    verdict: str | None = None
 
 
 class Boards(Part):
@@ -97,41 +106,49 @@ class Boards(Part):
         changed = run_lines.c.changed_at
         wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
         number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
-        return Stamp(number, self._played(field.domain_id) - number, newest or 0.0, total or 0.0)
+        return Stamp(number, self._tried(field.domain_id), newest or 0.0, total or 0.0)
 
-    def _played(self, domain_id: str | None) -> int:
-        """Return how many runs of a domain were played to their end, shown or not."""
+    def _tried(self, domain_id: str | None) -> int:
+        """Return how many runs of a domain are over: shown, hidden or deleted."""
         if domain_id is None:
             return 0
-        wanted = select(func.count()).select_from(orders).join(runs, runs.c.id == orders.c.run_id)
-        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _PLAYED, orders.c.purpose != "test")
-        return int(self._database.read(lambda connection: connection.execute(wanted).scalar_one()))
+        known = select(func.count()).select_from(orders).join(runs, runs.c.id == orders.c.run_id)
+        known = known.where(orders.c.domain_id == plain(domain_id), _TRIED)
+        gone = select(func.count()).select_from(deleted_runs).where(deleted_runs.c.domain_id == plain(domain_id))
+
+        def work(connection: Connection) -> int:
+            return int(connection.execute(known).scalar_one()) + int(connection.execute(gone).scalar_one())
+
+        return self._database.read(work)
 
     def candidates(self, domain_id: str) -> tuple[Candidate, ...]:
-        """Return all runs of a domain that were played to their end; test episodes are left out."""
-        owner = func.coalesce(orders.c.team_id, orders.c.actor)
+        """Return all runs of a domain that are over, deleted ones too; test episodes and official runs are left out."""
+        owner = func.coalesce(orders.c.team_id, orders.c.actor).label("owner")
         kind = (orders.c.domain_id, orders.c.vow_version, orders.c.model)
         wanted = select(owner, *kind, orders.c.visibility, runs.c.status, orders.c.config)
         wanted = wanted.join(runs, runs.c.id == orders.c.run_id)
-        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _PLAYED, orders.c.purpose != "test")
-        rows = self._database.read(lambda connection: connection.execute(wanted).all())
-        return tuple(
-            Candidate(
-                owner=row[0],
-                domain_id=row[1],
-                vow_version=row[2],
-                model=row[3],
-                shown=is_public(row[4], row[5]),
-                declared=_objects.decode(row[6]).get(DECLARED) == PUBLIC,
+        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _TRIED, orders.c.protocol.is_(None))
+        left = deleted_runs.c
+        theirs = func.coalesce(left.team_id, left.actor).label("owner")
+        gone = select(theirs, left.domain_id, left.vow_version, left.model, left.declared)
+        gone = gone.where(left.domain_id == plain(domain_id), left.protocol.is_(None))
+
+        def work(connection: Connection) -> tuple[Candidate, ...]:
+            known = (
+                _candidate(row, shown=is_public(row.visibility, row.status), declared=_declared(row.config))
+                for row in connection.execute(wanted)
             )
-            for row in rows
-        )
+            deleted = (_candidate(row, shown=False, declared=row.declared) for row in connection.execute(gone))
+            return (*known, *deleted)
+
+        return self._database.read(work)
 
     def entrants(self, field: Field) -> tuple[Entrant, ...]:
         """Return the runs of a field, the newest first."""
         columns = (orders.c.run_id, orders.c.domain_id, orders.c.vow_version, orders.c.model, orders.c.actor)
-        others = (orders.c.team_id, orders.c.config.label("agent"), run_lines.c.changed_at)
-        wanted = _within(select(*columns, *others), field).order_by(orders.c.run_id.desc())
+        others = (orders.c.team_id, orders.c.config.label("agent"), run_lines.c.changed_at, versions.c.verdict)
+        wanted = _within(select(*columns, *others), field).outerjoin(versions, _PLAYED_IN)
+        wanted = wanted.order_by(orders.c.run_id.desc())
 
         def work(connection: Connection) -> tuple[Entrant, ...]:
             rows = connection.execute(wanted).mappings()
@@ -175,8 +192,9 @@ class Boards(Part):
         With `by_score` the best first in the direction of their primary metric, those without a score last.
         """
         wanted = (
-            select(orders, domains.c.name.label("title"), runs.c.metrics, _done().label("done"))
+            select(orders, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
             .join(runs, runs.c.id == orders.c.run_id)
+            .outerjoin(versions, _PLAYED_IN)
             .join(domains, domains.c.id == orders.c.domain_id)
             .where(public_pair(), domains.c.status == "published")
         )
@@ -199,15 +217,19 @@ def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any
     wanted = wanted.select_from(orders).join(runs, runs.c.id == orders.c.run_id)
     wanted = wanted.join(run_lines, run_lines.c.run_id == runs.c.id)
     if field.team_id is None:
-        wanted = wanted.where(public_pair())
+        wanted = wanted.where(public_pair(), orders.c.protocol.is_(None))
     else:
         finished = runs.c.status == RunStatus.FINISHED.value
         wanted = wanted.where(finished, orders.c.team_id == field.team_id, orders.c.purpose != "test")
     return wanted if field.domain_id is None else wanted.where(orders.c.domain_id == plain(field.domain_id))
 
 
-def _done() -> ColumnElement[int]:
-    return runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+def _candidate(row: Row[*tuple[Any, ...]], *, shown: bool, declared: bool) -> Candidate:
+    return Candidate(row.owner, row.domain_id, row.vow_version, row.model, shown, declared)
+
+
+def _declared(config: str) -> bool:
+    return _objects.decode(config).get(DECLARED) == PUBLIC
 
 
 def _agent(config: str) -> dict[str, Any]:
@@ -227,4 +249,5 @@ def _shown(row: RowMapping) -> Shown:
         created_at=row["created_at"],
         episodes=row["done"],
         metric=next((metric for metric in metrics if metric.primary), None),
+        verdict=row["verdict"],
     )

@@ -1,6 +1,11 @@
 """Deleting runs, without keeping others from writing."""
 
-from sqlalchemy import Connection, delete, select
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import LABEL_STYLE_TABLENAME_PLUS_COL, Connection, delete, select
 
 from mesocosm.core.run import RunStatus
 from mesocosm.store.blobs import drop_orphans
@@ -8,9 +13,11 @@ from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS
 from mesocosm.store.hold import Holding
 from mesocosm.store.lines import remember_deletion
+from mesocosm.store.orders import DECLARED, PUBLIC
 from mesocosm.store.part import resolve
 from mesocosm.store.runs import write_state
 from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
+from mesocosm.store.tenancy import deleted_runs, orders
 
 _SLICE = 2_000
 """Episodes per transaction: a run of a million takes half a minute, and a journal waits for each lock only so long."""
@@ -38,10 +45,34 @@ class Deletion(Holding):
 
 
 def _mark(database: Database, connection: Connection, run_id: str) -> None:
+    _count_on_boards(database, connection, run_id)
     nothing: dict[str, object] = dict.fromkeys(COUNTERS, 0)
     nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None, "chain": None}
     nothing["error"] = "deleting this run was interrupted; delete it again"
     write_state(database, connection, run_id, nothing)
+
+
+def _count_on_boards(database: Database, connection: Connection, run_id: str) -> None:
+    """Remember a run that leaderboards count as an attempt: deleting it must not make the shown ones look better.
+
+    Runs of guests that have expired are removed by the platform, which chooses nothing.
+    """
+    wanted = select(orders, runs).join(runs, runs.c.id == orders.c.run_id).where(orders.c.run_id == run_id)
+    row = connection.execute(wanted.set_label_style(LABEL_STYLE_TABLENAME_PLUS_COL)).mappings().one_or_none()
+    now = time.time()
+    if row is None or row["orders_purpose"] == "test" or (row["orders_expires_at"] or now + 1) <= now:
+        return
+    if row["orders_protocol"] is None and not _done(row):
+        return
+    config = msgspec.json.decode(row["orders_config"], type=dict[str, Any])
+    names = ("run_id", "actor", "team_id", "domain_id", "vow_version", "model", "protocol")
+    values = {name: row[f"orders_{name}"] for name in names}
+    left = database.insert(deleted_runs).values(**values, declared=config.get(DECLARED) == PUBLIC, deleted_at=now)
+    connection.execute(left.on_conflict_do_nothing())
+
+
+def _done(row: Mapping[Any, Any]) -> int:
+    return sum(int(row[f"runs_{name}"]) for name in ("completed", "truncated", "timeout", "failed"))
 
 
 def _delete_slice(connection: Connection, run_id: str) -> int:

@@ -12,6 +12,7 @@ from mesocosm.store.orders import PRIVATE
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import domains, environments, orders
+from mesocosm.store.tenancy import environment_versions as versions
 
 _objects = msgspec.json.Decoder(dict[str, Any])
 
@@ -19,7 +20,8 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 class DomainRow(msgspec.Struct, frozen=True):
     """A domain. `document` is what clients see (client.documents.domain.Domain); times are UNIX seconds.
 
-    `team_id` is that of the environment that it was made from, read with it and not kept here.
+    `team_id` is that of the environment that it was made from and `verdict` that on the version of it that runs use
+    (None where there is none); both are read with it and not kept here.
     """
 
     id: str
@@ -31,6 +33,7 @@ class DomainRow(msgspec.Struct, frozen=True):
     created_at: float
     updated_at: float
     team_id: str | None = None
+    verdict: str | None = None
 
     @property
     def actor(self) -> str:
@@ -142,8 +145,13 @@ class Domains(Part):
         return self._database.read(lambda connection: tuple(map(_row_from, connection.execute(wanted).mappings())))
 
 
-_SELECTED = select(domains, environments.c.team_id).outerjoin(
-    environments, environments.c.id == domains.c.environment_id
+_SELECTED = (
+    select(domains, environments.c.team_id, versions.c.verdict)
+    .outerjoin(environments, environments.c.id == domains.c.environment_id)
+    .outerjoin(
+        versions,
+        and_(versions.c.environment_id == environments.c.id, versions.c.version == environments.c.ready_version),
+    )
 )
 
 _SHOWN = or_(
@@ -183,4 +191,5 @@ def _row_from(row: RowMapping) -> DomainRow:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         team_id=row["team_id"],
+        verdict=row["verdict"],
     )

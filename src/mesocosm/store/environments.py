@@ -84,7 +84,8 @@ class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
 class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One submission of an environment. `manifest` is the document at `manifest_path` (relative to the source) as text.
 
-    `digest` covers all files that can change its behaviour. `notes` of the build stand in `log`.
+    `digest` covers all files that can change its behaviour. `notes` of the build stand in `log`. `verdict` is an
+    environments.check.CheckReport as JSON, empty before it is known.
     """
 
     environment_id: str
@@ -105,6 +106,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     claimed_by: str | None = None
     lease_until: float | None = None
     tries: int = 0
+    verdict: str = ""
 
 
 class Verdict(StrEnum):
@@ -228,6 +230,13 @@ class Environments(Part):
         wanted = wanted.where(environments.c.id.in_(list(environment_ids)))
         return {row[0]: row[1] for row in self._database.read(lambda connection: connection.execute(wanted).all())}
 
+    def verdicts(self, environment_ids: Sequence[str]) -> dict[str, str]:
+        """Return the verdicts on the versions that runs use of some environments."""
+        used = and_(versions.c.environment_id == environments.c.id, versions.c.version == environments.c.ready_version)
+        wanted = select(environments.c.id, versions.c.verdict).join(versions, used)
+        wanted = wanted.where(environments.c.id.in_(list(environment_ids)))
+        return {row[0]: row[1] for row in self._database.read(lambda connection: connection.execute(wanted).all())}
+
     def ready_for_domain(
         self, domain_id: str, *, user_id: int | None = None, team_id: str | None = None
     ) -> tuple[EnvironmentRow, ...]:
@@ -326,7 +335,7 @@ class Environments(Part):
             connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(holder_key))))
 
 
-_BUILT = frozenset({"state", "commit_id", "manifest", "manifest_path", "digest", "error", "log", "ended_at"})
+_BUILT = frozenset({"state", "commit_id", "manifest", "manifest_path", "digest", "verdict", "error", "log", "ended_at"})
 
 
 def environment_from(fields: RowMapping) -> EnvironmentRow:

@@ -35,7 +35,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """A run that somebody asked for. Times are UNIX seconds.
 
     `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
-    or cancelled; `config` what was asked for, as a client.documents.run.RunConfig.
+    or cancelled; `config` what was asked for, as a client.documents.run.RunConfig. `protocol` is the version of the
+    domain's protocol that an official run is played by, None for every other run.
     """
 
     run_id: str
@@ -59,6 +60,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     lease_until: float | None = None
     tries: int = 0
     reason: str = ""
+    protocol: int | None = None
+
+    @property
+    def official(self) -> bool:
+        """Whether it is played by the protocol of its domain."""
+        return self.protocol is not None
 
     @property
     def open(self) -> bool:

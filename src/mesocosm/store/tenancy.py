@@ -163,8 +163,8 @@ environments = Table(
 )
 
 # One submission of an environment. `state`: queued, cloning, checking, installing, testing, ready, failed. `manifest`
-# is benchanything.json as it was at `commit_id`, `digest` that of all files that can change its behaviour. A worker
-# builds it under a lease.
+# is benchanything.json as it was at `commit_id`, `digest` that of all files that can change its behaviour. `verdict` is
+# what `mesocosm check` found, as its author submitted it. A worker builds it under a lease.
 environment_versions = Table(
     "environment_versions",
     metadata,
@@ -186,12 +186,14 @@ environment_versions = Table(
     Column("claimed_by", Word),
     Column("lease_until", Double),
     Column("tries", Integer, nullable=False),
+    Column("verdict", Text, nullable=False, server_default=_NO_TEXT),
     Index(None, "state", "created_at"),
 )
 
 # Runs that somebody asked the platform for: whose they are, who may see them, and which worker plays them. `actor` is
 # `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
-# `config` is what was asked for, as clients wrote it (client.documents.run.RunConfig).
+# `config` is what was asked for, as clients wrote it (client.documents.run.RunConfig). `protocol` is the version of the
+# domain's protocol that an official run is played by.
 orders = Table(
     "orders",
     metadata,
@@ -216,12 +218,41 @@ orders = Table(
     Column("lease_until", Double),
     Column("tries", Integer, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("protocol", Integer),
     Index(None, "state", "created_at"),
     Index(None, "actor", "created_at"),
     Index(None, "team_id", "created_at"),
     Index(None, "domain_id", "visibility"),
     Index(None, "environment_id"),
     Index(None, "job_id"),
+)
+
+# How official runs of a domain are played: client.documents.protocol.ProtocolTerms. Rows are never changed.
+protocols = Table(
+    "protocols",
+    metadata,
+    Column("domain_id", Word, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("terms", Text, nullable=False),
+    Column("created_by", Word, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+# What a leaderboard has to know of runs that were deleted: that there was one. `declared` says that it was to be shown
+# to everybody before it began.
+deleted_runs = Table(
+    "deleted_runs",
+    metadata,
+    Column("run_id", Word, primary_key=True),
+    Column("actor", Word, nullable=False),
+    Column("team_id", Word),
+    Column("domain_id", Word, nullable=False),
+    Column("vow_version", Word, nullable=False),
+    Column("model", Word, nullable=False),
+    Column("protocol", Integer),
+    Column("declared", Boolean, nullable=False),
+    Column("deleted_at", Double, nullable=False),
+    Index(None, "domain_id"),
 )
 
 # Full benches: several models on one environment.
@@ -291,6 +322,6 @@ audit_log = Table(
 
 TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, domains, environments),
-    *(environment_versions, orders, jobs, workers, attempts, cooldowns, audit_log),
+    *(environment_versions, orders, protocols, deleted_runs, jobs, workers, attempts, cooldowns, audit_log),
 )
 """All of them, in an order in which they can be made."""

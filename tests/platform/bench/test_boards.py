@@ -16,6 +16,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.engine.metrics import measure
 from mesocosm.platform.accounts import passwords
 from mesocosm.platform.boards import grouping
+from mesocosm.platform.workers.cleanup import clean
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.orders import DECLARED, Order
 
@@ -89,6 +90,8 @@ def played(hosted: "Hosted", records: "Records") -> Played:
                 },
                 state="ended",
                 created_at=run.created_at,
+                expires_at=given.get("expires_at"),
+                protocol=given.get("protocol"),
             )
         )
         return run.id
@@ -449,3 +452,39 @@ async def test_only_runs_of_the_same_owner_model_and_vow_are_candidates(hosted: 
 async def test_a_partial_run_is_on_no_board(hosted: "Hosted", played: Played) -> None:
     await played([1, None], status=RunStatus.PARTIAL)
     assert board(hosted) == []
+
+
+async def test_deleting_runs_does_not_make_the_shown_one_look_better(hosted: "Hosted", played: Played) -> None:
+    for _ in range(3):
+        hosted.service.store.delete_run(await played([0, 0], visibility="private"))
+    await played([1, 1], declared="private")
+    assert pick(board(hosted)[0]) == (1, 4)
+
+
+async def test_a_run_that_was_to_be_shown_and_was_deleted_stays_counted(hosted: "Hosted", played: Played) -> None:
+    bad = await played([0, 0])
+    await played([1, 1])
+    assert pick(board(hosted)[0]) == (2, 2)
+    hosted.service.store.delete_run(bad)
+    assert pick(board(hosted)[0]) == (1, 2)
+
+
+async def test_a_run_that_was_stopped_when_its_score_looked_bad_stays_counted(hosted: "Hosted", played: Played) -> None:
+    await played([0, 0, 0], status=RunStatus.STOPPED)
+    await played([1, 1, 1])
+    assert pick(board(hosted)[0]) == (1, 2)
+
+
+async def test_a_run_of_which_nothing_was_played_is_not_counted_when_it_is_deleted(
+    hosted: "Hosted", played: Played
+) -> None:
+    hosted.service.store.delete_run(await played([], status=RunStatus.STOPPED))
+    await played([1, 1])
+    assert pick(board(hosted)[0]) == (1, 1)
+
+
+async def test_a_guest_whose_runs_expired_hid_nothing(hosted: "Hosted", played: Played) -> None:
+    await played([1, 1], actor="guest:g1", expires_at=1.0)
+    await played([1, 1], actor="guest:g1", expires_at=time.time() + 60)
+    clean(hosted.service)
+    assert pick(board(hosted)[0]) == (1, 1)

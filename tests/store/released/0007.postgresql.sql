@@ -360,6 +360,17 @@ CREATE TABLE released.cooldowns (
     actor text NOT NULL COLLATE pg_catalog."C",
     until double precision NOT NULL
 );
+CREATE TABLE released.deleted_runs (
+    run_id text NOT NULL COLLATE pg_catalog."C",
+    actor text NOT NULL COLLATE pg_catalog."C",
+    team_id text COLLATE pg_catalog."C",
+    domain_id text NOT NULL COLLATE pg_catalog."C",
+    vow_version text NOT NULL COLLATE pg_catalog."C",
+    model text NOT NULL COLLATE pg_catalog."C",
+    protocol integer,
+    declared boolean NOT NULL,
+    deleted_at double precision NOT NULL
+);
 CREATE TABLE released.domains (
     id text NOT NULL COLLATE pg_catalog."C",
     owner_id integer,
@@ -388,7 +399,8 @@ CREATE TABLE released.environment_versions (
     ended_at double precision,
     claimed_by text COLLATE pg_catalog."C",
     lease_until double precision,
-    tries integer NOT NULL
+    tries integer NOT NULL,
+    verdict text DEFAULT ''::text NOT NULL
 );
 CREATE TABLE released.environments (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -469,7 +481,8 @@ CREATE TABLE released.orders (
     claimed_by text COLLATE pg_catalog."C",
     lease_until double precision,
     tries integer NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    protocol integer
 );
 CREATE TABLE released.personal_tokens (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -480,6 +493,13 @@ CREATE TABLE released.personal_tokens (
     created_at double precision NOT NULL,
     expires_at double precision,
     last_used_at double precision
+);
+CREATE TABLE released.protocols (
+    domain_id text NOT NULL COLLATE pg_catalog."C",
+    version integer NOT NULL,
+    terms text NOT NULL,
+    created_by text NOT NULL COLLATE pg_catalog."C",
+    created_at double precision NOT NULL
 );
 CREATE TABLE released.run_blobs (
     run_id text NOT NULL COLLATE pg_catalog."C",
@@ -617,9 +637,10 @@ INSERT INTO released.audit_log VALUES ('019a0000-0000-7000-8000-0000000000d1', 1
 INSERT INTO released.benchmarks VALUES ('words', 'b09c7d54e7dd3d63683312b9913f78ac', '1.0', 'Word game', 'environment', 1790000000.25, '019a0000-0000-7000-8000-000000000001', 1);
 INSERT INTO released.blobs VALUES ('eb1bf720830819105c85014841bf5435', 'text/plain', 19, '\x28b52ffd201399000061206c61726765206f62736572766174696f6e', false);
 INSERT INTO released.cooldowns VALUES ('user:1', 1790000120.25);
+INSERT INTO released.deleted_runs VALUES ('019a0000-0000-7000-8000-0000000000f1', 'user:1', NULL, 'words', '1.0.0', 'ollama/llama3.2', 1, true, 1790000020.25);
 INSERT INTO released.domains VALUES ('words', 1, '019a0000-0000-7000-8000-0000000000b1', 'published', 'Word game', '{"binding_vow":{"version":"1.0.0","tier":"tier1","observation_space":{"type":"json"},"action_space":{"type":"text"},"reward":{"type":"scalar"},"episode":{"max_steps":5}},"endpoint":{"mode":"sandbox"},"scoring":{"primary_metric":"reward","metrics":[{"name":"reward","type":"episode_reward","aggregation":"mean"}]},"tags":["ü"],"detail":"","version_history":[],"published_at":"2026-09-21T14:13:20.250000+00:00"}', 1790000000.25, 1790000060.25);
 INSERT INTO released.environment_versions VALUES ('019a0000-0000-7000-8000-0000000000b1', 1, 'ready', 'https://github.com/ada/words', '', 'games', '0000000000000000000000000000000000000000', '{"name":"Word game","adapter":"adapter.py","binding_vow":{"version":"1.0.0","tier":"tier1","observation_space":{"type":"json"},"action_space":{"type":"text"},"reward":{"type":"scalar"},"episode":{"max_steps":5}},"scoring":{"primary_metric":"reward","metrics":[{"name":"reward","type":"episode_reward","aggregation":"mean"}]}}', 'games/benchanything.json', 'b09c7d54e7dd3d63683312b9913f78ac', '', '== ready: domain words
-', 1, 1790000000.25, 1790000060.25, '019a0000-0000-7000-8000-0000000000b4', 1790000090.25, 1);
+', 1, 1790000000.25, 1790000060.25, '019a0000-0000-7000-8000-0000000000b4', 1790000090.25, 1, '');
 INSERT INTO released.environments VALUES ('019a0000-0000-7000-8000-0000000000b1', 'team:019a0000-0000-7000-8000-0000000000b2', 1, '019a0000-0000-7000-8000-0000000000b2', 'Word game', '', 'https://github.com/ada/words', '', 'games', 'ready', '', 'words', '[]', 1, 1, 1790000000.25, NULL, NULL);
 INSERT INTO released.episodes VALUES ('019a0000-0000-7000-8000-0000000000e1', '019a0000-0000-7000-8000-000000000001', 'fbe47f6d82b435a89f6e6fca65ad1613', 0, 0, 'completed', 'seed 1', 'item', '9223372036854775809', 1790000002, 1790000005, 2, 1, 100, 10, 3, 1, 0.5, 1, 1, 4, NULL, NULL, NULL, '{"correct":true}', 1, 'scored', 110, 3, NULL, 'eeea43a5613f2716ddcaf5164b7419c10af875a9ae86a615313e1c38ab2e27b8', 0);
 INSERT INTO released.episodes VALUES ('019a0000-0000-7000-8000-0000000000e2', '019a0000-0000-7000-8000-000000000001', 'a61e75dcd678010325906ec0497a92ff', 0, 1, 'failed', 'seed 2', '', '2', 1790000003, 1790000006, 0, 0, 10, 2, 0, 0, NULL, 1, 4, 0, 'rate_limited', 'model', '{"cause":"rate_limited","boundary":"model","message":"too many requests","detail":"429","stderr":"stderr"}', '{}', NULL, 'missing', 12, 3, NULL, '810bd9295247420acec90c247c75f1c6', 1);
@@ -629,10 +650,11 @@ INSERT INTO released.invocations VALUES ('group-1', 1790000000.25, 1790000010.5,
 INSERT INTO released.jobs VALUES ('019a0000-0000-7000-8000-0000000000b3', '019a0000-0000-7000-8000-0000000000b1', 'words', 1, 'queued', 'https://github.com/ada/words', '[{"model":"ollama/llama3.2","run_id":"019a0000-0000-7000-8000-000000000001"}]', 1790000000.25, NULL, NULL);
 INSERT INTO released.memberships VALUES ('019a0000-0000-7000-8000-0000000000b2', 1, 'owner', 1790000000.25);
 INSERT INTO released.mesocosm_schema VALUES ('0007');
-INSERT INTO released.orders VALUES ('019a0000-0000-7000-8000-000000000001', 'user:1', 'Ada', '019a0000-0000-7000-8000-0000000000b2', 'words', '019a0000-0000-7000-8000-0000000000b1', 1, '1.0.0', 'ollama/llama3.2', 'gallery_public', 'full_bench', '019a0000-0000-7000-8000-0000000000b3', '{"domain_id":"words","binding_vow_version":"1.0.0","agent_config":{"model":"ollama/llama3.2"},"num_episodes":2}', 'ended', 1790000000.25, 1790000010.25, NULL, '019a0000-0000-7000-8000-0000000000b4', NULL, 1, '');
+INSERT INTO released.orders VALUES ('019a0000-0000-7000-8000-000000000001', 'user:1', 'Ada', '019a0000-0000-7000-8000-0000000000b2', 'words', '019a0000-0000-7000-8000-0000000000b1', 1, '1.0.0', 'ollama/llama3.2', 'gallery_public', 'full_bench', '019a0000-0000-7000-8000-0000000000b3', '{"domain_id":"words","binding_vow_version":"1.0.0","agent_config":{"model":"ollama/llama3.2"},"num_episodes":2}', 'ended', 1790000000.25, 1790000010.25, NULL, '019a0000-0000-7000-8000-0000000000b4', NULL, 1, '', NULL);
 INSERT INTO released.outcomes VALUES ('group-1', 0, 1790000009, 'succeeded', 'words', 'words', 'ollama', 'llama3.2', 'loop', '48bff53d83688890af96ade8477b89ee', '019a0000-0000-7000-8000-000000000001', true, 'cmp_1', '', '{"sample":2}');
 INSERT INTO released.outcomes VALUES ('group-1', 1, 1790000001, 'incompatible', 'other', 'other', '', '', '', '', NULL, false, '', 'no virtual machine', '{}');
 INSERT INTO released.personal_tokens VALUES ('019a0000-0000-7000-8000-0000000000c3', 1, 'continuous integration', 'read', '7070707070707070707070707070707070707070707070707070707070707070', 1790000000.25, NULL, 1790000060.25);
+INSERT INTO released.protocols VALUES ('words', 1, '{"vow_version":"1.0.0","environment_id":"019a0000-0000-7000-8000-0000000000b1","environment_version":1,"episodes":20}', 'user:1', 1790000000.25);
 INSERT INTO released.run_blobs VALUES ('019a0000-0000-7000-8000-000000000001', 'eb1bf720830819105c85014841bf5435');
 INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795277335.8544059, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
 first release
@@ -674,6 +696,8 @@ ALTER TABLE ONLY released.blobs
     ADD CONSTRAINT pk_blobs PRIMARY KEY (digest);
 ALTER TABLE ONLY released.cooldowns
     ADD CONSTRAINT pk_cooldowns PRIMARY KEY (actor);
+ALTER TABLE ONLY released.deleted_runs
+    ADD CONSTRAINT pk_deleted_runs PRIMARY KEY (run_id);
 ALTER TABLE ONLY released.domains
     ADD CONSTRAINT pk_domains PRIMARY KEY (id);
 ALTER TABLE ONLY released.environment_versions
@@ -696,6 +720,8 @@ ALTER TABLE ONLY released.outcomes
     ADD CONSTRAINT pk_outcomes PRIMARY KEY (group_id, "position");
 ALTER TABLE ONLY released.personal_tokens
     ADD CONSTRAINT pk_personal_tokens PRIMARY KEY (id);
+ALTER TABLE ONLY released.protocols
+    ADD CONSTRAINT pk_protocols PRIMARY KEY (domain_id, version);
 ALTER TABLE ONLY released.run_blobs
     ADD CONSTRAINT pk_run_blobs PRIMARY KEY (run_id, digest);
 ALTER TABLE ONLY released.run_deletions
@@ -740,6 +766,7 @@ CREATE INDEX ix_artifacts_run_id_created_at_id ON released.artifacts USING btree
 CREATE INDEX ix_attempts_until ON released.attempts USING btree (until);
 CREATE INDEX ix_audit_log_at ON released.audit_log USING btree (at);
 CREATE INDEX ix_audit_log_object_at ON released.audit_log USING btree (object, at);
+CREATE INDEX ix_deleted_runs_domain_id ON released.deleted_runs USING btree (domain_id);
 CREATE INDEX ix_domains_environment_id ON released.domains USING btree (environment_id);
 CREATE INDEX ix_domains_owner_id ON released.domains USING btree (owner_id);
 CREATE INDEX ix_domains_status_created_at ON released.domains USING btree (status, created_at);

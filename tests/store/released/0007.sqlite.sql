@@ -58,6 +58,19 @@ CREATE TABLE cooldowns (
 	CONSTRAINT pk_cooldowns PRIMARY KEY (actor)
 );
 INSERT INTO "cooldowns" VALUES('user:1',1790000120.25);
+CREATE TABLE deleted_runs (
+	run_id TEXT NOT NULL, 
+	actor TEXT NOT NULL, 
+	team_id TEXT, 
+	domain_id TEXT NOT NULL, 
+	vow_version TEXT NOT NULL, 
+	model TEXT NOT NULL, 
+	protocol INTEGER, 
+	declared BOOLEAN NOT NULL, 
+	deleted_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_deleted_runs PRIMARY KEY (run_id)
+);
+INSERT INTO "deleted_runs" VALUES('019a0000-0000-7000-8000-0000000000f1','user:1',NULL,'words','1.0.0','ollama/llama3.2',1,1,1790000020.25);
 CREATE TABLE domains (
 	id TEXT NOT NULL, 
 	owner_id INTEGER, 
@@ -89,12 +102,12 @@ CREATE TABLE environment_versions (
 	ended_at DOUBLE, 
 	claimed_by TEXT, 
 	lease_until DOUBLE, 
-	tries INTEGER NOT NULL, 
+	tries INTEGER NOT NULL, verdict TEXT DEFAULT '' NOT NULL, 
 	CONSTRAINT pk_environment_versions PRIMARY KEY (environment_id, version), 
 	CONSTRAINT fk_environment_versions_environment_id FOREIGN KEY(environment_id) REFERENCES environments (id) ON DELETE CASCADE
 );
 INSERT INTO "environment_versions" VALUES('019a0000-0000-7000-8000-0000000000b1',1,'ready','https://github.com/ada/words','','games','0000000000000000000000000000000000000000','{"name":"Word game","adapter":"adapter.py","binding_vow":{"version":"1.0.0","tier":"tier1","observation_space":{"type":"json"},"action_space":{"type":"text"},"reward":{"type":"scalar"},"episode":{"max_steps":5}},"scoring":{"primary_metric":"reward","metrics":[{"name":"reward","type":"episode_reward","aggregation":"mean"}]}}','games/benchanything.json','b09c7d54e7dd3d63683312b9913f78ac','','== ready: domain words
-',1,1790000000.25,1790000060.25,'019a0000-0000-7000-8000-0000000000b4',1790000090.25,1);
+',1,1790000000.25,1790000060.25,'019a0000-0000-7000-8000-0000000000b4',1790000090.25,1,'');
 CREATE TABLE environments (
 	id TEXT NOT NULL, 
 	holder_key TEXT NOT NULL, 
@@ -229,12 +242,12 @@ CREATE TABLE orders (
 	claimed_by TEXT, 
 	lease_until DOUBLE, 
 	tries INTEGER NOT NULL, 
-	reason TEXT NOT NULL, 
+	reason TEXT NOT NULL, protocol INTEGER, 
 	CONSTRAINT pk_orders PRIMARY KEY (run_id), 
 	CONSTRAINT fk_orders_run_id FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE, 
 	CONSTRAINT fk_orders_team_id FOREIGN KEY(team_id) REFERENCES teams (id) ON DELETE SET NULL
 );
-INSERT INTO "orders" VALUES('019a0000-0000-7000-8000-000000000001','user:1','Ada','019a0000-0000-7000-8000-0000000000b2','words','019a0000-0000-7000-8000-0000000000b1',1,'1.0.0','ollama/llama3.2','gallery_public','full_bench','019a0000-0000-7000-8000-0000000000b3','{"domain_id":"words","binding_vow_version":"1.0.0","agent_config":{"model":"ollama/llama3.2"},"num_episodes":2}','ended',1790000000.25,1790000010.25,NULL,'019a0000-0000-7000-8000-0000000000b4',NULL,1,'');
+INSERT INTO "orders" VALUES('019a0000-0000-7000-8000-000000000001','user:1','Ada','019a0000-0000-7000-8000-0000000000b2','words','019a0000-0000-7000-8000-0000000000b1',1,'1.0.0','ollama/llama3.2','gallery_public','full_bench','019a0000-0000-7000-8000-0000000000b3','{"domain_id":"words","binding_vow_version":"1.0.0","agent_config":{"model":"ollama/llama3.2"},"num_episodes":2}','ended',1790000000.25,1790000010.25,NULL,'019a0000-0000-7000-8000-0000000000b4',NULL,1,'',NULL);
 CREATE TABLE outcomes (
 	group_id TEXT NOT NULL, 
 	position INTEGER NOT NULL, 
@@ -271,6 +284,15 @@ CREATE TABLE personal_tokens (
 	CONSTRAINT uq_personal_tokens_digest UNIQUE (digest)
 );
 INSERT INTO "personal_tokens" VALUES('019a0000-0000-7000-8000-0000000000c3',1,'continuous integration','read','7070707070707070707070707070707070707070707070707070707070707070',1790000000.25,NULL,1790000060.25);
+CREATE TABLE protocols (
+	domain_id TEXT NOT NULL, 
+	version INTEGER NOT NULL, 
+	terms TEXT NOT NULL, 
+	created_by TEXT NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_protocols PRIMARY KEY (domain_id, version)
+);
+INSERT INTO "protocols" VALUES('words',1,'{"vow_version":"1.0.0","environment_id":"019a0000-0000-7000-8000-0000000000b1","environment_version":1,"episodes":20}','user:1',1790000000.25);
 CREATE TABLE run_blobs (
 	run_id TEXT NOT NULL, 
 	digest VARCHAR(32) NOT NULL, 
@@ -532,4 +554,5 @@ CREATE INDEX ix_audit_log_object_at ON audit_log (object, at);
 CREATE VIEW run_groups AS SELECT g.id AS run_group_id, strftime('%Y-%m-%dT%H:%M:%f', g.created_at, 'unixepoch') || '+00:00' AS created_at, strftime('%Y-%m-%dT%H:%M:%f', g.finished_at, 'unixepoch') || '+00:00' AS finished_at, strftime('%Y-%m-%dT%H:%M:%f', coalesce(g.finished_at, (SELECT max(o.at) FROM outcomes AS o WHERE o.group_id = g.id), g.created_at), 'unixepoch') || '+00:00' AS updated_at, g.request AS request_json, g.benchmarks AS benchmarks_json, g.repository AS repo_meta_json, coalesce(nullif(g.created_by, ''), 'mesocosm') AS created_by, CAST(NULL AS TEXT) AS execution_namespace, CAST(NULL AS TEXT) AS execution_contract_json, CAST(NULL AS TEXT) AS checkpoint_relpath, CASE WHEN g.finished_at IS NULL THEN 'running' WHEN EXISTS (SELECT 1 FROM outcomes AS o WHERE o.group_id = g.id AND o.status = 'failed') THEN 'failed' ELSE 'succeeded' END AS cohort_status, CAST(NULL AS TEXT) AS pause_retry_at, CAST(NULL AS TEXT) AS pause_reason, '{}' AS pause_metadata_json, '{}' AS storage_preflight_json FROM invocations AS g;
 CREATE VIEW benchmark_runs AS SELECT r.id AS run_id, r.group_id AS run_group_id, r.benchmark AS benchmark_id, coalesce(json_extract(r.provenance, '$.bench.directory'), r.benchmark) AS benchmark_directory, CAST(r.signature AS TEXT) AS signature, CASE WHEN r.status = 'finished' THEN 'succeeded' WHEN r.status = 'pending' THEN 'running' WHEN r.status = 'stopped' AND r.error = 'orchestrator_interrupted' THEN 'failed' ELSE r.status END AS status, r.attempt AS attempt, r.agent AS agent, coalesce(nullif(json_extract(r.provenance, '$.bench.provider'), ''), substr(r.model, 1, CASE WHEN instr(r.model, '/') > 0 THEN instr(r.model, '/') - 1 ELSE 0 END)) AS provider, coalesce(nullif(json_extract(r.provenance, '$.bench.model'), ''), substr(r.model, instr(r.model, '/') + 1, CASE WHEN instr(r.model, '@http') > instr(r.model, '/') THEN instr(r.model, '@http') - instr(r.model, '/') - 1 ELSE length(r.model) END)) AS model, coalesce(json_extract(r.provenance, '$.bench.extra'), json_extract(r.spec, '$.benchmark.options.knobs'), '{}') AS extra_config_json, strftime('%Y-%m-%dT%H:%M:%f', coalesce(r.started_at, r.created_at), 'unixepoch') || '+00:00' AS started_at, strftime('%Y-%m-%dT%H:%M:%f', r.ended_at, 'unixepoch') || '+00:00' AS ended_at, CASE WHEN r.ended_at IS NOT NULL THEN coalesce(CASE WHEN json_type(r.provenance, '$.worked_s') IN ('integer', 'real') THEN json_extract(r.provenance, '$.worked_s') END, r.ended_at - r.started_at) END AS duration_seconds, coalesce(json_extract(r.provenance, '$.bench.command'), json_extract(r.provenance, '$.command'), '[]') AS command_json, coalesce(json_extract(r.provenance, '$.bench.cwd'), '') AS cwd, coalesce(json_extract(r.provenance, '$.bench.stdout_path'), '') AS stdout_path, coalesce(json_extract(r.provenance, '$.bench.stderr_path'), '') AS stderr_path, json_extract(r.provenance, '$.bench.result_path') AS result_json_path, r.score AS score, coalesce(json_extract(r.provenance, '$.bench.unit'), json_extract(r.info, '$.card.unit')) AS unit, CAST(r.higher_is_better AS INTEGER) AS higher_is_better, (SELECT json_group_object(name, value) FROM (SELECT json_extract(m.value, '$.name') AS name, json_extract(m.value, '$.value') AS value FROM json_each(r.metrics) AS m UNION ALL SELECT 'episodes_planned', r.planned UNION ALL SELECT 'episodes_completed', r.completed UNION ALL SELECT 'episodes_truncated', r.truncated UNION ALL SELECT 'episodes_timeout', r.timeout UNION ALL SELECT 'episodes_failed', r.failed UNION ALL SELECT 'cost_usd', CASE WHEN r.cost_unknown = 0 THEN r.cost_usd END UNION ALL SELECT 'reason', r.error WHERE r.error = 'orchestrator_interrupted')) AS metrics_json, coalesce(json_extract(r.provenance, '$.bench.artifacts'), '[]') AS artifacts_json, nullif(r.error, '') AS error, json_extract(r.provenance, '$.bench.high_score.label') AS high_score_label, CASE WHEN json_type(r.provenance, '$.bench.high_score.value') IN ('integer', 'real') THEN json_extract(r.provenance, '$.bench.high_score.value') END AS high_score_value, r.score - CASE WHEN json_type(r.provenance, '$.bench.high_score.value') IN ('integer', 'real') THEN json_extract(r.provenance, '$.bench.high_score.value') END AS delta_to_high_score, r.benchmark_version AS benchmark_version, json_extract(r.provenance, '$.bench.benchmarks_commit') AS benchmarks_commit, json_extract(r.provenance, '$.bench.eliza_commit') AS eliza_commit, json_extract(r.provenance, '$.bench.eliza_version') AS eliza_version, strftime('%Y-%m-%dT%H:%M:%f', r.created_at, 'unixepoch') || '+00:00' AS created_at, coalesce(nullif(json_extract(r.provenance, '$.bench.comparison_id'), ''), (SELECT max(o.comparison_id) FROM outcomes AS o WHERE o.run_id = r.id AND o.comparison_id <> ''), (SELECT nullif(g.comparison_id, '') FROM invocations AS g WHERE g.id = r.group_id)) AS comparison_id, json_object('trajectories', r.completed + r.truncated + r.timeout + r.failed, 'failed', r.failed) AS trajectory_summary_json, json_object('prompt_tokens', r.prompt_tokens, 'completion_tokens', r.completion_tokens, 'total_tokens', r.prompt_tokens + r.completion_tokens, 'reasoning_tokens', r.reasoning_tokens) AS token_metrics_json, json_object('cache_read_input_tokens', r.cached_tokens) AS cache_metrics_json, json_object('throughput_per_second', CASE WHEN r.ended_at IS NOT NULL THEN (r.completed + r.truncated + r.timeout + r.failed) / nullif(coalesce(CASE WHEN json_type(r.provenance, '$.worked_s') IN ('integer', 'real') THEN json_extract(r.provenance, '$.worked_s') END, r.ended_at - r.started_at), 0) END) AS performance_metrics_json, r.completed + r.truncated + r.timeout + r.failed AS trajectory_count, r.model_calls AS llm_call_count, r.prompt_tokens AS total_prompt_tokens, r.completion_tokens AS total_completion_tokens, r.cached_tokens AS total_cache_read_input_tokens, CAST(NULL AS BIGINT) AS total_cache_creation_input_tokens, CASE WHEN json_type(r.provenance, '$.bench.mean_latency_ms') IN ('integer', 'real') THEN json_extract(r.provenance, '$.bench.mean_latency_ms') END AS mean_latency_ms, CASE WHEN json_type(r.provenance, '$.bench.p95_latency_ms') IN ('integer', 'real') THEN json_extract(r.provenance, '$.bench.p95_latency_ms') END AS p95_latency_ms, CASE WHEN r.ended_at IS NOT NULL THEN (r.completed + r.truncated + r.timeout + r.failed) / nullif(coalesce(CASE WHEN json_type(r.provenance, '$.worked_s') IN ('integer', 'real') THEN json_extract(r.provenance, '$.worked_s') END, r.ended_at - r.started_at), 0) END AS throughput_per_second FROM runs AS r UNION ALL SELECT CASE o.status WHEN 'skipped' THEN 'skip' WHEN 'incompatible' THEN 'incompat' ELSE o.status END || '_' || o.group_id || '_' || o.position AS run_id, o.group_id AS run_group_id, o.benchmark AS benchmark_id, coalesce(nullif(o.directory, ''), o.benchmark) AS benchmark_directory, o.signature AS signature, o.status AS status, coalesce((SELECT x.attempt FROM runs AS x WHERE x.id = o.run_id), 0) AS attempt, o.agent AS agent, o.provider AS provider, o.model AS model, o.extra AS extra_config_json, strftime('%Y-%m-%dT%H:%M:%f', o.at, 'unixepoch') || '+00:00' AS started_at, CASE WHEN o.status <> 'running' THEN strftime('%Y-%m-%dT%H:%M:%f', o.at, 'unixepoch') || '+00:00' END AS ended_at, CASE WHEN o.status <> 'running' THEN 0.0 END AS duration_seconds, '[]' AS command_json, '' AS cwd, '' AS stdout_path, '' AS stderr_path, NULL AS result_json_path, NULL AS score, NULL AS unit, NULL AS higher_is_better, json_object('reason', nullif(o.reason, ''), 'signature', o.signature, 'existing_succeeded_run_id', o.run_id) AS metrics_json, '[]' AS artifacts_json, CASE WHEN o.status <> 'skipped' THEN nullif(o.reason, '') END AS error, NULL AS high_score_label, NULL AS high_score_value, NULL AS delta_to_high_score, NULL AS benchmark_version, NULL AS benchmarks_commit, NULL AS eliza_commit, NULL AS eliza_version, strftime('%Y-%m-%dT%H:%M:%f', o.at, 'unixepoch') || '+00:00' AS created_at, nullif(o.comparison_id, '') AS comparison_id, NULL AS trajectory_summary_json, NULL AS token_metrics_json, NULL AS cache_metrics_json, NULL AS performance_metrics_json, NULL AS trajectory_count, NULL AS llm_call_count, NULL AS total_prompt_tokens, NULL AS total_completion_tokens, NULL AS total_cache_read_input_tokens, NULL AS total_cache_creation_input_tokens, NULL AS mean_latency_ms, NULL AS p95_latency_ms, NULL AS throughput_per_second FROM outcomes AS o WHERE (o.status = 'skipped' OR NOT o.ran);
 CREATE VIEW benchmark_run_trajectories AS SELECT e.run_id AS run_id, e.id AS trajectory_file, 0 AS turn_index, e.prompt_tokens AS prompt_tokens, e.completion_tokens AS completion_tokens, e.prompt_tokens + e.completion_tokens AS total_tokens, e.cached_tokens AS cached_tokens, 0 AS cache_creation_tokens, CAST(NULL AS DOUBLE PRECISION) AS latency_ms, CAST(NULL AS INTEGER) AS prompt_chars FROM episodes AS e;
+CREATE INDEX ix_deleted_runs_domain_id ON deleted_runs (domain_id);
 COMMIT;

@@ -3244,6 +3244,8 @@ export interface components {
         Domain: {
             /** @description what the environment promises */
             binding_vow: components["schemas"]["BindingVow-Output"];
+            /** @description the author's check of the environment that is played; none: it is at an address */
+            check?: components["schemas"]["EnvironmentCheck"] | null;
             /**
              * Created At
              * @description when it was registered
@@ -3592,6 +3594,8 @@ export interface components {
          * @description A submitted environment.
          */
         Environment: {
+            /** @description the author's check of this version; none: no version can be run yet */
+            check?: components["schemas"]["EnvironmentCheck"] | null;
             /**
              * Created At
              * @description time of the first submission
@@ -3701,10 +3705,37 @@ export interface components {
             team_id?: string | null;
         };
         /**
+         * EnvironmentCheck
+         * @description What `mesocosm check` found, as the author submitted it. The platform does not repeat it.
+         */
+        EnvironmentCheck: {
+            /**
+             * Problems
+             * @description what was found wrong
+             * @default []
+             */
+            problems: string[];
+            /**
+             * State
+             * @description passed or failed; outdated: the content was changed after its check; unchecked: no verdict was submitted
+             * @default unchecked
+             * @enum {string}
+             */
+            state: "passed" | "failed" | "outdated" | "unchecked";
+            /**
+             * Summary
+             * @description the verdict in one line
+             * @default not checked
+             */
+            summary: string;
+        };
+        /**
          * EnvironmentDetail
          * @description A submitted environment and how much it was used.
          */
         EnvironmentDetail: {
+            /** @description the author's check of this version; none: no version can be run yet */
+            check?: components["schemas"]["EnvironmentCheck"] | null;
             /**
              * Created At
              * @description time of the first submission
@@ -3968,6 +3999,15 @@ export interface components {
          */
         EnvironmentVersion: {
             /**
+             * @description the author's check of this version
+             * @default {
+             *       "state": "unchecked",
+             *       "summary": "not checked",
+             *       "problems": []
+             *     }
+             */
+            check: components["schemas"]["EnvironmentCheck"];
+            /**
              * Commit
              * @description the commit that was built
              * @example 9fceb02d0ae598e95dc970b74767f1
@@ -4053,6 +4093,15 @@ export interface components {
          * @description One submission of an environment, with what was built.
          */
         EnvironmentVersionDetail: {
+            /**
+             * @description the author's check of this version
+             * @default {
+             *       "state": "unchecked",
+             *       "summary": "not checked",
+             *       "problems": []
+             *     }
+             */
+            check: components["schemas"]["EnvironmentCheck"];
             /**
              * Commit
              * @description the commit that was built
@@ -4589,6 +4638,11 @@ export interface components {
              */
             binding_vow_version: string;
             /**
+             * Check
+             * @description the author's check of the version of the environment that was played; none: it is at an address
+             */
+            check?: ("passed" | "failed" | "outdated" | "unchecked") | null;
+            /**
              * Created At
              * Format: date-time
              * @description when it was asked for
@@ -4940,10 +4994,15 @@ export interface components {
             binding_vow_version: string;
             /**
              * Candidates
-             * @description of how many: those that were declared public before they began; all that were played to their end where a public one was not declared
+             * @description out of how many that are over, deleted ones too: those that were declared public before they began; all of them where a public one was not declared
              * @default 0
              */
             candidates: number;
+            /**
+             * Check
+             * @description the author's checks of the versions of the environment that were played, the worst of them; none: it is at an address
+             */
+            check?: ("passed" | "failed" | "outdated" | "unchecked") | null;
             /**
              * Cost Usd
              * @description mean cost of an episode; null where a price is not known
@@ -7487,10 +7546,15 @@ export interface components {
             binding_vow_version: string;
             /**
              * Candidates
-             * @description of how many: those that were declared public before they began; all that were played to their end where a public one was not declared
+             * @description out of how many that are over, deleted ones too: those that were declared public before they began; all of them where a public one was not declared
              * @default 0
              */
             candidates: number;
+            /**
+             * Check
+             * @description the author's checks of the versions of the environment that were played, the worst of them; none: it is at an address
+             */
+            check?: ("passed" | "failed" | "outdated" | "unchecked") | null;
             /**
              * Cost Usd
              * @description mean cost of an episode; null where a price is not known

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from mesocosm.client.documents.environment import EnvironmentCheck
 from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
 
@@ -99,6 +100,9 @@ class Domain(DomainConfig):
     status: DomainStatus = Field(default=DomainStatus.DRAFT, description="draft, published or archived")
     environment_id: str | None = Field(default=None, description="the submitted environment that it was made from")
     team_id: str | None = Field(default=None, description="the team that this environment belongs to")
+    check: EnvironmentCheck | None = Field(
+        default=None, description="the author's check of the environment that is played; none: it is at an address"
+    )
     created_at: datetime | None = Field(default=None, description="when it was registered")
     updated_at: datetime | None = Field(default=None, description="when it was changed the last time")
     published_at: datetime | None = Field(default=None, description="when it was published the first time; null: never")

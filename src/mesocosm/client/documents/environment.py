@@ -5,6 +5,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+CheckState = Literal["passed", "failed", "outdated", "unchecked"]
+"""What is known of an environment's check."""
+
 _ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 _SOURCE = "https://github.com/you/word-game"
 
@@ -27,6 +30,18 @@ class EnvironmentInput(BaseModel):
     team_id: str | None = Field(default=None, description="the team that it belongs to; none: the submitter alone")
     ref: str | None = Field(default=None, max_length=250, description="branch, tag or commit; none: the default branch")
     folder: str | None = Field(default=None, max_length=500, description="folder in the repository; none: its root")
+
+
+class EnvironmentCheck(BaseModel):
+    """What `mesocosm check` found, as the author submitted it. The platform does not repeat it."""
+
+    state: CheckState = Field(
+        default="unchecked",
+        description="passed or failed; outdated: the content was changed after its check; unchecked: no verdict was "
+        "submitted",
+    )
+    summary: str = Field(default="not checked", description="the verdict in one line")
+    problems: list[str] = Field(default=[], description="what was found wrong")
 
 
 class Environment(BaseModel):
@@ -62,6 +77,9 @@ class Environment(BaseModel):
     )
     ready_version: int | None = Field(
         default=None, description="the version that runs use: the newest that could be built"
+    )
+    check: EnvironmentCheck | None = Field(
+        default=None, description="the author's check of this version; none: no version can be run yet"
     )
 
 
@@ -132,6 +150,7 @@ class EnvironmentVersion(BaseModel):
     created_at: datetime | None = Field(default=None, description="time of the submission")
     ended_at: datetime | None = Field(default=None, description="when its build was over")
     current: bool = Field(default=False, description="whether runs use this version")
+    check: EnvironmentCheck = Field(default=EnvironmentCheck(), description="the author's check of this version")
 
 
 class EnvironmentVersionDetail(EnvironmentVersion):

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from mesocosm.client.documents.environment import CheckState
 from mesocosm.client.documents.run import Metric, RunListItem
 
 
@@ -21,6 +22,10 @@ class GalleryRun(BaseModel):
     num_episodes: int = Field(description="finished episodes")
     created_at: datetime = Field(description="when it was asked for")
     actor_label: Literal["Guest", "Member"] = Field(description="who asked for it")
+    check: CheckState | None = Field(
+        default=None,
+        description="the author's check of the version of the environment that was played; none: it is at an address",
+    )
 
 
 class ActivityItem(RunListItem):

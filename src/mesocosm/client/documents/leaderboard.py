@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from mesocosm.client.documents.environment import CheckState
 from mesocosm.client.documents.run import Metric
 
 
@@ -46,8 +47,8 @@ class LeaderboardEntry(BaseModel):
     )
     candidates: int = Field(
         default=0,
-        description="of how many: those that were declared public before they began; all that were played to their end "
-        "where a public one was not declared",
+        description="out of how many that are over, deleted ones too: those that were declared public before they "
+        "began; all of them where a public one was not declared",
     )
     run_ids: list[str] = Field(description="the newest of them, at most 20")
     actors: int = Field(description="how many people's runs they are")
@@ -56,6 +57,11 @@ class LeaderboardEntry(BaseModel):
     n_planned: int = Field(description="episodes that were to be played")
     missing: dict[str, int] = Field(description="episodes without a value, by cause")
     cost_usd: float | None = Field(description="mean cost of an episode; null where a price is not known")
+    check: CheckState | None = Field(
+        default=None,
+        description="the author's checks of the versions of the environment that were played, the worst of them; "
+        "none: it is at an address",
+    )
 
 
 class TeamLeaderboardEntry(LeaderboardEntry):

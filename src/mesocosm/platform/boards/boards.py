@@ -165,6 +165,7 @@ def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardE
             "n_planned": group.planned,
             "missing": {} if primary is None else primary.missing,
             "cost_usd": group.cost_usd,
+            "check": group.check,
         }
     )
 

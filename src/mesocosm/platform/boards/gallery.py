@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mesocosm.client.documents.gallery import Activity, ActivityItem, GalleryRun
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.boards.boards import leaderboards_of
+from mesocosm.platform.builds.view import check_document
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.orders.view import metric_document
@@ -73,4 +74,5 @@ def _document(run: Shown) -> GalleryRun:
         num_episodes=run.episodes,
         created_at=instant(run.created_at),
         actor_label="Guest" if run.actor.startswith("guest:") else "Member",
+        check=None if run.verdict is None else check_document(run.verdict).state,
     )

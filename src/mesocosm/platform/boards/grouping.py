@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import leaderboard
 from mesocosm.engine.metrics import expected, measure
+from mesocosm.platform.builds.view import check_document
 from mesocosm.store.boards import Boards, Candidate, Entrant
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
@@ -31,7 +33,8 @@ class Group:
     """Finished runs of one kind, the newest first, and all their episodes as if they were of one run.
 
     `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
-    of one, None where a price is not known. `agent` is what was asked for.
+    of one, None where a price is not known. `agent` is what was asked for, `check` the worst of the checks of what was
+    played in.
     """
 
     kind: Kind
@@ -43,6 +46,7 @@ class Group:
     episodes: int
     planned: int
     cost_usd: float | None
+    check: CheckState | None
 
     @property
     def primary(self) -> MetricResult | None:
@@ -92,6 +96,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
         episodes=done,
         planned=planned,
         cost_usd=sum(known) / done if done and len(known) == len(costs) else None,
+        check=_worst_check(present),
     )
 
 
@@ -111,7 +116,7 @@ def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Colle
     """Return for each kind with its owners how many of their runs with that model are shown, and out of how many.
 
     Of an owner who declared before each shown run that it would be shown, those that were declared count; of one who
-    chose a run afterwards, all that were played to their end.
+    chose a run afterwards, all that are over. Deleted runs count as runs that are not shown.
     """
     theirs: dict[tuple[str, str, str, str], list[Candidate]] = {}
     for one in candidates:
@@ -130,6 +135,12 @@ def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Colle
 def version_order(version: str) -> tuple[int, ...]:
     """Return what versions of a vow are sorted by."""
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:
+    states = {check_document(one.verdict).state for one in entrants if one.verdict is not None}
+    order: tuple[CheckState, ...] = ("failed", "outdated", "unchecked", "passed")
+    return next((state for state in order if state in states), None)
 
 
 def _metrics_of(run: Run) -> tuple[Metric, ...]:

@@ -169,7 +169,8 @@ class _Building:
         await self._enter(BuildState.CHECKING, commit_id=commit)
         checked = await asyncio.to_thread(check, service.settings, source, place.source, log)
         facts = {"manifest": checked.text, "manifest_path": checked.path, "digest": checked.digest}
-        await self._enter(BuildState.INSTALLING, **facts)
+        report = msgspec.json.encode(checked.report).decode()
+        await self._enter(BuildState.INSTALLING, **facts, verdict=report)
         await install(service.settings, source, checked, place, log)
         await self._enter(BuildState.TESTING)
         await self._test(checked)

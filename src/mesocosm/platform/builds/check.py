@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
-from mesocosm.environments.check import words_of
+from mesocosm.environments.check import CheckReport, read_verdict
 from mesocosm.environments.document import read_json
 from mesocosm.environments.manifest import (
     MANIFEST_NAME,
@@ -36,12 +36,16 @@ _TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A manifest that follows the rules. `text` is the document as JSON, `path` its place in the repository."""
+    """A manifest that follows the rules. `text` is the document as JSON, `path` its place in the repository.
+
+    `report` is what `mesocosm check` found, as the author submitted it.
+    """
 
     manifest: Manifest
     path: str
     text: str
     digest: str
+    report: CheckReport
 
 
 def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Checked:
@@ -72,8 +76,11 @@ def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Chec
         digest = content_digest(whole(manifest, root))
     except UsageError as error:
         raise BuildFault(log.clean(str(error))) from error
-    log.say(words_of(path, content_digest(manifest)))
-    return Checked(manifest, name, json.dumps(raw, ensure_ascii=False), digest)
+    report = read_verdict(path, content_digest(manifest))
+    log.say(f"mesocosm check: {report.summary}")
+    for wrong in report.problems:
+        log.note(f"mesocosm check: {wrong}")
+    return Checked(manifest, name, json.dumps(raw, ensure_ascii=False), digest, report)
 
 
 def whole(manifest: Manifest, root: Path) -> Manifest:

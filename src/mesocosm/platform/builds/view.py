@@ -18,14 +18,15 @@ _LINES = 200
 
 def environment_document(service: Service, row: EnvironmentRow) -> documents.Environment:
     """Return an environment's document."""
-    newest = service.environments.stages([row.id])
-    return _environment(row, newest.get(row.id, ""))
+    (document,) = environment_documents(service, (row,))
+    return document
 
 
 def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) -> list[documents.Environment]:
     """Return the documents of several environments, in their order."""
-    stages = service.environments.stages([row.id for row in rows])
-    return [_environment(row, stages.get(row.id, "")) for row in rows]
+    ids = [row.id for row in rows]
+    stages, verdicts = service.environments.stages(ids), service.environments.verdicts(ids)
+    return [_environment(row, stages.get(row.id, ""), verdicts.get(row.id)) for row in rows]
 
 
 def poll_document(service: Service, row: EnvironmentRow) -> documents.EnvironmentPoll:
@@ -34,7 +35,12 @@ def poll_document(service: Service, row: EnvironmentRow) -> documents.Environmen
     return documents.EnvironmentPoll.model_validate(document)
 
 
-def _environment(row: EnvironmentRow, stage: str) -> documents.Environment:
+def check_document(verdict: str) -> documents.EnvironmentCheck:
+    """Return the verdict on a version as a document; one that was built before verdicts were kept is unchecked."""
+    return documents.EnvironmentCheck.model_validate(json.loads(verdict) if verdict else {})
+
+
+def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> documents.Environment:
     return documents.Environment.model_validate(
         {
             "id": row.id,
@@ -55,6 +61,7 @@ def _environment(row: EnvironmentRow, stage: str) -> documents.Environment:
             "folder": row.folder or None,
             "stage": stage,
             "ready_version": row.ready_version,
+            "check": None if verdict is None else check_document(verdict),
         }
     )
 
@@ -89,6 +96,7 @@ def _version(row: VersionRow, ready: int | None) -> dict[str, Any]:
         "created_at": moment(row.created_at),
         "ended_at": moment(row.ended_at),
         "current": row.version == ready,
+        "check": check_document(row.verdict),
     }
 
 

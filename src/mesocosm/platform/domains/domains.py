@@ -15,6 +15,7 @@ from mesocosm.core.vow import BindingVow
 from mesocosm.environments.manifest import Manifest, served_manifest
 from mesocosm.platform.access.belonging import inside
 from mesocosm.platform.access.principal import Principal
+from mesocosm.platform.builds.view import check_document
 from mesocosm.platform.documents.document import instant
 from mesocosm.platform.refusal import Refusal
 from mesocosm.store.domains import DomainRow
@@ -27,7 +28,7 @@ PUBLISHED = DomainStatus.PUBLISHED.value
 ARCHIVED = DomainStatus.ARCHIVED.value
 DRAFT = DomainStatus.DRAFT.value
 
-_KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environment_id", "team_id"}
+_KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environment_id", "team_id", "check"}
 
 
 def readable_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
@@ -75,6 +76,7 @@ def document_of(row: DomainRow) -> Domain:
             "status": row.status,
             "environment_id": row.environment_id,
             "team_id": row.team_id,
+            "check": None if row.verdict is None else check_document(row.verdict),
             "created_at": instant(row.created_at),
             "updated_at": instant(row.updated_at),
         }
@@ -215,6 +217,7 @@ def _row(
         created_at=now if known is None else known.created_at,
         updated_at=now,
         team_id=environment.team_id,
+        verdict=None if known is None else known.verdict,
     )
 
 

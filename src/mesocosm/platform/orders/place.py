@@ -11,6 +11,7 @@ from mesocosm.core.run import Run, RunSpec
 from mesocosm.platform.access.belonging import PRIVATE, PUBLIC
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.api.actions import checked_tags
+from mesocosm.platform.builds.view import check_document
 from mesocosm.platform.catalogue import ServedModel
 from mesocosm.platform.orders import checks
 from mesocosm.platform.orders.budget import left_for, run_limit
@@ -67,7 +68,7 @@ def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> T
 
 
 def _planned(service: Service, caller: Principal, wanted: RunInput, place: Place, model: ServedModel) -> Run:
-    warnings: list[str] = []
+    warnings = _check_warnings(service, place)
     limit = None
     if not model.priced:
         warnings.append(f"no price is known for {model.asked}: what this run costs is not counted against budgets")
@@ -86,6 +87,17 @@ def _planned(service: Service, caller: Principal, wanted: RunInput, place: Place
     run.model = model.asked
     run.warnings = tuple(warnings)
     return run
+
+
+def _check_warnings(service: Service, place: Place) -> list[str]:
+    """Return what the author's own check found wrong with the environment: scores of it mean less than they seem to."""
+    if place.environment_id is None or place.version is None:
+        return []
+    version = service.environments.version(place.environment_id, place.version)
+    report = check_document(version.verdict if version is not None else "")
+    if report.state != "failed":
+        return []
+    return [f"the environment failed its author's `mesocosm check`: {'; '.join(report.problems)}"]
 
 
 def _spec(service: Service, wanted: RunInput, place: Place, model: ServedModel, limit: float | None) -> RunSpec:
