@@ -93,7 +93,7 @@ def list_(team: str | None, solo: bool) -> None:
         return
     for one in found:
         domain = f"  domain={one.domain_id}" if one.domain_id else ""
-        check = f"  check={one.check.state}" if one.check else ""
+        check = f"  check={one.check.state}" if one.check and one.check.state != "unchecked" else ""
         click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}{domain}{check}")
     if not found:
         click.echo("there is none yet; submit one with: mesocosm env submit", err=True)
