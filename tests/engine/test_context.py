@@ -1,6 +1,8 @@
 """What an agent meets: limits of an episode, the view of its model, its own events."""
 
 import asyncio
+import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -287,3 +289,19 @@ async def test_a_failure_keeps_the_words_of_whoever_raised_it(lab: "Lab") -> Non
     failure = lab.failure(episode)
     assert (failure.message, failure.detail, failure.stderr) == ("POST /step: gone", "body", "last words")
     assert lab.events(episode, Kind.ERROR)[0].payload["stderr"] == "last words"
+
+
+async def test_equal_calls_of_one_episode_get_answers_of_their_own_from_the_cache(lab: "Lab", tmp_path: Path) -> None:
+    heard: list[str] = []
+    numbers = itertools.count(1)
+
+    async def vote(context: Context) -> None:
+        await context.reset()
+        heard.extend([(await context.ask(ModelRequest([Message("user", "?")]))).text for _ in range(3)])
+        await context.step("end")
+
+    model = lab.model(lambda request: str(next(numbers)))
+    spec = lab.spec(model, agent=lab.agent(vote), count=1, cache=str(tmp_path / "answers.sqlite"))
+    await lab.run(spec)
+    await lab.run(spec)
+    assert heard == ["1", "2", "3"] * 2

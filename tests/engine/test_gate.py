@@ -350,6 +350,35 @@ def test_a_score_that_missing_values_could_change_cannot_tell() -> None:
     assert "counted as worst it is 0.8000" in verdict.found
 
 
+@pytest.mark.parametrize("condition", ["worse-by<0.03", "regression>0.01", "regression p<0.5", "regression"])
+def test_a_loss_that_missing_values_could_hide_cannot_tell(condition: str) -> None:
+    whole: Values = [1.0] * 400
+    assert shelf(whole, [*whole[8:], *[None] * 8]).answers(condition) == ["undecided"]
+    assert shelf(whole, whole).answers(condition) == ["pass"]
+
+
+def test_a_baseline_that_lacks_values_may_have_been_better() -> None:
+    lacking: Values = [*[0.0] * 390, *[None] * 8, 1.0, 1.0]
+    found = shelf(lacking, [0.0] * 398 + [1.0] * 2).judged("regression>0.01")[0]
+    assert found.answer == "undecided"
+    assert "with what is missing counted against it -0.0200" in found.found
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, None])] * 2), min_size=2, max_size=12), st.randoms())
+@settings(max_examples=60)
+def test_no_values_in_place_of_the_missing_ones_are_worse_than_the_pessimistic_reading(
+    both: list[tuple[float | None, float | None]], chance: random.Random
+) -> None:
+    both = [(1.0, 1.0), *(pair for pair in both if pair != (None, None))]
+    a, b = zip(*both, strict=True)
+    pair = compare(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
+    filled = [[chance.choice([0.0, 1.0]) if value is None else value for value in run] for run in (a, b)]
+    delta = sum(filled[1]) - sum(filled[0])
+    worst = pair.pessimistic or pair.contrast
+    assert worst.delta.value * len(both) <= delta + 1e-9
+    assert worst.n_a == len(both)
+
+
 def test_a_metric_that_is_not_there_is_an_error() -> None:
     verdict = one(GOOD, "speed>3")
     assert (verdict.answer, verdict.found) == (Answer.ERROR, "it has no metric 'speed'; it has accuracy")

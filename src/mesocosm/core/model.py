@@ -97,7 +97,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. `schema` is the JSON Schema that the whole reply must follow, where the model supports it."""
+    """One call. `schema` is the JSON Schema that the whole reply must follow, where the model supports it.
+
+    `repeat` is the number of equal calls that the same episode made before; it is counted where answers are cached.
+    """
 
     messages: Sequence[Message]
     temperature: float = 0.0
@@ -110,6 +113,21 @@ class ModelRequest:
     extra: Mapping[str, Any] = field(default_factory=dict)
     trial: int = 0
     view: View | None = None
+    repeat: int = 0
+
+    @property
+    def content(self) -> list[Any]:
+        """What the caller asked for: all that shapes an answer but the model, the trial and the repetition."""
+        return [
+            self.messages,
+            float(self.temperature),
+            self.max_tokens,
+            self.top_p,
+            self.schema,
+            self.schema_name if self.schema is not None else "",
+            self.tools,
+            self.extra,
+        ]
 
 
 ONE_CALL = Usage(calls=1)

@@ -12,7 +12,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.configuration import Difference, differences
 from mesocosm.engine.metrics import expected, measure
-from mesocosm.engine.pair import Contrast, Winner, contrast
+from mesocosm.engine.pair import Contrast, Lacking, Winner, contrast, pessimistic
 from mesocosm.engine.sample import Sample, Tasks, read_sample
 from mesocosm.stats import holm
 
@@ -40,13 +40,17 @@ Rows = Callable[[str, str], Iterator[ScoreRow]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the comparison."""
+    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the comparison.
+
+    `pessimistic` is the same comparison with what is missing counted against run b, None where nothing is missing.
+    """
 
     a: str
     b: str
     contrast: Contrast
     p_adjusted: float
     winner: Winner
+    pessimistic: Contrast | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,7 @@ def _measured(
     base = read_sample(rows(runs[0].id, metric.score), metric, tasks)
     pairs: list[Pair] = []
     assumed = {base.worst}
-    for run in runs[1:]:
+    for run, result in zip(runs[1:], scores[1:], strict=True):
         other = read_sample(rows(run.id, metric.score), metric, tasks)
         assumed.add(other.worst)
         try:
@@ -207,13 +211,25 @@ def _measured(
                 "benchmark was another"
             )
             continue
-        pairs.append(Pair(runs[0].id, run.id, found, found.found.p_value, "tie"))
+        lacking = _lacking(scores[0], result, metric)
+        worst = None
+        if found.paired and lacking.a + lacking.b:
+            worst = pessimistic(
+                base, other, tasks, lacking, higher_is_better=metric.higher_is_better, level=level, pairs=together
+            )
+        pairs.append(Pair(runs[0].id, run.id, found, found.found.p_value, "tie", worst))
         notes += _kept_in_mind(runs[0], run, found)
     if tasks.clustered:
         notes.append("variants made from one item count as one item, so the interval is over items, not tasks")
     if len(assumed - {None}) > 1:
         notes.append("the benchmark declares no worst value, so failures count as the worst value of their own run")
     return tuple(pairs), notes, scores
+
+
+def _lacking(a: MetricResult | None, b: MetricResult | None, metric: Metric) -> Lacking:
+    low, high = (0.0, 1.0) if metric.aggregation == "pass_rate" else (metric.low, metric.high)
+    missing_a, missing_b = (0 if result is None else sum(result.missing.values()) for result in (a, b))
+    return Lacking(missing_a, missing_b, low, high)
 
 
 def _kept_in_mind(a: Run, b: Run, found: Contrast) -> Iterator[str]:

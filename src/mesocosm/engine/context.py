@@ -1,7 +1,9 @@
 """What an agent meets during one episode: environment and model, recorded and limited."""
 
 import asyncio
+import hashlib
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +24,8 @@ from mesocosm.core.task import Task
 from mesocosm.engine.gateways import Gateways, cause_of
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
 GONE = 499
@@ -116,6 +120,7 @@ class EpisodeContext:
         self._observation: Any = None
         self._cap = _least(self.info.max_steps, limits.episode_steps)
         self._noted: set[str] = set()
+        self._asked: Counter[bytes] = Counter()
 
     def enter(self, environment: Environment) -> None:
         """Take the world of this episode."""
@@ -229,7 +234,8 @@ class EpisodeContext:
                 failing(retry.error)
 
         with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}" if role != JUDGE else "the judge"):
-            reply = await caller.ask(replace(request, trial=self.trial, view=view), repeated, self._untimed)
+            asked = replace(request, trial=self.trial, view=view, repeat=self._repeat(request, role))
+            reply = await caller.ask(asked, repeated, self._untimed)
             spent = self._episode.usage = self._episode.usage + reply.usage
             self._record_call(request, reply, places, retries, step, told)
             caller.charge(reply)
@@ -240,6 +246,14 @@ class EpisodeContext:
                 f"the episode used {spent.total} tokens; its budget is {budget} (--episode-tokens raises it)",
             )
         return reply
+
+    def _repeat(self, request: ModelRequest, role: str) -> int:
+        """Return how many equal calls this episode has made, which only a response cache needs to know."""
+        if not self.settings.cache:
+            return 0
+        key = hashlib.sha256(_encode([role, *request.content])).digest()
+        self._asked[key] += 1
+        return self._asked[key] - 1
 
     @property
     def unaffordable(self) -> str:

@@ -5,7 +5,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -153,6 +153,75 @@ def contrast(
         sd=moments(_differences(y, x)).sd,
         reach=_reach(x, y),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """How many episodes of each run have no value for reasons that are not the agent's, and the bounds of a value.
+
+    A bound is None where the metric declares none; then the values of both runs bound it.
+    """
+
+    a: int
+    b: int
+    low: float | None = None
+    high: float | None = None
+
+
+def pessimistic(
+    a: Sample,
+    b: Sample,
+    tasks: Tasks,
+    lacking: Lacking,
+    *,
+    higher_is_better: bool = True,
+    level: float = 0.95,
+    pairs: int = 1,
+) -> Contrast:
+    """Compare as `contrast` does, but with what run b lacks counted as worst and what run a lacks as best.
+
+    So it bounds from one side what the missing values can hide. A value is put in where a run has fewer trials of a
+    task than of others, first where that moves the difference most. Tasks that neither run scored stay out: nothing
+    says which they are. Raises ValueError as `contrast` does.
+    """
+    count = len(tasks.digests)
+    a.fill(count)
+    b.fill(count)
+    seen = [
+        sample.sums[place] / sample.sizes[place] for sample in (a, b) for place in range(count) if sample.sizes[place]
+    ]
+    low = min(seen) if lacking.low is None else min(lacking.low, *seen)
+    high = max(seen) if lacking.high is None else max(lacking.high, *seen)
+    worst, best = (low, high) if higher_is_better else (high, low)
+    return contrast(
+        _filled(a, b, lacking.a, best),
+        _filled(b, a, lacking.b, worst),
+        tasks,
+        higher_is_better=higher_is_better,
+        level=level,
+        pairs=pairs,
+    )
+
+
+def _filled(sample: Sample, other: Sample, lacking: int, value: float) -> Sample:
+    """Return a copy of `sample` with up to `lacking` more values, each of them `value`."""
+    sums, sizes = array("d", sample.sums), array("q", sample.sizes)
+    trials = max(*sizes, *other.sizes)
+
+    def moved(place: int) -> float:
+        mean = other.mean(place) if not sizes[place] else sample.mean(place)
+        assert mean is not None
+        return abs(mean - value) / (sizes[place] + 1)
+
+    places = (i for i in range(len(sizes)) if sizes[i] < trials and (sizes[i] or other.sizes[i]))
+    for place in sorted(places, key=moved, reverse=True):
+        added = min(trials - sizes[place], lacking)
+        sums[place] += added * value
+        sizes[place] += added
+        lacking -= added
+        if not lacking:
+            break
+    return replace(sample, sums=sums, sizes=sizes, binary=sample.binary and value in (0.0, 1.0))
 
 
 def _reach(x: Sequence[float], y: Sequence[float]) -> float:

@@ -1,8 +1,9 @@
 """The response cache: a request that was answered before is not sent again.
 
-The key covers everything that is sent (model, address, messages, sampling, schema, tools, extra settings) and the trial
-index, so repetitions of a task still get answers of their own. Errors are never kept. An answer out of the cache keeps
-its tokens, costs 0.0 because nothing was spent for it, and says `cached`.
+The key covers everything that is sent (model, address, messages, sampling, schema, tools, extra settings), the trial
+index, and how many equal calls the same episode made before. So repetitions of a task get answers of their own, and so
+do repeated calls within an episode: a vote over five samples sees five. Errors are never kept. An answer out of the
+cache keeps its tokens, costs 0.0 because nothing was spent for it, and says `cached`.
 """
 
 import asyncio
@@ -53,16 +54,11 @@ def request_key(settings: ModelSettings, address: str, request: ModelRequest) ->
         settings.name,
         address,
         settings.extra,
-        request.messages,
-        float(request.temperature),
-        request.max_tokens,
-        request.top_p,
-        request.schema,
-        request.schema_name if request.schema is not None else "",
-        request.tools,
-        request.extra,
+        *request.content,
         request.trial,
     ]
+    if request.repeat:
+        sent.append(request.repeat)
     return hashlib.sha256(_sorted(sent)).digest()
 
 
