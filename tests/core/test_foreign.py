@@ -95,7 +95,7 @@ def test_a_failure_never_asks_for_a_wait_without_end(asked: float) -> None:
 @pytest.mark.parametrize("part", [b"[],", b'{"a":1},', b'{"a":1,"b":2},', b"1,", b'"a",'])
 def test_a_document_of_more_parts_than_anybody_needs_is_refused_before_it_is_read(part: bytes) -> None:
     document = b"[" + part * 2_000_001 + b"1]"
-    with pytest.raises(msgspec.DecodeError, match="more than"):
+    with pytest.raises(msgspec.DecodeError, match="too large"):
         read_json(document)
 
 

@@ -31,8 +31,8 @@ IDLE_S = 4.0
 
 A request on a connection that the server is just closing is lost, and a step must not be sent twice.
 """
-MAX_ANSWER = 32 * 1024 * 1024
-"""Bytes of one answer; an observation larger than that is a mistake."""
+MAX_ANSWER = 10 * 1024 * 1024
+"""Bytes of one answer; an observation larger than that is a mistake (see MOST_WORK of core.foreign too)."""
 
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]

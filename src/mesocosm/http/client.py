@@ -55,7 +55,7 @@ class Client:
         limit_per_host: int = 10_000,
         connect_timeout: float = 10.0,
         idle_timeout: float = 30.0,
-        max_response: int = 64 * 1024 * 1024,
+        max_response: int = 16 * 1024 * 1024,
         tls: ssl.SSLContext | None = None,
         socket: Path | None = None,
         public_only: bool = False,

@@ -12,8 +12,8 @@ from mesocosm.models.refusal import Refusal, Words, words
 
 CHECK_S = 10.0
 """The longest that a check before a run waits for an answer."""
-MAX_ANSWER = 16 * 1024 * 1024
-"""Bytes of one answer of a model, unfolded. Nothing else happens while it is read."""
+MAX_ANSWER = 10 * 1024 * 1024
+"""Bytes of one answer of a model, unfolded; how many of them can be read depends on what they are (core.foreign)."""
 
 
 class Exchange:

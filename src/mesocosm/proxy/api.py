@@ -149,24 +149,40 @@ class Api(Protocol):
 def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
     """Take the body of a request apart. Raises Malformed."""
     try:
-        return read_json(body, dict[str, msgspec.Raw])
+        return read_json(body, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
         raise Malformed(f"the body is no JSON object: {error}") from error
 
 
 def object_in(data: bytes) -> Fields:
-    """Return the JSON object in an answer or an event, empty for whatever else it is."""
+    """Return the JSON object in an answer or an event, empty for whatever else it is.
+
+    Values that take too long to read, such as the vectors of many embeddings, stay msgspec.Raw.
+    """
     try:
         found = read_json(data)
+        return found if isinstance(found, dict) else {}
+    except msgspec.DecodeError:
+        return _readable(data)
+
+
+def _readable(data: bytes) -> Fields:
+    try:
+        fields: Fields = read_json(data, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    for name, raw in fields.items():
+        try:
+            fields[name] = read_json(raw)
+        except msgspec.DecodeError:
+            continue
+    return fields
 
 
 def value_in(data: bytes | msgspec.Raw) -> Any:
     """Return the JSON value in a part of a request. Raises Malformed."""
     try:
-        return read_json(data)
+        return read_json(data, large=True)
     except msgspec.DecodeError as error:
         raise Malformed(f"the body is no JSON: {error}") from error
 
@@ -181,7 +197,7 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
     if name not in fields:
         raise Malformed(f"{name!r} is missing")
     try:
-        return read_json(fields[name], list[msgspec.Raw])
+        return read_json(fields[name], list[msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
         raise Malformed(f"{name!r} is no list: {error}") from error
 

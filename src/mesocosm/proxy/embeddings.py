@@ -46,7 +46,7 @@ class Embeddings:
 
     def read_answer(self, data: Fields) -> ModelReply | None:
         """Return what the vectors cost; they themselves are not recorded."""
-        if not isinstance(data.get("data"), list):
+        if not isinstance(data.get("data"), list | msgspec.Raw):
             return None
         return ModelReply("", usage=read_usage(data.get("usage")), model=api.text_of(data.get("model")))
 

@@ -109,7 +109,8 @@ class Passing:
         self.upstream: Upstream = model.upstream
         self._model = model
         self._settings = settings
-        self._client = Client()
+        # Two thousand embeddings of one call are that large, and the programs behind a proxy are all of one person.
+        self._client = Client(max_response=64 * 1024 * 1024)
         self._counts_streams = True
         self._absent: set[str] = set()
 
