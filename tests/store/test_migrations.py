@@ -23,7 +23,7 @@ from mesocosm.core.entry import Blob
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError
 from mesocosm.core.ids import new_id
-from mesocosm.core.run import Counts
+from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
@@ -350,6 +350,7 @@ def rows(store: SqlStore, columns: str, table: str, order: str) -> list[tuple[An
 def test_runs_of_release_0001_get_lines_with_the_best_score_of_their_benchmark_and_direction(unused: str) -> None:
     load(unused, "0001")
     with written(unused) as connection:
+        connection.execute(text("UPDATE runs SET metrics = replace(metrics, 'rate_limited', 'agent_failure')"))
         lower = '[{"name":"strokes","aggregation":"mean","value":4.0,"higher_is_better":false,"primary":true}]'
         add_run(connection, "run-2", score=0.25, tags="[]", name="Second")
         add_run(connection, "run-3", score=4.0, benchmark="golf", metrics=lower)
@@ -378,6 +379,28 @@ def test_runs_of_release_0001_get_lines_with_the_best_score_of_their_benchmark_a
     ]
     assert rows(store, "tag, run_id", "run_tags", "run_id, tag")[:2] == [("a", RUN), ("ü", RUN)]
     assert "run-2" not in [run_id for _tag, run_id in rows(store, "tag, run_id", "run_tags", "run_id, tag")]
+    store.close()
+
+
+@pytest.mark.parametrize("version", ["0001", "0006"])
+def test_a_finished_run_of_before_that_lacks_too_much_is_partial_and_ranks_nowhere(unused: str, version: str) -> None:
+    load(unused, version)
+    whole = '[{"name":"accuracy","value":0.25,"n_planned":100,"missing":{"rate_limited":2},"primary":true}]'
+    with written(unused) as connection:
+        copied = "run-2" if version == "0001" else ""
+        if copied:
+            add_run(connection, copied, score=0.25, metrics=whole)
+
+    store = open_store(unused)
+
+    run = store.get_run(RUN)
+    assert (run.status, run.error) == (RunStatus.PARTIAL, "1 of 2 planned episodes have no value, more than 0.02")
+    assert rows(store, "run_id, status", "run_lines", "run_id")[0] == (RUN, "partial")
+    best = ("words", "run-2", 0.25) if copied else ("words", None, None)
+    assert rows(store, "id, best_run, best_score", "benchmarks", "id") == [best]
+    if not copied:
+        assert rows(store, "status", "outcomes", "position")[0] == ("partial",)
+        assert rows(store, "cohort_status", "run_groups", "run_group_id")[0] == ("partial",)
     store.close()
 
 

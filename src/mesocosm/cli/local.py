@@ -10,6 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
+from mesocosm.cli.limits import chosen_limits, limit_options
 from mesocosm.cli.main import Command, Finite, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
@@ -157,25 +158,7 @@ class Local(Command):
 @click.option("--episode-seconds", type=Finite(min=0, min_open=True), help="Time limit of an episode.")
 @click.option("--episode-tokens", type=click.IntRange(min=1), help="Token limit of an episode.")
 @click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of the run.")
-@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
-@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of the run.")
-@click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute.")
-@click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
-@click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
-@click.option(
-    "--outage-seconds",
-    type=Finite(min=0),
-    default=300.0,
-    show_default=True,
-    help="Wait so long for a model server that does not answer, then stop the run.",
-)
-@click.option(
-    "--max-missing",
-    type=Finite(min=0, max=1),
-    default=0.02,
-    show_default=True,
-    help="Share of episodes that may lack a value; beyond it the run is partial.",
-)
+@limit_options()
 @click.option(
     "--timeout",
     type=Finite(min=0, min_open=True),
@@ -276,13 +259,7 @@ def _limits(given: Mapping[str, Any]) -> Limits:
         episode_seconds=given["episode_seconds"],
         episode_tokens=given["episode_tokens"],
         run_seconds=given["run_seconds"],
-        run_tokens=given["run_tokens"],
-        run_usd=given["run_usd"],
-        requests_per_minute=given["rpm"],
-        tokens_per_minute=given["tpm"],
-        retries=given["retries"],
-        outage_seconds=given["outage_seconds"],
-        max_missing=given["max_missing"],
+        **chosen_limits(given),
     )
 
 

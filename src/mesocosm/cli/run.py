@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.gating import gate_options
+from mesocosm.cli.limits import outage_options
 from mesocosm.cli.main import Finite, options, plural, view_option
 from mesocosm.cli.platform.connection import RemoteGroup
 from mesocosm.cli.platform.place import elsewhere, remote_option
@@ -179,6 +180,7 @@ def stop(run_id: str, remote: bool) -> int:
 @click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of this session.")
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
 @click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
+@outage_options
 @click.option("--quiet", is_flag=True, help="No progress.")
 @remote_option
 @view_option
@@ -200,12 +202,12 @@ def resume(
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)
     from mesocosm.cli.session import attend_resume
-    from mesocosm.core.run import Limits
     from mesocosm.engine.session import Settings
 
     options().quiet, options().view, options().opens = quiet, view, bool(view)
     at_once = None if parallel is None else max(parallel, 1)
-    return attend_resume(run_id, Settings(retry_failed, at_once, Limits(**budgets)))
+    given = {name: value for name, value in budgets.items() if value is not None}
+    return attend_resume(run_id, Settings(retry_failed, at_once), given)
 
 
 @run.command()

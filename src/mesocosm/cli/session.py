@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
+import msgspec
 
 from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.found import find_run, open_results
@@ -91,8 +92,11 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
         store.close()
 
 
-def attend_resume(run_id: str, settings: session.Settings) -> int:
-    """Continue a run and return the exit code; one in which nothing is owed is only shown."""
+def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, Any]) -> int:
+    """Continue a run and return the exit code; one in which nothing is owed is only shown.
+
+    `limits` are fields of core.run.Limits that take the place of the run's own.
+    """
     chosen = options()
     store = open_results(chosen, create=False)
     try:
@@ -103,6 +107,7 @@ def attend_resume(run_id: str, settings: session.Settings) -> int:
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
             chosen.gate.prepare(store)
             return _judged(run, store, chosen, exit_code(run))
+        settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))
         if run.status is RunStatus.PARTIAL:
             settings = replace(settings, retry_failed=True)
         return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)

@@ -198,6 +198,9 @@ class Settings(BaseSettings):
     )
     episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
     run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
+    outage_s: float = Field(
+        300.0, ge=0, description="seconds that a run waits for a server that does not answer; others go on meanwhile"
+    )
     max_missing: float = Field(
         0.02, ge=0, le=1, description="share of values that may be missing before a run is partial, and ranked nowhere"
     )

@@ -18,7 +18,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "experiment": ("rollout", "entrypoint", "model_path", "dataset", "branch", "commit_sha"),
     "evaluation": (
         *("limit", "sample", "seed", "offset", "n", "batch_size", "pass_threshold"),
-        *("agent_workflow_timeout_s", "grader_timeout_s"),
+        *("agent_workflow_timeout_s", "grader_timeout_s", "outage_seconds", "max_missing"),
     ),
     "dataset": ("columns", "revision", "split", "config", "format", "metadata"),
     "model": ("temperature", "max_tokens", "top_p", "base_url", "timeout_s", "judge", "reasoning_effort", "extra"),
@@ -148,6 +148,8 @@ def evaluation(section: Section, notes: list[str]) -> Evaluation:
         pass_threshold=section.number("pass_threshold", 1.0),
         agent_workflow_timeout_s=section.number("agent_workflow_timeout_s", 450.0, low=0, high=LONGEST_S, above=True),
         grader_timeout_s=section.number("grader_timeout_s", 150.0, low=0, high=LONGEST_S, above=True),
+        outage_seconds=section.number("outage_seconds", None, low=0, high=LONGEST_S),
+        max_missing=section.number("max_missing", None, low=0, high=1),
     )
 
 

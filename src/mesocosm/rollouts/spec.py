@@ -1,6 +1,6 @@
 """From a configuration to what the engine runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Sele
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config
 from mesocosm.rollouts.opening import IN_PROCESS, Options
+from mesocosm.rollouts.tables import Evaluation
 
 ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz", ".csv.gz")
 """Of files in the folder `data` that are named without them."""
@@ -27,7 +28,8 @@ AUTOMATIC = 256
 class Choice:
     """What a command line says beside the configuration.
 
-    `results` is the directory that keeps them; a `limit` of 0 stands for all rows.
+    `results` is the directory that keeps them; a `limit` of 0 stands for all rows. `limits` are fields of
+    core.run.Limits, which go before the configuration's.
     """
 
     results: Path
@@ -38,7 +40,7 @@ class Choice:
     name: str = ""
     in_process: bool = False
     assignments: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     cache: str = ""
     tags: tuple[str, ...] = ()
 
@@ -52,12 +54,17 @@ def run_spec(config: Config, choice: Choice) -> RunSpec:
         model=_model(config, config.experiment.model_path, choice.cache),
         agent=AgentSettings("program", label=config.experiment.rollout),
         selection=Selection(trials=evaluation.n),
-        limits=choice.limits,
+        limits=Limits(**{**_limits(evaluation), **choice.limits}),
         parallel=parallel or AUTOMATIC,
         name=choice.name,
         tags=choice.tags,
         judge=_model(config, config.model.judge, choice.cache) if config.model.judge else None,
     )
+
+
+def _limits(evaluation: Evaluation) -> dict[str, Any]:
+    named = {"outage_seconds": evaluation.outage_seconds, "max_missing": evaluation.max_missing}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _options(config: Config, choice: Choice) -> dict[str, Any]:

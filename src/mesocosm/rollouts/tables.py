@@ -36,7 +36,7 @@ class Evaluation:
 
     Rows: `everything`, or the first `limit`, or a random share `sample` of them drawn from `seed`. With none of the
     three it is a random tenth. `offset` rows are left out at the start before anything else. `n` tries of each row.
-    Timeouts are seconds of one try.
+    Timeouts are seconds of one try. `outage_seconds` and `max_missing` are those of core.run.Limits, None its defaults.
     """
 
     limit: int | None = None
@@ -49,6 +49,8 @@ class Evaluation:
     pass_threshold: float = 1.0
     agent_workflow_timeout_s: float = 450.0
     grader_timeout_s: float = 150.0
+    outage_seconds: float | None = None
+    max_missing: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,8 @@ def _select(columns: dict[str, str], source: str) -> str:
 
 def _groups(words: _Dialect) -> str:
     last = "(SELECT max(o.at) FROM outcomes AS o WHERE o.group_id = g.id)"
-    failed = "EXISTS (SELECT 1 FROM outcomes AS o WHERE o.group_id = g.id AND o.status = 'failed')"
+    came = "WHEN EXISTS (SELECT 1 FROM outcomes AS o WHERE o.group_id = g.id AND o.status = '{0}') THEN '{0}'"
+    worst = " ".join(came.format(status) for status in ("failed", "partial", "stopped"))
     nothing = "CAST(NULL AS TEXT)"
     columns = {
         "run_group_id": "g.id",
@@ -175,8 +176,7 @@ def _groups(words: _Dialect) -> str:
         "execution_namespace": nothing,
         "execution_contract_json": nothing,
         "checkpoint_relpath": nothing,
-        "cohort_status": f"CASE WHEN g.finished_at IS NULL THEN 'running' WHEN {failed} THEN 'failed' "
-        "ELSE 'succeeded' END",
+        "cohort_status": f"CASE WHEN g.finished_at IS NULL THEN 'running' {worst} ELSE 'succeeded' END",
         "pause_retry_at": nothing,
         "pause_reason": nothing,
         "pause_metadata_json": "'{}'",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
+from mesocosm.cli.limits import chosen_limits, limit_options
 from mesocosm.cli.main import Finite
 
 PARALLEL = 4
@@ -45,27 +46,7 @@ _HOW = (
     click.option(
         "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes at the same time."
     ),
-    click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute, in each benchmark."),
-    click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute, in each benchmark."),
-    click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of each benchmark."),
-    click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of each benchmark."),
-    click.option(
-        "--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call."
-    ),
-    click.option(
-        "--outage-seconds",
-        type=Finite(min=0),
-        default=300.0,
-        show_default=True,
-        help="Wait so long for a model server that does not answer, then stop the run.",
-    ),
-    click.option(
-        "--max-missing",
-        type=Finite(min=0, max=1),
-        default=0.02,
-        show_default=True,
-        help="Share of episodes that may lack a value; beyond it the run is partial.",
-    ),
+    limit_options("each benchmark"),
     click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
     click.option("--quiet", is_flag=True, help="No progress."),
@@ -151,15 +132,7 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
         "agent": given["agent"],
         "extra": read_extra(given["extra"]),
         "temperature": given.get("temperature"),
-        "limits": Limits(
-            requests_per_minute=given["rpm"],
-            tokens_per_minute=given["tpm"],
-            run_tokens=given["run_tokens"],
-            run_usd=given["run_usd"],
-            retries=given["retries"],
-            outage_seconds=given["outage_seconds"],
-            max_missing=given["max_missing"],
-        ),
+        "limits": Limits(**chosen_limits(given)),
         "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",
         "tags": given["tag"],
         **{name: given[name] for name in ("max_examples", "trials", "seed", "timeout", "parallel")},

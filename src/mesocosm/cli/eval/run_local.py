@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import Command, Finite, options, view_option
+from mesocosm.cli.limits import limit_options
+from mesocosm.cli.main import Command, options, view_option
 
 ALL = "all"
 
@@ -46,25 +47,7 @@ class Many(click.IntRange):
 )
 @click.option("--in-process", is_flag=True, help="Load the rollout into this process: fast, and a debugger sees it.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
-@click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute.")
-@click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute.")
-@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget of the run.")
-@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget of the run.")
-@click.option("--retries", type=click.IntRange(min=0), default=4, show_default=True, help="Retries of a model call.")
-@click.option(
-    "--outage-seconds",
-    type=Finite(min=0),
-    default=300.0,
-    show_default=True,
-    help="Wait so long for a model server that does not answer, then stop the run.",
-)
-@click.option(
-    "--max-missing",
-    type=Finite(min=0, max=1),
-    default=0.02,
-    show_default=True,
-    help="Share of episodes that may lack a value; beyond it the run is partial.",
-)
+@limit_options()
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
 @click.option("--quiet", is_flag=True, help="No progress.")

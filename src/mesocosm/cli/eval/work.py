@@ -15,6 +15,7 @@ import msgspec
 from mesocosm.cli.attendance import attend
 from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.found import find_evaluation, open_results
+from mesocosm.cli.limits import chosen_limits
 from mesocosm.cli.link import Link
 from mesocosm.cli.main import Options
 from mesocosm.cli.progress import watcher
@@ -24,7 +25,7 @@ from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Limits, Run, RunSpec, RunStatus
+from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
 from mesocosm.engine.grading import remeasure
@@ -62,9 +63,9 @@ class Flags:
     tpm: float | None = None
     run_tokens: int | None = None
     run_usd: float | None = None
-    retries: int = 4
-    outage_seconds: float = 300.0
-    max_missing: float = 0.02
+    retries: int | None = None
+    outage_seconds: float | None = None
+    max_missing: float | None = None
     cache: str = ""
     tag: tuple[str, ...] = ()
 
@@ -243,15 +244,6 @@ _FREE = frozenset({"timeout_s", "cache"})
 
 
 def _choice(flags: Flags, chosen: Options) -> Choice:
-    limits = Limits(
-        requests_per_minute=flags.rpm,
-        tokens_per_minute=flags.tpm,
-        run_tokens=flags.run_tokens,
-        run_usd=flags.run_usd,
-        retries=flags.retries,
-        outage_seconds=flags.outage_seconds,
-        max_missing=flags.max_missing,
-    )
     return Choice(
         results=chosen.results(),
         rows=flags.rows,
@@ -261,7 +253,7 @@ def _choice(flags: Flags, chosen: Options) -> Choice:
         name=flags.name,
         in_process=flags.in_process,
         assignments=flags.assignments,
-        limits=limits,
+        limits=chosen_limits({name: getattr(flags, name) for name in Flags.__dataclass_fields__}),
         cache=str(Path(flags.cache).resolve()) if flags.cache else "",
         tags=flags.tag,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.gating import gate_options
+from mesocosm.cli.limits import outage_options
 from mesocosm.cli.main import Finite, options
 from mesocosm.cli.platform.connection import Remote, somebody, team_for
 from mesocosm.cli.platform.scope import team_options
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
 @click.option("--name", default="", help="What the run is called in lists.")
 @click.option("--tag", "tags", multiple=True, help="Word to find it by.")
+@outage_options
 @click.option("--wait/--no-wait", help="Follow it until it is over.")
 @team_options
 def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
@@ -84,5 +86,7 @@ def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
             "name": given["name"],
             "tags": list(given["tags"]),
             "trials": given["trials"],
+            "outage_seconds": given["outage_seconds"],
+            "max_missing": given["max_missing"],
         },
     )

@@ -109,6 +109,21 @@ class RunInput(RunConfig):
     name: str = Field(default="", max_length=200, description="what the run is called in lists")
     tags: list[str] = Field(default=[], max_length=50, description="words to find it by")
     trials: int = Field(default=1, ge=1, le=100, description="how often each seed is played")
+    outage_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="how long the run waits for a server that does not answer; at most, and by default, as the "
+        "platform says",
+    )
+    max_missing: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="share of episodes that may lack a value before the run is partial; at most, and by default, as "
+        "the platform says",
+    )
 
 
 class RunStatus(StrEnum):

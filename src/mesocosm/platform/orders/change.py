@@ -29,15 +29,17 @@ def cancel_order(service: Service, order: Order, reason: str = "cancelled") -> O
 
 
 def resume_order(service: Service, order: Order, *, retry_failed: bool = False) -> Order:
-    """Put a run back into the queue, for the episodes that it owes; with `retry_failed` also those whose failure says
-    nothing about the agent. Raises Refusal 409 when it waits or runs, or when nothing is owed.
+    """Put a run back into the queue, for the episodes that it owes.
+
+    With `retry_failed`, and where it is partial, also for those whose failure says nothing about the agent. Raises
+    Refusal 409 when it waits or runs, or when nothing is owed.
     """
     if order.open:
         raise Refusal(
             409, f"run {order.run_id} waits or runs already; look at it with `mesocosm run watch {order.run_id}`"
         )
     run = service.store.get_run(order.run_id)
-    dropped = service.store.drop_failed(run.id) if retry_failed else 0
+    dropped = service.store.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
     if not dropped and not run.counts.owed:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
         raise Refusal(409, f"run {run.id} owes no episode{hint}")

@@ -13,6 +13,7 @@ from mesocosm.engine.offline import Unasked
 from mesocosm.engine.session import new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.platform.catalogue import ServedModel
+from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.settings import Settings
 
 
@@ -52,22 +53,33 @@ def run_spec(
         selection=Selection(
             seeds=seeds, count=None if seeds is not None else wanted.num_episodes, trials=wanted.trials
         ),
-        limits=limits(settings, run_usd),
+        limits=_limits(wanted, settings, run_usd),
         parallel=min(wanted.max_parallel, settings.episodes_at_once),
         name=wanted.name,
         tags=tuple(wanted.tags),
     )
 
 
-def limits(settings: Settings, run_usd: float | None) -> Limits:
-    """Return the budgets of a run of this platform."""
+def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limits:
+    """Return the budgets of a run of this platform; what somebody asks for is stricter than the platform, or refused.
+
+    Raises Refusal 422.
+    """
+    asked = (
+        ("outage_seconds", wanted.outage_seconds, settings.outage_s),
+        ("max_missing", wanted.max_missing, settings.max_missing),
+    )
+    for name, value, most in asked:
+        if value is not None and value > most:
+            raise Refusal(422, f"{name} {value:g} is more than the {most:g} that this platform allows")
     return Limits(
         episode_steps=settings.max_steps,
         episode_seconds=settings.episode_s,
         episode_tokens=settings.episode_tokens,
         run_seconds=settings.run_s,
         run_usd=run_usd,
-        max_missing=settings.max_missing,
+        outage_seconds=settings.outage_s if wanted.outage_seconds is None else wanted.outage_seconds,
+        max_missing=settings.max_missing if wanted.max_missing is None else wanted.max_missing,
     )
 
 

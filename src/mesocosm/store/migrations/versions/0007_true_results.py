@@ -1,7 +1,12 @@
-"""Checksums of finished episodes, official boards, verdicts of `mesocosm check`, and what is left of deleted runs.
+"""Checksums of finished episodes, official boards, verdicts of `mesocosm check`, what is left of deleted runs.
 
-Episodes and runs of before have no checksums; of runs that were deleted before nothing is known.
+Episodes and runs of before have no checksums; of runs that were deleted before nothing is known. Earlier versions
+called a run finished whatever it lacked: those that lack too much are partial from now on.
 """
+
+import json
+from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,10 +15,14 @@ revision = "0007"
 down_revision = "0006"
 
 _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_BATCH = 1_000
+# Frozen: what core.run.Limits and engine.grading said when this revision was written.
+_MAX_MISSING = 0.02
+_OF_THE_AGENT = "agent_failure"
 
 
 def upgrade() -> None:
-    """Add the columns."""
+    """Add the columns, and mark partial runs."""
     op.add_column("episodes", sa.Column("checksum", sa.Text))
     op.add_column("episodes", sa.Column("link", sa.BigInteger))
     op.add_column("runs", sa.Column("chain", sa.Text))
@@ -40,3 +49,71 @@ def upgrade() -> None:
         sa.Column("deleted_at", sa.Double, nullable=False),
     )
     op.create_index("ix_deleted_runs_domain_id", "deleted_runs", ["domain_id"])
+    connection = op.get_bind()
+    boards = set()
+    for row, error in list(_partial(connection)):
+        boards.add((row.benchmark, row.benchmark_digest))
+        named = {"id": row.id, "error": error}
+        connection.execute(sa.text("UPDATE runs SET status = 'partial', error = :error WHERE id = :id"), named)
+        connection.execute(sa.text("UPDATE run_lines SET status = 'partial' WHERE run_id = :id"), {"id": row.id})
+        outcome = "UPDATE outcomes SET status = 'partial', reason = :error WHERE run_id = :id AND status = 'succeeded'"
+        connection.execute(sa.text(outcome), named)
+    for benchmark, content in boards:
+        _rank_anew(connection, benchmark, content)
+
+
+def _partial(connection: sa.Connection) -> Iterator[tuple[Any, str]]:
+    """Yield the finished runs that lack too many values, with the words for it."""
+    after = ""
+    wanted = sa.text(
+        "SELECT id, benchmark, benchmark_digest, metrics FROM runs WHERE status = 'finished' AND id > :after "
+        "ORDER BY id LIMIT :batch"
+    )
+    while batch := list(connection.execute(wanted, {"after": after, "batch": _BATCH})):
+        for row in batch:
+            missing, planned = _lacking(json.loads(row.metrics))
+            if missing > _MAX_MISSING * planned:
+                yield row, f"{missing:,} of {planned:,} planned episodes have no value, more than {_MAX_MISSING:.4g}"
+        after = batch[-1].id
+
+
+def _lacking(metrics: list[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many planned episodes have no value of the primary metric, and how many are planned."""
+    ranking = [metric for metric in metrics if metric.get("primary")] or metrics
+    counts = [
+        (
+            sum(count for cause, count in metric.get("missing", {}).items() if cause != _OF_THE_AGENT),
+            metric["n_planned"],
+        )
+        for metric in ranking
+        if "n_planned" in metric
+    ]
+    return max(counts, default=(0, 0), key=lambda count: count[0] / max(count[1], 1))
+
+
+def _rank_anew(connection: sa.Connection, benchmark: str, content: str) -> None:
+    """Find the best finished run of a benchmark again, and compare all its runs with it."""
+    of = {"benchmark": benchmark, "content": content}
+    same = "benchmark = :benchmark AND benchmark_digest = :content"
+    found = list(
+        connection.execute(
+            sa.text(
+                f"SELECT id, score, higher_is_better FROM runs WHERE {same} AND status = 'finished' "  # noqa: S608
+                "AND score IS NOT NULL ORDER BY higher_is_better, id"
+            ),
+            of,
+        )
+    )
+    found = [row for row in found if bool(row.higher_is_better) == bool(found[0].higher_is_better)]
+    best = (max if found and found[0].higher_is_better else min)((row.score for row in found), default=None)
+    run = next((row.id for row in found if row.score == best), None)
+    known = {**of, "best": best, "run": run}
+    connection.execute(
+        sa.text(
+            "UPDATE benchmarks SET best_run = :run, best_score = :best WHERE id = :benchmark AND digest = :content"
+        ),
+        known,
+    )
+    lines = f"SELECT id FROM runs WHERE {same}"  # noqa: S608
+    compared = f"UPDATE run_lines SET high_score = :best, delta = score - :best WHERE run_id IN ({lines})"  # noqa: S608
+    connection.execute(sa.text(compared), known)

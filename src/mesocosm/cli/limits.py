@@ -1,0 +1,52 @@
+"""The options that every command which plays runs shares: rates, budgets, retries, outages."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from mesocosm.cli.main import Finite
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+_FIELDS = {"rpm": "requests_per_minute", "tpm": "tokens_per_minute"}
+_NAMES = ("rpm", "tpm", "run_tokens", "run_usd", "retries", "outage_seconds", "max_missing")
+
+
+def limit_options(of: str = "the run") -> Callable[[C], C]:
+    """Add --rpm, --tpm, --run-tokens, --run-usd, --retries, --outage-seconds and --max-missing to a command."""
+    options = (
+        click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute."),
+        click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute."),
+        click.option("--run-tokens", type=click.IntRange(min=1), help=f"Token budget of {of}."),
+        click.option("--run-usd", type=Finite(min=0, min_open=True), help=f"Money budget of {of}."),
+        click.option("--retries", type=click.IntRange(min=0), help="Retries of a model call  [4]."),
+    )
+
+    def add(command: C) -> C:
+        command = outage_options(command)
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def outage_options(command: C) -> C:
+    """Add --outage-seconds and --max-missing to a command."""
+    waiting = click.option(
+        "--outage-seconds",
+        type=Finite(min=0),
+        help="Wait so long for a model server, judge or environment that does not answer, then stop the run  [300].",
+    )
+    missing = click.option(
+        "--max-missing",
+        type=Finite(min=0, max=1),
+        help="Share of episodes that may lack a value; beyond it the run is partial  [0.02].",
+    )
+    return waiting(missing(command))
+
+
+def chosen_limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of core.run.Limits that these options set; what is absent or None stays as it is."""
+    return {_FIELDS.get(name, name): given[name] for name in _NAMES if given.get(name) is not None}
