@@ -221,8 +221,8 @@ class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
     `retry_after` is the wait in seconds that the other side asked for, None when it did not or named no time;
-    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `facts` are kept in the episode's
-    `terminal_info`.
+    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `status` is the HTTP status that it
+    answered with, None where there was none. `facts` are kept in the episode's `terminal_info`.
     """
 
     def __init__(
@@ -234,9 +234,11 @@ class EpisodeError(MesocosmError):
         stderr: str = "",
         retry_after: float | None = None,
         overload: bool = False,
+        status: int | None = None,
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        self.status = status
         self.cause = cause
         self.detail = detail
         self.stderr = stderr

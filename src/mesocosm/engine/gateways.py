@@ -264,7 +264,9 @@ class EpisodeTap:
         """Return whether a call that was passed on is to be made once more, after the wait that is due."""
         if self._refusal():
             return False
-        failed = EpisodeError(cause_of(status), error, retry_after=retry_after, overload=status in OVERLOADED)
+        failed = EpisodeError(
+            cause_of(status), error, retry_after=retry_after, overload=status in OVERLOADED, status=status
+        )
         self._failed(failed)
         return await self._context.again(failed, attempt, self.role) and not self._refusal()
 

@@ -167,4 +167,4 @@ def _is_of_the_server(error: EpisodeError) -> bool:
     """Return whether the failure can have nothing to do with what was asked."""
     if error.rule.boundary is not Boundary.MODEL:
         return True
-    return error.overload or (error.cause is Cause.MODEL_UNAVAILABLE and "answered 500" not in str(error))
+    return error.overload or (error.cause is Cause.MODEL_UNAVAILABLE and error.status != 500)

@@ -224,10 +224,14 @@ class LiteLLMModel:
         said = self._words(error)
         if kind == "Timeout":
             return self._late(request)
-        cause = _CAUSES.get(kind)
+        cause, status = _CAUSES.get(kind), getattr(error, "status_code", None)
         if cause is not None:
-            return EpisodeError(cause, f"{self.name}: {said.brief}; {_REMEDIES[cause]}", detail=said.message[:5000])
-        status = getattr(error, "status_code", None)
+            return EpisodeError(
+                cause,
+                f"{self.name}: {said.brief}; {_REMEDIES[cause]}",
+                detail=said.message[:5000],
+                status=status if isinstance(status, int) else None,
+            )
         if not isinstance(status, int):
             return EpisodeError(Cause.MODEL_INVALID, f"{self.name}: LiteLLM raised {kind}: {said.brief}")
         headers = getattr(error, "litellm_response_headers", None) or {}

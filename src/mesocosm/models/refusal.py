@@ -113,6 +113,7 @@ class Refusal:
             detail=self.said.message[: CUT * 10],
             retry_after=retry_after(self.header),
             overload=self.status in {429, 503, 529},
+            status=self.status,
         )
 
     def cause(self) -> Cause:

@@ -6463,6 +6463,11 @@ export interface components {
              */
             env_id?: string | null;
             /**
+             * Max Missing
+             * @description share of episodes that may lack a value before the run is partial; at most, and by default, as the platform says
+             */
+            max_missing?: number | null;
+            /**
              * Max Parallel
              * @description how many of them at once
              * @default 1
@@ -6480,6 +6485,11 @@ export interface components {
              * @default 1
              */
             num_episodes: number;
+            /**
+             * Outage Seconds
+             * @description how long the run waits for a server that does not answer; at most, and by default, as the platform says
+             */
+            outage_seconds?: number | null;
             /**
              * Seed Set
              * @description one seed for each episode; 0, 1, … by default
