@@ -221,8 +221,8 @@ class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
     `retry_after` is the wait in seconds that the other side asked for, None when it did not or named no time;
-    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `status` is the HTTP status that it
-    answered with, None where there was none. `facts` are kept in the episode's `terminal_info`.
+    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `status` is the HTTP status of
+    its answer, None where there was none. `facts` are kept in the episode's `terminal_info`.
     """
 
     def __init__(
