@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
     "init": ("mesocosm.cli.init:init", "Scaffold an environment that runs green untouched."),
+    "chaos": ("mesocosm.cli.chaos:chaos", "Play a command under faults; tell what was lost, twice, changed."),
     "verify": ("mesocosm.cli.verify:verify", "Read stored runs whole and name what is damaged."),
     "check": ("mesocosm.cli.check:check", "Play an environment and hold what it declares against what comes."),
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),

@@ -1,0 +1,1 @@
+"""Playing a command again and again under faults, and comparing the records: start reading at `trials`."""

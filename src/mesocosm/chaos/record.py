@@ -1,0 +1,267 @@
+"""What a results directory holds, and what is wrong with it beside that of an undisturbed play."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mesocosm.core.episode import Episode, EpisodeKey
+from mesocosm.core.failure import MesocosmError
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.interop.replay import all_episodes
+from mesocosm.store import DATABASE_NAME, open_store
+
+NAMED = 3
+"""Findings of one sort that are named one by one."""
+
+
+class Sort(StrEnum):
+    """What can be wrong.
+
+    `lost`: not there, or no more. `twice`: played or asked for again though it was recorded. `changed`: another value
+    than undisturbed. `untrue`: called finished with numbers that are not those of an undisturbed play. `damaged`: the
+    record is not as it was written. `unrepaired`: one command did not make it whole. `endless`: it had to be ended.
+    `left`: processes outlived the command.
+    """
+
+    LOST = "lost"
+    TWICE = "twice"
+    CHANGED = "changed"
+    UNTRUE = "untrue"
+    DAMAGED = "damaged"
+    UNREPAIRED = "unrepaired"
+    ENDLESS = "endless"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: how many, of which sort, and where."""
+
+    sort: Sort
+    what: str
+    count: int = 1
+
+
+class Experiment(NamedTuple):
+    """What two plays have in common."""
+
+    benchmark: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run with its finished episodes that say something about the agent."""
+
+    run: Run
+    done: Mapping[EpisodeKey, Episode]
+    others: int = 0
+    """Episodes that have begun and are owed."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """What it is a run of."""
+        return Experiment(self.run.benchmark, self.run.signature)
+
+    @property
+    def numbers(self) -> Any:
+        """Its metrics as they are compared."""
+        return msgspec.to_builtins(self.run.metrics)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All runs of a results directory, the oldest first, and what is damaged there."""
+
+    runs: tuple[Played, ...] = ()
+    damages: tuple[str, ...] = ()
+
+    @property
+    def episodes(self) -> int:
+        """Finished episodes."""
+        return sum(len(played.done) for played in self.runs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are runs and all are finished."""
+        return bool(self.runs) and all(played.run.status is RunStatus.FINISHED for played in self.runs)
+
+    def latest(self) -> dict[Experiment, Played]:
+        """Return the newest run of each experiment."""
+        return {played.experiment: played for played in self.runs}
+
+
+def read_record(place: Path) -> Record:
+    """Read what a results directory holds, and compare it with its checksums; a directory without results is empty."""
+    if not (place / DATABASE_NAME).exists():
+        return Record()
+    try:
+        store = open_store(place / DATABASE_NAME)
+    except (MesocosmError, ValueError) as error:
+        return Record(damages=(f"the results cannot be opened: {error}",))
+    runs: list[Played] = []
+    damages: list[str] = []
+    try:
+        for run_id in store.run_ids():
+            found = list(all_episodes(store, run_id))
+            done = {episode.key: episode for episode in found if episode.ended_at is not None and episode.valid}
+            runs.append(Played(store.get_run(run_id), done, len(found) - len(done)))
+            damages += (f"run {run_id}: {damage.what}" for damage in store.verify_run(run_id).damages)
+    except (MesocosmError, ValueError) as error:
+        damages.append(f"the results cannot be read: {error}")
+    finally:
+        store.close()
+    return Record(tuple(runs), tuple(damages))
+
+
+def outcome(episode: Episode) -> Any:
+    """Return what an episode came to, as it is compared."""
+    cause = "" if episode.failure is None else str(episode.failure.cause)
+    return str(episode.status), episode.total_reward, cause, msgspec.to_builtins(sorted(episode.scores, key=_name))
+
+
+def _name(score: Any) -> str:
+    return str(score.name)
+
+
+@dataclass
+class Comparison:
+    """Collects what is wrong with the records of one disturbed play.
+
+    `calm` is the undisturbed play. Without `decidable` two undisturbed plays differed, so that a changed value says
+    nothing.
+    """
+
+    calm: Record
+    decidable: bool = True
+    earlier: Record = field(default_factory=Record)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, sort: Sort, what: str, count: int = 1) -> None:
+        """Note a finding, once."""
+        found = Finding(sort, what, count)
+        if found not in self.findings:
+            self.findings.append(found)
+
+    def look(self, now: Record, code: int | None) -> None:
+        """Compare what is there now with what was there before, and with what was said about it.
+
+        `code` is the exit code of the command that ended, None for one that was killed.
+        """
+        for damage in now.damages:
+            self.add(Sort.DAMAGED, damage)
+        self._kept(now)
+        self._once(now)
+        self._true(now, code)
+        self.earlier = now
+
+    def conclude(self, now: Record, code: int | None) -> None:
+        """Compare what is there after the repair with an undisturbed play."""
+        self.look(now, code)
+        latest = now.latest()
+        for experiment, calm in self.calm.latest().items():
+            found = latest.get(experiment)
+            if found is None:
+                self.add(Sort.UNREPAIRED, f"there is no run of {experiment.benchmark}")
+                continue
+            self._compare(calm, found)
+            if found.run.status is not calm.run.status:
+                said = f": {found.run.error}" if found.run.error else ""
+                self.add(Sort.UNREPAIRED, f"run {found.run.id} is {found.run.status}{said}")
+        if code != 0 and now.whole:
+            self.add(Sort.UNREPAIRED, f"the command that repairs ended with exit code {code}")
+
+    def _compare(self, calm: Played, found: Played) -> None:
+        missing = [calm.done[key] for key in calm.done if key not in found.done]
+        self._told(Sort.LOST, "not played", missing)
+        extra = [found.done[key] for key in found.done if key not in calm.done]
+        self._told(Sort.TWICE, "not in the undisturbed play", extra)
+        if self.decidable:
+            both = [key for key in calm.done if key in found.done]
+            differ = [found.done[key] for key in both if outcome(found.done[key]) != outcome(calm.done[key])]
+            self._told(Sort.CHANGED, "another result than undisturbed", differ)
+
+    def _kept(self, now: Record) -> None:
+        """Whatever was finished before is there, and is the same episode."""
+        runs = {played.run.id: played for played in now.runs}
+        for before in self.earlier.runs:
+            found = runs.get(before.run.id)
+            if found is None:
+                self.add(Sort.LOST, f"run {before.run.id} is gone", max(len(before.done), 1))
+                continue
+            pairs = [(episode, found.done.get(key)) for key, episode in before.done.items()]
+            self._told(Sort.LOST, "was finished and is gone", [old for old, new in pairs if new is None])
+            kept = [(old, new) for old, new in pairs if new is not None]
+            self._told(Sort.TWICE, "was finished and was played again", [new for old, new in kept if old.id != new.id])
+            same = [(old, new) for old, new in kept if old.id == new.id]
+            changed = [new for old, new in same if outcome(old) != outcome(new) or old.usage != new.usage]
+            self._told(Sort.CHANGED, "was finished and has another result now", changed)
+
+    def _once(self, now: Record) -> None:
+        """No episode is finished in two runs of one experiment."""
+        seen: dict[tuple[Experiment, EpisodeKey], Episode] = {}
+        for played in now.runs:
+            again = []
+            for key, episode in played.done.items():
+                if (played.experiment, key) in seen:
+                    again.append(episode)
+                seen[played.experiment, key] = episode
+            self._told(Sort.TWICE, "was finished in an earlier run of the same experiment", again)
+
+    def _true(self, now: Record, code: int | None) -> None:
+        """What calls itself finished has the numbers of an undisturbed play."""
+        calm = self.calm.latest()
+        for played in now.runs:
+            if played.run.status is not RunStatus.FINISHED:
+                continue
+            right = calm.get(played.experiment)
+            if right is None:
+                self.add(Sort.UNTRUE, f"run {played.run.id} of {played.run.benchmark} has no undisturbed counterpart")
+            elif len(played.done) < len(right.done):
+                short = f"{len(played.done)} of {len(right.done)} episodes"
+                self.add(Sort.UNTRUE, f"run {played.run.id} is called finished with {short}")
+            elif self.decidable and played.numbers != right.numbers:
+                self.add(Sort.UNTRUE, f"run {played.run.id} is called finished; {_differences(right, played)}")
+        if code == 0:
+            for experiment in calm.keys() - {
+                one.experiment for one in now.runs if one.run.status is RunStatus.FINISHED
+            }:
+                self.add(Sort.UNTRUE, f"exit code 0, and no run of {experiment.benchmark} is finished")
+
+    def _told(self, sort: Sort, what: str, episodes: list[Episode]) -> None:
+        if episodes:
+            names = ", ".join(f"{episode.index} of run {episode.run_id}" for episode in episodes[:NAMED])
+            more = f" and {len(episodes) - NAMED} more" if len(episodes) > NAMED else ""
+            self.add(sort, f"episode {names}{more}: {what}", len(episodes))
+
+
+def _differences(calm: Played, found: Played) -> str:
+    return "; ".join(_differing(calm, found)) or "its metrics are others than undisturbed"
+
+
+def _differing(calm: Played, found: Played) -> Iterator[str]:
+    there = {metric.name: metric for metric in found.run.metrics}
+    for metric in calm.run.metrics:
+        other = there.get(metric.name)
+        if other is None:
+            yield f"{metric.name} is missing"
+        elif other != metric:
+            yield (
+                f"{metric.name} is {other.value} [{other.low}, {other.high}] n={other.n_scored}/{other.n_planned}, "
+                f"undisturbed {metric.value} [{metric.low}, {metric.high}] n={metric.n_scored}/{metric.n_planned}"
+            )
+
+
+def same(first: Record, second: Record) -> bool:
+    """Whether two undisturbed plays came to the same in every episode and number."""
+    one, other = first.latest(), second.latest()
+    return one.keys() == other.keys() and all(
+        played.numbers == other[experiment].numbers
+        and {key: outcome(episode) for key, episode in played.done.items()}
+        == {key: outcome(episode) for key, episode in other[experiment].done.items()}
+        for experiment, played in one.items()
+    )

@@ -1,0 +1,366 @@
+"""The plays: undisturbed twice, then once and again under each fault, repaired by one command, and compared."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from mesocosm.chaos.fault import Fault, Means
+from mesocosm.chaos.model_proxy import ModelProxy
+from mesocosm.chaos.process import ENDS_S, Command
+from mesocosm.chaos.record import Comparison, Finding, Record, Sort, read_record, same
+from mesocosm.core.failure import MesocosmError
+from mesocosm.core.run import RunStatus
+
+LONGEST_S, LONGER = 300.0, 10.0
+"""A command that is not killed may take so long, and so many times as long as undisturbed besides."""
+MISSES = 5
+"""Plays that may be over before a signal reaches them."""
+NOT_NEEDED = "–"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is tried: `words` of the command, how often and how long it is harmed, and where its results are.
+
+    `continues` says whether the same command goes on with a run that was cut off; otherwise `run resume` does.
+    """
+
+    words: Sequence[str]
+    place: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    continues: bool = True
+    kills: int = 10
+    seconds: float = 3.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Calm:
+    """The undisturbed plays: their record, the seconds that one takes, the answers it needs.
+
+    `decidable`: whether both came to the same. `asked` questions went to the model's own server.
+    """
+
+    record: Record
+    seconds: float
+    answers: int
+    asked: int
+    decidable: bool
+    most_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one fault. `met` says how often it struck; at 0 `said` says why."""
+
+    fault: Fault
+    met: int
+    plays: int
+    said: str
+    repaired_by: str
+    findings: tuple[Finding, ...]
+    asked_again: int
+    seconds: float
+
+    def number(self, *sorts: Sort) -> int:
+        """Return how many findings there are of some sorts."""
+        return sum(finding.count for finding in self.findings if finding.sort in sorts)
+
+
+class Trials:
+    """Plays a command under faults. Use it once, in the order `undisturbed`, then `under` for each fault."""
+
+    def __init__(self, plan: Plan, proxy: ModelProxy) -> None:
+        self.plan = plan
+        self._proxy = proxy
+        self._places = count()
+
+    def undisturbed(self) -> Calm:
+        """Play twice without a fault. Raises MesocosmError where that does not come to an end."""
+        first, _, _ = self._whole()
+        second, seconds, answers = self._whole()
+        episodes = [episode for played in second.runs for episode in played.done.values()]
+        most = max([episode.usage.calls for episode in episodes] + [-(-answers // max(len(episodes), 1))])
+        return Calm(first, seconds, answers, self._proxy.asked, same(first, second), most)
+
+    def under(self, fault: Fault, calm: Calm) -> Result:
+        """Play under a fault until it has struck as often as it shall."""
+        chance = random.Random(f"{self.plan.seed} {fault.name}")
+        trial = _Trial(self, fault, calm, chance)
+        began = time.monotonic()
+        match fault.means:
+            case Means.KILL:
+                trial.kill()
+            case Means.SIGNAL | Means.DISK:
+                trial.harm()
+            case Means.MODEL:
+                trial.ask()
+        return Result(
+            fault,
+            trial.met,
+            trial.plays,
+            ", ".join(trial.said) or "over before the fault came",
+            " or ".join(trial.repaired) or NOT_NEEDED,
+            tuple(trial.findings),
+            trial.again,
+            time.monotonic() - began,
+        )
+
+    @property
+    def proxy(self) -> ModelProxy:
+        """The server between the runs and their model."""
+        return self._proxy
+
+    def new_place(self, name: str) -> Path:
+        """Return a directory for the results of one play."""
+        return self.plan.place / f"{next(self._places):02d}-{name}"
+
+    def start(self, words: Sequence[str], place: Path) -> Command:
+        """Start a command of mesocosm."""
+        return Command(words, place, self.plan.variables)
+
+    def repair(self, record: Record) -> Sequence[str]:
+        """Return the command that goes on with what is there."""
+        owing = [played.run.id for played in record.runs if played.run.status is not RunStatus.FINISHED]
+        return self.plan.words if self.plan.continues or not owing else ("run", "resume", owing[-1])
+
+    def _whole(self) -> tuple[Record, float, int]:
+        place, before = self.new_place("undisturbed"), self._proxy.answered
+        command = self.start(self.plan.words, place)
+        try:
+            code = command.process.wait()
+        except BaseException:
+            command.end()
+            raise
+        seconds = time.monotonic() - command.started
+        record = read_record(place)
+        if not record.whole:
+            statuses = ", ".join(f"{played.run.benchmark}: {played.run.status}" for played in record.runs) or "no run"
+            raise MesocosmError(
+                f"undisturbed, the command ended with exit code {code} ({statuses}), so there is nothing to compare "
+                f"with; its last words:\n{command.said()}"
+            )
+        return record, seconds, self._proxy.answered - before
+
+
+class _Trial:
+    """One fault."""
+
+    def __init__(self, trials: Trials, fault: Fault, calm: Calm, chance: random.Random) -> None:
+        self._trials, self._plan, self._proxy = trials, trials.plan, trials.proxy
+        self._fault, self._calm, self._chance = fault, calm, chance
+        self.met = self.plays = self.again = 0
+        self.said: list[str] = []
+        self.repaired: list[str] = []
+        self.findings: list[Finding] = []
+        self._limit = LONGEST_S + LONGER * calm.seconds
+
+    def kill(self) -> None:
+        """Kill the command again and again, and let it end at last; as many plays as that takes.
+
+        The longest time until a kill grows while nothing gets done and shrinks while something does, so that the kills
+        fall into the play on any machine.
+        """
+        longest = self._calm.seconds
+        starts = 0
+        while self.met < self._plan.kills and starts < 3 * self._plan.kills + MISSES:
+            play = _Play(self, self._fault.name)
+            while True:
+                done = play.record.episodes
+                command = play.start()
+                starts += 1
+                if self.met >= self._plan.kills:
+                    play.to_its_end(command)
+                    break
+                code = command.wait(self._chance.uniform(0.0, longest))
+                if code is not None:
+                    longest *= 0.8
+                    play.over(code)
+                    break
+                play.left(command.kill(group=self._chance.random() < 0.5))
+                self.met += 1
+                play.look(None)
+                if play.record.whole and not self._plan.continues:
+                    play.over(0)
+                    break
+                longest = longest * 0.8 if play.record.episodes > done else min(longest * 1.25, 3 * self._calm.seconds)
+        self.said = [f"{self.met} killed"]
+
+    def harm(self) -> None:
+        """Send a signal, or fill the disk, at a random moment; again where the play was over before."""
+        for attempt in range(MISSES):
+            play = _Play(self, self._fault.name)
+            command = play.start()
+            code = command.wait(self._chance.uniform(0.2, 0.9) * self._calm.seconds * 0.8**attempt)
+            if code is None and not self._strike(command):
+                command.end()
+                self.said = ["cannot be tried on this system"]
+                return
+            struck = code is None
+            code = play.ended(command)
+            full = self._fault.means is Means.DISK
+            play.look(code)
+            if struck and not (full and code == 0):
+                self.met += 1
+                self._tell(code, play.record)
+            if code != 0 or not play.record.whole:
+                play.repair()
+            else:
+                play.over(code)
+            if self.met:
+                return
+
+    def ask(self) -> None:
+        """Let the model's server fail for some seconds, beginning at a random answer."""
+        if not self._calm.answers:
+            self.said = ["not tried: its model is asked at no address"]
+            return
+        play = _Play(self, self._fault.name)
+        after = self._chance.randint(1, max(int(self._calm.answers * 0.6), 1))
+        armed = self._proxy.arm(self._fault.name, after, self._plan.seconds)
+        try:
+            code = play.ended(play.start())
+        finally:
+            self._proxy.disarm()
+        self.met = armed.met
+        play.look(code)
+        if self.met:
+            self._tell(code, play.record)
+        if code != 0 or not play.record.whole:
+            play.repair()
+        else:
+            play.over(code)
+
+    def _strike(self, command: Command) -> bool:
+        """Do what the fault says; return whether that is possible here."""
+        match self._fault.name:
+            case "interrupt":
+                command.send(signal.SIGINT, group=True)
+            case "terminate":
+                command.send(signal.SIGTERM, group=False)
+            case "suspend":
+                command.send(signal.SIGSTOP, group=True)
+                command.wait(self._plan.seconds)
+                command.send(signal.SIGCONT, group=True)
+            case _:
+                return command.fill_disk()
+        return True
+
+    def _tell(self, code: int, record: Record) -> None:
+        statuses = sorted({str(played.run.status) for played in record.runs}) or ["no run"]
+        self.said.append(f"exit {code}, {' '.join(statuses)}")
+
+    # What plays ask of their fault.
+
+    @property
+    def trials(self) -> Trials:
+        """What this is part of."""
+        return self._trials
+
+    @property
+    def calm(self) -> Calm:
+        """The undisturbed plays."""
+        return self._calm
+
+    @property
+    def limit(self) -> float:
+        """Seconds that a command may take that nobody kills."""
+        return self._limit
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a command may take after it was harmed."""
+        return ENDS_S if self._fault.name in {"interrupt", "terminate"} else self._limit
+
+
+class _Play:
+    """One results directory, from the first start to the command that repairs it."""
+
+    def __init__(self, trial: _Trial, name: str) -> None:
+        self._trial, self._trials = trial, trial.trials
+        self._place = self._trials.new_place(name)
+        self._comparison = Comparison(trial.calm.record, trial.calm.decidable)
+        self._answered = self._trials.proxy.answered
+        self._in_flight = 0
+        self.record = Record()
+        trial.plays += 1
+
+    def start(self) -> Command:
+        """Start the command, or the one that goes on with what is there."""
+        return self._trials.start(self._trials.repair(self.record), self._place)
+
+    def look(self, code: int | None) -> None:
+        """Read the record, and compare it with what was there before."""
+        self.record = read_record(self._place)
+        self._comparison.look(self.record, code)
+        for played in self.record.runs:
+            if played.run.status is not RunStatus.FINISHED:
+                self._in_flight += max(played.others, played.run.spec.parallel)
+
+    def left(self, processes: Sequence[str]) -> None:
+        """Note processes that outlived the command."""
+        for line in processes:
+            self._comparison.add(Sort.LEFT, f"outlived the command and was ended: {line}")
+
+    def ended(self, command: Command, seconds: float | None = None) -> int:
+        """Wait for the end of a command that nobody kills, and end it where it takes too long; return its exit code."""
+        limit = self._trial.patience if seconds is None else seconds
+        code: int | None = None
+        try:
+            code = command.wait(limit)
+        finally:
+            if code is None:
+                code, left = command.end()
+                self.left(left)
+        if time.monotonic() - command.started >= limit and code != 0:
+            self._comparison.add(Sort.ENDLESS, f"it was still going on after {limit:.0f} s and had to be ended")
+        return code
+
+    def repair(self) -> None:
+        """Run the command that goes on, once, and compare what is there then."""
+        words = self._trials.repair(self.record)
+        self.to_its_end(self._trials.start(words, self._place))
+
+    def to_its_end(self, command: Command) -> None:
+        """Let a command that repairs come to its end, and compare."""
+        words = self._trials.repair(self.record)
+        name = "the same command" if words is self._trials.plan.words else f"mesocosm {' '.join(words[:2])}"
+        if name not in self._trial.repaired:
+            self._trial.repaired.append(name)
+        self.over(self.ended(command, self._trial.limit))
+
+    def over(self, code: int) -> None:
+        """Compare what is there at last with an undisturbed play."""
+        self.record = read_record(self._place)
+        self._comparison.conclude(self.record, code)
+        self._once_more()
+        calm = self._trial.calm
+        again = self._trials.proxy.answered - self._answered - calm.answers
+        most = self._in_flight * calm.most_calls
+        if again > most:
+            self._comparison.add(
+                Sort.TWICE,
+                f"{again} answers were asked for again; no more than {most} were under way when it was disturbed",
+                again - most,
+            )
+        self._trial.again += max(again, 0)
+        self._trial.findings += [one for one in self._comparison.findings if one not in self._trial.findings]
+
+    def _once_more(self) -> None:
+        """The same command on a finished run asks nothing and changes nothing."""
+        if not (self._trials.plan.continues and self.record.whole):
+            return
+        before = self._trials.proxy.answered
+        command = self._trials.start(self._trials.plan.words, self._place)
+        code = self.ended(command, self._trial.limit)
+        self.record = read_record(self._place)
+        self._comparison.look(self.record, code)
+        asked = self._trials.proxy.answered - before
+        if asked:
+            self._comparison.add(Sort.TWICE, "the same command, once more, asked the model again", asked)
