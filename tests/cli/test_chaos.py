@@ -14,44 +14,116 @@ Invoke = Callable[..., Any]
 
 SMALL = ("--kills", "1", "--seconds", "0.2", "--json")
 
-FORGETFUL = '''
-"""Its reward depends on whether an earlier episode came to its end: a kill changes it."""
-
+MAIN = """
+import os
+import tempfile
 from pathlib import Path
 
-from mesocosm.environments.sdk import BaseEnv, StepResult
-from mesocosm.environments.server import serve
+from mesocosm.rollouts import AgentWorkflow, Grader, LocalBackend, complete
 
-BEGUN = Path(__file__).with_name("begun")
+STARTS = Path(os.environ.get("MESOCOSM_RESULTS_DIR") or tempfile.mkdtemp(), "starts")
+STARTS.parent.mkdir(exist_ok=True)
+with STARTS.open("a") as file:
+    file.write("x")
 
 
-class Forgetful(BaseEnv):
-    title = "Forgetful"
-    action_space = {"type": "discrete", "enum_values": ["left", "right"]}
+class Asking(AgentWorkflow):
+    async def run(self, ctx):
+        return [*ctx.prompt, await complete(list(ctx.prompt))]
 
-    def reset(self, seed=None, **params):
-        self.disturbed = BEGUN.exists()
-        BEGUN.touch()
-        return {"seed": seed}
 
-    def step(self, action):
-        import time
-        time.sleep(0.05)
-        BEGUN.unlink(missing_ok=True)
-        return StepResult({}, float(not self.disturbed), True, False, {})
-'''
+class Length(Grader):
+    async def grade(self, ctx):
+        ctx.set_reward(REWARD)
+
+
+backend = LocalBackend(workflow=Asking, grader=Length)
+"""
+CONFIG = """
+[experiment]
+rollout = "asking"
+entrypoint = "main.py"
+model_path = "openai/steady"
+dataset = "rows"
+[evaluation]
+limit = "all"
+batch_size = 2
+[model]
+base_url = "{url}"
+"""
+
+
+def workspace(root: Path, url: str, reward: str) -> Path:
+    """Write an evaluation of twelve rows, and return its configuration."""
+    for folder in ("rollouts/asking", "configs/eval", "data"):
+        (root / folder).mkdir(parents=True)
+    (root / "rollouts/asking/main.py").write_text(MAIN.replace("REWARD", reward))
+    (root / "configs/eval/asking.toml").write_text(CONFIG.format(url=url))
+    rows = ({"user_prompt": f"row {n}", "ground_truth": "x"} for n in range(12))
+    (root / "data/rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return root / "configs/eval/asking.toml"
+
+
+@pytest.mark.parametrize("more", [("--in-process",), ()], ids=["in-process", "process"])
+def test_eval_run_local_loses_repeats_and_changes_nothing(
+    mesocosm: Invoke, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    with ModelServer("a word", models=["steady"]) as server:
+        config = workspace(tmp_path, server.openai_url, "len(ctx.sample.messages[0]['content']) / 10")
+        done = mesocosm("chaos", *SMALL, "--faults", "kill", "--", "eval", "run-local", config, *more)
+    assert done.code == 0, done.out + done.err
+    (killed,) = done.document["faults"]
+    assert (killed["met"], killed["said"]) == (1, "1 killed")
+    assert len(server.calls) == 12
+
+
+def test_run_local_loses_repeats_and_changes_nothing(
+    mesocosm: Invoke, scaffolded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scaffolded)
+    with ModelServer('{"action": "left"}', models=["steady"]) as server:
+        model = f"openai/steady@{server.openai_url}"
+        played = ("run", "local", "--model", model, "--episodes", "6", "--parallel", "2")
+        done = mesocosm("chaos", *SMALL, "--faults", "kill,down", "--", *played)
+    assert done.code == 0, done.out + done.err
+    assert [fault["met"] for fault in done.document["faults"]] == [1, 1]
+
+
+def test_a_result_that_changes_after_an_interruption_is_told(
+    mesocosm: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with ModelServer("a word", models=["steady"]) as server:
+        config = workspace(tmp_path, server.openai_url, "float(STARTS.read_text() == 'x')")
+        # The fault outlasts the run, which therefore needs a second start.
+        lasting = ("--seconds", "60", "--faults", "400", "--json", "--")
+        done = mesocosm("chaos", *lasting, "eval", "run-local", config, "--in-process")
+    assert done.code == 1, done.out + done.err
+    (fault,) = done.document["faults"]
+    assert fault["changed"] > 0
+    assert {finding["sort"] for finding in fault["findings"]} == {"changed", "untrue"}
+    # What was found can be looked at.
+    assert Path(done.document["results"]).is_dir()
+
+
+def test_a_command_that_does_not_finish_undisturbed_is_no_measure(mesocosm: Invoke, tmp_path: Path) -> None:
+    with ModelServer("a word", models=["other"]) as server:
+        config = workspace(tmp_path, server.openai_url, "1.0")
+        done = mesocosm("chaos", "--", "eval", "run-local", config, "--in-process")
+    assert done.code == 1
+    assert "so there is nothing to compare with; its last words:" in done.err
 
 
 def test_bench_run_loses_repeats_and_changes_nothing(mesocosm: Invoke) -> None:
     with ModelServer("a word", models=["steady"]) as server:
         done = mesocosm(
-            *("chaos", *SMALL, "--faults", "kill", "503", "half", "other-model", "--"),
+            *("chaos", *SMALL, "--faults", "kill", "half", "--"),
             *("bench", "run", "--benchmarks", "context-bench", "--max-examples", "8", "--parallel", "2"),
             *("--model", f"openai/steady@{server.openai_url}"),
         )
     assert done.code == 0, done.out + done.err
     found = done.document
-    assert [fault["fault"] for fault in found["faults"]] == ["kill", "503", "half", "other-model"]
+    assert [fault["fault"] for fault in found["faults"]] == ["kill", "half"]
     assert all(fault["met"] and not fault["findings"] for fault in found["faults"])
     assert found["undisturbed"]["episodes"] == 8
     # Each question was asked once of the model's own server, however often it was played.
