@@ -189,8 +189,7 @@ def prepare_metadata_for_build_wheel(folder, *words):
 """
 
 
-@pytest.mark.parametrize("before", ["", METADATA])
-@pytest.mark.parametrize("last_words", ["no compiler here", ""])
+@pytest.mark.parametrize(("before", "last_words"), [("", "no compiler here"), (METADATA, "")])
 async def test_a_package_that_cannot_be_built_is_named(
     before: str, last_words: str, place: Place, log: BuildLog, index: Path
 ) -> None:
