@@ -1,6 +1,7 @@
 """`mesocosm chaos`: it finds nothing on the real engine, and it can find something."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from mesocosm.chaos.fault import FAULTS
+from mesocosm.cli.chaos import _led
+from mesocosm.core.model import ModelName
 from mesocosm.testing.model_server import ModelServer
 
 Invoke = Callable[..., Any]
@@ -29,6 +32,8 @@ with STARTS.open("a") as file:
 
 class Asking(AgentWorkflow):
     async def run(self, ctx):
+        for n in range(MORE):
+            await complete([*ctx.prompt, {"role": "user", "content": str(n)}])
         return [*ctx.prompt, await complete(list(ctx.prompt))]
 
 
@@ -53,11 +58,11 @@ base_url = "{url}"
 """
 
 
-def workspace(root: Path, url: str, reward: str) -> Path:
+def workspace(root: Path, url: str, reward: str, more: str = "0") -> Path:
     """Write an evaluation of twelve rows, and return its configuration."""
     for folder in ("rollouts/asking", "configs/eval", "data"):
         (root / folder).mkdir(parents=True)
-    (root / "rollouts/asking/main.py").write_text(MAIN.replace("REWARD", reward))
+    (root / "rollouts/asking/main.py").write_text(MAIN.replace("REWARD", reward).replace("MORE", more))
     (root / "configs/eval/asking.toml").write_text(CONFIG.format(url=url))
     rows = ({"user_prompt": f"row {n}", "ground_truth": "x"} for n in range(12))
     (root / "data/rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -89,19 +94,20 @@ def test_run_local_loses_repeats_and_changes_nothing(
     assert [fault["met"] for fault in done.document["faults"]] == [1, 1]
 
 
-def test_a_result_that_changes_after_an_interruption_is_told(
+def test_what_changes_and_is_asked_again_after_an_interruption_is_told(
     mesocosm: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with ModelServer("a word", models=["steady"]) as server:
-        config = workspace(tmp_path, server.openai_url, "float(STARTS.read_text() == 'x')")
+        config = workspace(
+            tmp_path, server.openai_url, "float(STARTS.read_text() == 'x')", "20 * (STARTS.read_text() != 'x')"
+        )
         # The fault outlasts the run, which therefore needs a second start.
         lasting = ("--seconds", "60", "--faults", "400", "--json", "--")
         done = mesocosm("chaos", *lasting, "eval", "run-local", config, "--in-process")
     assert done.code == 1, done.out + done.err
     (fault,) = done.document["faults"]
-    assert fault["changed"] > 0
-    assert {finding["sort"] for finding in fault["findings"]} == {"changed", "untrue"}
+    assert {finding["sort"] for finding in fault["findings"]} == {"changed", "untrue", "twice"}
     # What was found can be looked at.
     assert Path(done.document["results"]).is_dir()
 
@@ -159,3 +165,38 @@ def test_a_fault_that_is_none_is_refused_with_those_there_are(mesocosm: Invoke) 
 def test_every_fault_is_listed_in_the_help(mesocosm: Invoke) -> None:
     listed = mesocosm("chaos", "--help").out.split()
     assert [fault.name for fault in FAULTS if fault.name not in listed] == []
+
+
+def led(words: str, model: str) -> tuple[list[str], dict[str, str]]:
+    return _led(words.split(), ModelName.parse(model), lambda url: url.replace("://", "://led."))
+
+
+@pytest.fixture
+def no_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.endswith(("_BASE_URL", "_API_BASE")):
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("no_addresses")
+def test_every_address_of_a_model_is_led_to_a_server_of_ours() -> None:
+    named = "--model=openai/m@http://a/v1 --set model.base_url=http://b/v1 --set model.judge=vllm/j@https://c/v1"
+    words, variables = led(f"{named} --set data.url=http://d", "openai/m@http://a/v1")
+    assert words[0] == "--model=openai/m@http://led.a/v1"
+    assert words[2] == "model.base_url=http://led.b/v1"
+    assert words[4] == "model.judge=vllm/j@https://led.c/v1"
+    assert words[6] == "data.url=http://d"
+    # The key of a provider whose server is named would no longer be sent there, if its variable led elsewhere.
+    assert not {"OPENAI_BASE_URL", "VLLM_BASE_URL"} & variables.keys()
+    assert variables["GROQ_BASE_URL"] == "https://led.api.groq.com/openai/v1"
+    assert variables["ANTHROPIC_BASE_URL"] == "https://led.api.anthropic.com"
+
+
+@pytest.mark.usefixtures("no_addresses")
+def test_an_address_from_the_environment_stays_the_one_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://mine/v1")
+    monkeypatch.setenv("MESOCOSM_BASE_URL", "http://platform")
+    _, variables = led("--model groq/m", "groq/m")
+    assert variables["OPENAI_BASE_URL"] == "http://led.mine/v1"
+    # For bench run it stands for any OpenAI-compatible provider, and the platform is no model.
+    assert not {"GROQ_BASE_URL", "MESOCOSM_BASE_URL"} & variables.keys()

@@ -6,15 +6,15 @@ Equal requests get equal answers, so that a model becomes a function of what it 
 import asyncio
 import gzip
 import itertools
+import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import msgspec
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.core.foreign import read_json
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
@@ -25,17 +25,20 @@ ANSWER_S = 600.0
 OTHER_MODEL = "another-model-0815"
 
 _DEEP = b'{"x":' + b"[" * 3000 + b"]" * 3000 + b',"choices":[]}'
+_WAITS = ("retry-after", "retry-after-ms")
+_NAMED = re.compile(rb'("model":\s*")[^"]*')
 _MEMBER = gzip.compress(b"")
 _KEPT_HERE = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "expect"})
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model's server answered; `again` where it was remembered."""
+    """What a model's server answered; `headers` are further lines, `again` says that it was remembered."""
 
     status: int
     body: bytes
     content_type: str
+    headers: str = ""
     again: bool = False
 
 
@@ -191,7 +194,7 @@ class ModelProxy(LoopbackServer):
 
     def _say(self, connection: Connection, answer: Answer, *, counted: bool) -> None:
         self.answered += counted
-        connection.send(response(answer.status, answer.body, content_type=answer.content_type))
+        connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
     async def _answer(self, request: Request, origin: str) -> Answer:
         """Return the answer to a request: the remembered one, else that of the model's own server, waited for once."""
@@ -199,7 +202,7 @@ class ModelProxy(LoopbackServer):
         known = self._known.get(key)
         if known is not None:
             found = await asyncio.shield(known)
-            return Answer(found.status, found.body, found.content_type, again=True)
+            return replace(found, again=True)
         self._known[key] = waited = asyncio.get_running_loop().create_future()
         try:
             answer = await self._forward(request, origin)
@@ -227,7 +230,8 @@ class ModelProxy(LoopbackServer):
             timeout=ANSWER_S,
             resend=False,
         )
-        return Answer(got.status, got.body, got.headers.get("content-type", "application/json"))
+        waits = "".join(f"{name}: {got.headers[name]}\r\n" for name in _WAITS if name in got.headers)
+        return Answer(got.status, got.body, got.headers.get("content-type", "application/json"), waits)
 
 
 _Act = Callable[[ModelProxy, Connection, Answer], None]
@@ -281,14 +285,9 @@ def _empty_members(_server: ModelProxy, connection: Connection, _answer: Answer)
 
 
 def _other(server: ModelProxy, connection: Connection, answer: Answer) -> None:
-    body = answer.body
-    try:
-        document = read_json(body)
-    except (msgspec.DecodeError, RecursionError):
-        document = None
-    if isinstance(document, dict) and "model" in document:
-        body = msgspec.json.encode({**document, "model": OTHER_MODEL})
-    server._say(connection, Answer(answer.status, body, answer.content_type), counted=answer.status == 200)  # noqa: SLF001
+    # In a document and in each event of a stream; inside of a text the quotes have backslashes.
+    body = _NAMED.sub(rb"\g<1>" + OTHER_MODEL.encode(), answer.body)
+    server._say(connection, replace(answer, body=body), counted=answer.status == 200)  # noqa: SLF001
 
 
 _ANSWERS = frozenset({"half", "html", "deep", "gzip", "other-model"})

@@ -101,7 +101,7 @@ def read_record(place: Path) -> Record:
         return Record()
     try:
         store = open_store(place / DATABASE_NAME)
-    except (MesocosmError, ValueError) as error:
+    except (MesocosmError, ValueError, msgspec.MsgspecError) as error:
         return Record(damages=(f"the results cannot be opened: {error}",))
     runs: list[Played] = []
     damages: list[str] = []
@@ -111,7 +111,7 @@ def read_record(place: Path) -> Record:
             done = {episode.key: episode for episode in found if episode.ended_at is not None and episode.valid}
             runs.append(Played(store.get_run(run_id), done, len(found) - len(done)))
             damages += (f"run {run_id}: {damage.what}" for damage in store.verify_run(run_id).damages)
-    except (MesocosmError, ValueError) as error:
+    except (MesocosmError, ValueError, msgspec.MsgspecError) as error:
         damages.append(f"the results cannot be read: {error}")
     finally:
         store.close()

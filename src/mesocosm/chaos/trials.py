@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from mesocosm.chaos.fault import Fault, Means
 from mesocosm.chaos.model_proxy import ModelProxy
@@ -74,12 +76,23 @@ class Result:
 
 
 class Trials:
-    """Plays a command under faults. Use it once, in the order `undisturbed`, then `under` for each fault."""
+    """Plays a command under faults. Use it once with `with`, in the order `undisturbed`, `under` for each fault."""
 
     def __init__(self, plan: Plan, proxy: ModelProxy) -> None:
         self.plan = plan
         self._proxy = proxy
         self._places = count()
+        self._command: Command | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what is still played."""
+        if self._command is not None and self._command.process.poll() is None:
+            self._command.kill(group=True)
 
     def undisturbed(self) -> Calm:
         """Play twice without a fault. Raises MesocosmError where that does not come to an end."""
@@ -123,7 +136,8 @@ class Trials:
 
     def start(self, words: Sequence[str], place: Path) -> Command:
         """Start a command of mesocosm."""
-        return Command(words, place, self.plan.variables)
+        self._command = Command(words, place, self.plan.variables)
+        return self._command
 
     def repair(self, record: Record) -> Sequence[str]:
         """Return the command that goes on with what is there."""
@@ -133,11 +147,7 @@ class Trials:
     def _whole(self) -> tuple[Record, float, int]:
         place, before = self.new_place("undisturbed"), self._proxy.answered
         command = self.start(self.plan.words, place)
-        try:
-            code = command.process.wait()
-        except BaseException:
-            command.end()
-            raise
+        code = command.process.wait()
         seconds = time.monotonic() - command.started
         record = read_record(place)
         if not record.whole:
@@ -311,15 +321,11 @@ class _Play:
     def ended(self, command: Command, seconds: float | None = None) -> int:
         """Wait for the end of a command that nobody kills, and end it where it takes too long; return its exit code."""
         limit = self._trial.patience if seconds is None else seconds
-        code: int | None = None
-        try:
-            code = command.wait(limit)
-        finally:
-            if code is None:
-                code, left = command.end()
-                self.left(left)
-        if time.monotonic() - command.started >= limit and code != 0:
+        code = command.wait(limit)
+        if code is None:
             self._comparison.add(Sort.ENDLESS, f"it was still going on after {limit:.0f} s and had to be ended")
+            code, left = command.end()
+            self.left(left)
         return code
 
     def repair(self) -> None:

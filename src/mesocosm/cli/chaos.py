@@ -92,25 +92,37 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
     model = _model(context)
     _stay_local(model, context)
     wanted = [fault for fault in FAULTS if not faults or fault.name in faults]
-    with _place(keep) as place, ModelProxy() as proxy:
+    with _place(keep) as place, _ends_on_sigterm(), ModelProxy() as proxy:
         led, variables = _led([*words, *_settings(context)], model, proxy.address)
         continues = "manifest" not in context.params
         plan = Plan(led, place.path, variables, continues=continues, **given)
-        trials = Trials(plan, proxy)
         _say(f"{plural(2 + len(wanted), 'play')} and more of: mesocosm {' '.join(words)}")
         _say("undisturbed, twice …")
-        calm = trials.undisturbed()
-        _say(_told(calm, plan, wanted))
         results = []
-        for fault in wanted:
-            results.append(trials.under(fault, calm))
-            if _expected(results[-1], calm):
-                _say(_line(results[-1]))
+        with Trials(plan, proxy) as trials:
+            calm = trials.undisturbed()
+            _say(_told(calm, plan, wanted))
+            for fault in wanted:
+                results.append(trials.under(fault, calm))
+                if _expected(results[-1], calm):
+                    _say(_line(results[-1]))
         found = any(result.findings for result in results)
         place.kept = place.kept or found
         unclear = not calm.decidable or any(not result.met for result in results if faults or _expected(result, calm))
         _show(words, plan, calm, results, place.path if place.kept else None, chosen)
     return 1 if found else UNDECIDED if unclear else 0
+
+
+@contextmanager
+def _ends_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what is played, as Ctrl-C does."""
+    import signal
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Place:
@@ -217,7 +229,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
     settled = {found[1].lower() for word in words for found in _PROVIDER.finditer(word)}
     settled |= {model.provider} if model.base_url else set()
     if not any(name in os.environ for name in FALLBACK_URLS):
-        for provider, place in {**PROVIDERS, **ELSEWHERE}.items():
+        for provider, place in {**PROVIDERS, "anthropic": ELSEWHERE["anthropic"]}.items():
             prefix = provider.upper().replace("-", "_")
             if provider not in settled and f"{prefix}_API_BASE" not in variables:
                 variables.setdefault(f"{prefix}_BASE_URL", address(place))
