@@ -364,8 +364,11 @@ class Store(Protocol):
         """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
         ...
 
-    def save_run(self, run: Run) -> None:
-        """Write status, metrics, times, error and warnings of a run; counters belong to the journal."""
+    def save_run(self, run: Run, holder: Holder | None = None) -> None:
+        """Write status, metrics, times, error and warnings of a run; counters belong to the journal.
+
+        Raises RunHeld when a `holder` is given and the run is not (or no longer) its.
+        """
         ...
 
     def holder(self) -> Holder:

@@ -363,7 +363,7 @@ class _Session:
         if before.ended_at is None and before.heartbeat_at is not None:
             # The process of the session before is gone, and wrote no end of it.
             record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
-        self.store.save_run(record)
+        self.store.save_run(record, self.holder)
 
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts
@@ -371,7 +371,7 @@ class _Session:
         # Installing packages and starting servers is no part of the run's time, as its limits do not count it either.
         self.started = time.monotonic()
         record.provenance["session_at"] = time.time()
-        await _whole(store.save_run, record)
+        await _whole(store.save_run, record, self.holder)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff)
@@ -448,7 +448,9 @@ class _Session:
             await _whole(self._conclude, stopped, error)
 
     def _conclude(self, stopped: str, error: Exception | None) -> None:
-        """Write the run's last state; its counters are those of the journal."""
+        """Write the run's last state; its counters are those of the journal. Raises RunHeld when it was taken over."""
+        if self.store.get_run(self.record.id).holder != self.holder:
+            raise RunHeld(f"run {self.record.id} was taken over by another process")
         if self.alike:
             # They say nothing about their tasks, so that going on plays them again.
             self.store.owe_failed(self.record.id)
@@ -471,7 +473,7 @@ class _Session:
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:
             self._decide(record)
-        self.store.save_run(record)
+        self.store.save_run(record, self.holder)
         self.record = record
 
     def _name_server(self, record: Run) -> None:

@@ -65,6 +65,26 @@ class Holding(Part):
             _mine.discard((str(self._database.engine.url), run_id, holder))
 
 
+    def evict(self, run_id: str, silence_s: float) -> bool:
+        """Take a run from a process of which nothing was heard for so long, alive or not; return whether it was.
+
+        For who has another claim to the run, such as the lease of a queue. When the process goes on it finds that the
+        run is not its own any more, and writes nothing.
+        """
+
+        def work(connection: Connection) -> bool:
+            row = _state(connection, run_id)
+            if row["holder"] is None or _age(row, now(connection)) <= silence_s:
+                return False
+            silent = and_(runs.c.holder == row["holder"], runs.c.heartbeat_at.is_not_distinct_from(row["heartbeat_at"]))
+            free = update(runs).where(runs.c.id == run_id, silent).values(holder=None, held_at=None)
+            taken = connection.execute(free).rowcount > 0
+            refresh_line(connection, run_id)
+            return taken
+
+        return self._database.write(work)
+
+
 def check_free(database: Database, connection: Connection, run_id: str) -> None:
     """Raise RunHeld while a process, this one included, works on the run; UnknownName when there is no such run."""
     row = _state(connection, run_id)

@@ -242,10 +242,14 @@ class Orders(Part):
         statement = update(orders).where(mine).values({**new, "tries": orders.c.tries - 1})
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
 
-    def end(self, run_id: str, state: str = "ended", reason: str = "") -> bool:
-        """Say that an order is done (`ended`, `cancelled`); what is done already stays as it is."""
+    def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
+        """Say that an order is done (`ended`, `cancelled`); what is done already stays as it is.
+
+        With a `worker_id` nothing happens to what is another worker's, or nobody's.
+        """
+        mine = () if worker_id is None else (orders.c.claimed_by == worker_id,)
         new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
-        return self._change(run_id, orders.c.state.in_(OPEN), **new)
+        return self._change(run_id, orders.c.state.in_(OPEN), *mine, **new)
 
     def cancel(self, run_id: str, reason: str = "cancelled") -> Order | None:
         """End an order as cancelled; return it as it was before, None where it was done already or is unknown."""

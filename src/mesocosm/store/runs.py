@@ -7,13 +7,13 @@ from sqlalchemy import Connection, func, insert, select, update
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Holder, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import new_means
 from mesocosm.store.holder import abandoned
 from mesocosm.store.lines import group_of, insert_line, key, lock_group, refresh_best, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import json_text, plain, run_from, run_values, search_text, state_values
+from mesocosm.store.rows import holder_from, json_text, plain, run_from, run_values, search_text, state_values
 from mesocosm.store.schema import benchmarks, invocations, outcomes, run_lines, runs
 from mesocosm.store.seals import rechain
 
@@ -55,13 +55,18 @@ class Runs(Part):
 
         return self._database.read(work)
 
-    def save_run(self, run: Run) -> None:
-        """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal."""
+    def save_run(self, run: Run, holder: Holder | None = None) -> None:
+        """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal.
+
+        Raises RunHeld when a `holder` is given and the run is not (or no longer) its, UnknownName.
+        """
         values = state_values(run)
         if run.ended_at is not None:
             values |= new_means(self._database, run.id)
 
         def work(connection: Connection) -> bool:
+            if holder is not None:
+                _check_holder(connection, run.id, holder)
             known = write_state(self._database, connection, run.id, values)
             if known and connection.scalar(select(runs.c.chain).where(runs.c.id == run.id)) is None:
                 rechain(connection, run.id)
@@ -107,6 +112,14 @@ def _lock(connection: Connection, what: str) -> None:
 
 def _gone(run_id: str) -> str:
     return f"there is no run {run_id!r}; it may have been deleted"
+
+
+def _check_holder(connection: Connection, run_id: str, holder: Holder) -> None:
+    """Raise RunHeld when another process took the run over, and let nobody take it until the transaction ends."""
+    found = connection.execute(select(runs.c.holder).where(runs.c.id == run_id).with_for_update()).one_or_none()
+    if found is not None and found.holder != json_text(holder):
+        now = holder_from(found.holder) or "nobody"
+        raise RunHeld(f"run {run_id} is no longer this process's: {now} holds it now; what was written before is kept")
 
 
 def write_state(database: Database, connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:

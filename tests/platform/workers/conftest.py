@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.conftest import postgres_schema
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
@@ -25,6 +26,8 @@ from mesocosm.platform.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.orders import Order
 from mesocosm.store.revision import DATABASE_NAME
+
+__all__ = ["postgres_schema"]
 
 DOMAIN: dict[str, Any] = {
     "id": "waiting",
@@ -126,7 +129,8 @@ class Platform:
     def __init__(self, folder: Path, **given: Any) -> None:
         settings = read_settings(data_dir=folder, private_env_urls=True, lease_s=3.0, **given)
         self.folder = folder
-        self.service = Service(settings, open_store(folder / DATABASE_NAME))
+        self._database: str = given.get("database_url", "")
+        self.service = Service(settings, open_store(self._database or folder / DATABASE_NAME))
         self._started: list[subprocess.Popen[bytes]] = []
         hosted.use(self.service)
 
@@ -161,6 +165,8 @@ class Platform:
     def _start(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MESOCOSM_")}
         ours = {"MESOCOSM_DATA_DIR": str(self.folder), "MESOCOSM_LEASE_S": "3", "MESOCOSM_PRIVATE_ENV_URLS": "true"}
+        if self._database:
+            ours["MESOCOSM_DATABASE_URL"] = self._database
         process = subprocess.Popen(
             [sys.executable, "-m", "mesocosm", *words],
             env={**kept, **ours, **variables},

@@ -113,8 +113,11 @@ class Playing:
                     return run
                 return await session.resume(self.order.run_id, self._service.store, control=self._control)
             except RunHeld:
-                # Whoever had it has just died where nobody can see that, or is about to let it go.
-                if time.monotonic() > deadline:
+                # Whoever had it has just died where nobody can see that, is about to let it go, or stands still. Its
+                # lease is ours now.
+                if await asyncio.to_thread(self._evict):
+                    _log.warning("run %s is taken from a worker that does not move", self.order.run_id)
+                elif time.monotonic() > deadline:
                     raise
             try:
                 async with asyncio.timeout(HELD_S):
@@ -122,6 +125,13 @@ class Playing:
             except TimeoutError:
                 continue
         return None
+
+    def _evict(self) -> bool:
+        orders, lease_s = self._service.orders, self._service.settings.lease_s
+        return self._is_ours(orders.get(self.order.run_id)) and self._service.store.evict(self.order.run_id, lease_s)
+
+    def _is_ours(self, order: Order | None) -> bool:
+        return order is not None and order.state == "claimed" and order.claimed_by == self._worker_id
 
     async def _back(self) -> None:
         """Return it to the queue, unless somebody cancelled it."""
@@ -139,13 +149,15 @@ class Playing:
             await self._end("ended", run.error or "it was stopped")
 
     async def _end(self, state: str, reason: str) -> None:
-        await asyncio.to_thread(self._service.orders.end, self.order.run_id, state, reason)
+        await asyncio.to_thread(self._service.orders.end, self.order.run_id, state, reason, self._worker_id)
 
     async def _fail(self, reason: str) -> None:
         """Write that a run is over without being finished."""
 
         def work() -> None:
             store = self._service.store
+            if not self._is_ours(self._service.orders.get(self.order.run_id)):
+                return
             try:
                 run = store.get_run(self.order.run_id)
             except UnknownName:
@@ -154,7 +166,7 @@ class Playing:
             if run.status not in _OVER:
                 run.status, run.error, run.ended_at = RunStatus.FAILED, reason, time.time()
                 store.save_run(run)
-            self._service.orders.end(run.id, "ended", reason)
+            self._service.orders.end(run.id, "ended", reason, self._worker_id)
 
         try:
             await asyncio.to_thread(work)
