@@ -23,6 +23,7 @@ from mesocosm.platform.web.requests import Observed, Prefixed
 from mesocosm.platform.web.server import Server, listen, url_of
 from mesocosm.platform.workers.children import Children
 
+_TICK_S = 0.1
 GRACE_S = 10
 """Seconds that requests have to finish when the server ends; streams end at once."""
 
@@ -118,6 +119,12 @@ class _Serving(Server):
         )
         super().__init__(app, config, ready)
         self._leaving = leaving
+        self._measures = measures
+
+    async def on_tick(self, counter: int) -> bool:
+        """Measure how late the event loop is; uvicorn calls this ten times a second."""
+        self._measures.tick(_TICK_S)
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end, and let workers do so at the same time."""

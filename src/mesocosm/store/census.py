@@ -44,6 +44,7 @@ class Taken(msgspec.Struct, frozen=True):
     workers: int
     playing: int
     silence_s: float
+    lag_s: float
     input_tokens: int
     output_tokens: int
     cost_usd: float
@@ -121,6 +122,7 @@ def _take(connection: Connection, heard_since: float) -> Taken:
         workers=alive,
         playing=int(playing),
         silence_s=max(time.time() - last, 0.0) if last is not None else 0.0,
+        lag_s=connection.scalar(select(func.max(workers.c.lag_s)).where(workers.c.ended_at.is_(None))) or 0.0,
         input_tokens=int(received),
         output_tokens=int(written),
         cost_usd=float(cost),

@@ -64,7 +64,6 @@ class Holding(Part):
         finally:
             _mine.discard((str(self._database.engine.url), run_id, holder))
 
-
     def evict(self, run_id: str, silence_s: float) -> bool:
         """Take a run from a process of which nothing was heard for so long, alive or not; return whether it was.
 

@@ -284,6 +284,7 @@ workers = Table(
     Column("started_at", Double, nullable=False),
     Column("heartbeat_at", Double, nullable=False),
     Column("ended_at", Double),
+    Column("lag_s", Double),
 )
 
 # How often something was tried in a stretch of time: login, join, guest creation. Shared by all servers of a database.

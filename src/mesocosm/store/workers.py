@@ -21,7 +21,8 @@ KEPT_S = 7 * 86_400.0
 class Worker(msgspec.Struct, frozen=True):
     """A process that builds and plays. `capacity` and `running` count runs; times are UNIX seconds.
 
-    `holder` is the process itself, which another one of its machine can look at.
+    `holder` is the process itself, which another one of its machine can look at. `lag_s` is the longest that its event
+    loop was late between its last two signs of life, None where it did not say so.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Worker(msgspec.Struct, frozen=True):
     started_at: float
     heartbeat_at: float
     ended_at: float | None = None
+    lag_s: float | None = None
 
     def dead(self, silence_s: float, at: float) -> bool:
         """Return whether it cannot come back: its process is gone, or could not be looked at and was silent so long."""
@@ -46,16 +48,18 @@ class Workers(Part):
         """Enter a worker that begins."""
         values = (
             *(worker.id, json_text(worker.holder), worker.holder.pid, worker.version, worker.capacity),
-            *(worker.running, worker.started_at, worker.heartbeat_at, worker.ended_at),
+            *(worker.running, worker.started_at, worker.heartbeat_at, worker.ended_at, worker.lag_s),
         )
         self._database.write(lambda connection: self._database.add(connection, workers, [values], known="replace"))
 
-    def beat(self, worker_id: str, running: int) -> None:
-        """Note that a worker lives and how many runs it plays."""
+    def beat(self, worker_id: str, running: int, lag_s: float | None = None) -> None:
+        """Note that a worker lives, how many runs it plays, and how late its event loop was."""
         living = update(workers).where(workers.c.id == worker_id)
-        self._database.write(
-            lambda connection: connection.execute(living.values(heartbeat_at=now(connection), running=running))
-        )
+
+        def work(connection: Connection) -> None:
+            connection.execute(living.values(heartbeat_at=now(connection), running=running, lag_s=lag_s))
+
+        self._database.write(work)
 
     def get(self, worker_id: str) -> Worker | None:
         """Return a worker, None where there is none of this id."""
@@ -149,5 +153,5 @@ def _end(connection: Connection, worker_id: str) -> int:
 def _worker(row: RowMapping) -> Worker:
     holder = holder_from(row["host"])
     assert holder is not None
-    names = ("version", "capacity", "running", "started_at", "heartbeat_at", "ended_at")
+    names = ("version", "capacity", "running", "started_at", "heartbeat_at", "ended_at", "lag_s")
     return Worker(id=row["id"], holder=holder, **{name: row[name] for name in names})

@@ -1,15 +1,18 @@
 """Signs of life come from a thread of their own."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 from mesocosm import __version__
 from mesocosm.core.ids import new_id
+from mesocosm.platform.web.measures import Measures
 from mesocosm.platform.workers.pulse import Kept, Pulse
 from mesocosm.platform.workers.standstill import Standstill
 from mesocosm.store import this_process
+from mesocosm.store.census import Census
 from mesocosm.store.workers import Worker
 
 
@@ -120,6 +123,25 @@ def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_bac
     finally:
         pulse.stop()
         loop.close()
+
+
+async def test_the_longest_wait_for_the_loop_is_told_once(platform: Any) -> None:
+    still = Standstill(asyncio.get_running_loop())
+    still.seconds()
+    time.sleep(0.02)  # noqa: ASYNC251 -- this is what is measured
+    await asyncio.sleep(0)
+    assert still.longest() >= 0.02
+    platform.service.workers.beat(entered(platform), 1, 0.25)
+    assert Census(platform.service.store.database).take(30.0).lag_s == 0.25
+
+
+def test_the_lag_of_a_server_is_the_longest_of_the_last_minutes(platform: Any) -> None:
+    measures = Measures(platform.service.store, 30.0)
+    measures.tick(-0.75)
+    measures.tick(10.0)
+    found = re.search(rb"^mesocosm_server_loop_lag_seconds ([0-9.]+)", measures.text(), re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) >= 0.75
 
 
 async def test_a_loop_owes_an_answer_until_it_turns() -> None:

@@ -628,7 +628,8 @@ CREATE TABLE released.workers (
     running integer NOT NULL,
     started_at double precision NOT NULL,
     heartbeat_at double precision NOT NULL,
-    ended_at double precision
+    ended_at double precision,
+    lag_s double precision
 );
 ALTER TABLE ONLY released.users ALTER COLUMN id SET DEFAULT nextval('released.users_id_seq'::regclass);
 INSERT INTO released.artifacts VALUES ('019a0000-0000-7000-8000-0000000000a1', '019a0000-0000-7000-8000-000000000001', '019a0000-0000-7000-8000-0000000000e1', 'log.txt', 'eb1bf720830819105c85014841bf5435', 1790000009);
@@ -680,7 +681,7 @@ INSERT INTO released.sessions VALUES ('019a0000-0000-7000-8000-0000000000c2', 1,
 INSERT INTO released.signing_keys VALUES ('019a0000-0000-7000-8000-0000000000c4', 'no secret', 1790000000.25, 1790000060.25);
 INSERT INTO released.teams VALUES ('019a0000-0000-7000-8000-0000000000b2', 'Reefs', 'reefs', '28FY2KX9', 1790000000.25, NULL, 1790000000.25);
 INSERT INTO released.users VALUES (1, 'Ada', 'ada', '', 'https://id.example ada', 'admin', false, 2, 1.5, 1790000000.25, 1790000060.25);
-INSERT INTO released.workers VALUES ('019a0000-0000-7000-8000-0000000000b4', '{"host":"reef","pid":7,"started":1.0,"boot":"b"}', 7, '0.3.0', 8, 0, 1790000000.25, 1790000060.25, 1790000061.25);
+INSERT INTO released.workers VALUES ('019a0000-0000-7000-8000-0000000000b4', '{"host":"reef","pid":7,"started":1.0,"boot":"b"}', 7, '0.3.0', 8, 0, 1790000000.25, 1790000060.25, 1790000061.25, NULL);
 SELECT pg_catalog.setval('released.users_id_seq', 1, true);
 ALTER TABLE ONLY released.mesocosm_schema
     ADD CONSTRAINT mesocosm_schema_pkc PRIMARY KEY (version_num);

@@ -486,9 +486,10 @@ CREATE TABLE workers (
 	started_at DOUBLE NOT NULL, 
 	heartbeat_at DOUBLE NOT NULL, 
 	ended_at DOUBLE, 
+	lag_s DOUBLE, 
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
-INSERT INTO "workers" VALUES('019a0000-0000-7000-8000-0000000000b4','{"host":"reef","pid":7,"started":1.0,"boot":"b"}',7,'0.3.0',8,0,1790000000.25,1790000060.25,1790000061.25);
+INSERT INTO "workers" VALUES('019a0000-0000-7000-8000-0000000000b4','{"host":"reef","pid":7,"started":1.0,"boot":"b"}',7,'0.3.0',8,0,1790000000.25,1790000060.25,1790000061.25,NULL);
 CREATE INDEX ix_runs_signature_attempt ON runs (signature, attempt);
 CREATE INDEX ix_runs_group_id ON runs (group_id);
 CREATE INDEX ix_episodes_plan ON episodes (run_id, position, task_digest, trial, status);

@@ -1,9 +1,10 @@
 """Numbers of a platform in the words of Prometheus: requests of this process, and the state of the store."""
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_MINUTE_S = 60.0
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -34,12 +36,28 @@ class Measures:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        self._lag = Gauge(
+            "mesocosm_server_loop_lag_seconds",
+            "Longest that the event loop of this server was late, of the last one to two minutes",
+            registry=self._registry,
+        )
+        self._lags = [0.0, 0.0]
+        self._lags_since = self._ticked = time.monotonic()
         self._registry.register(_Stored(Census(store.database), lease_s))
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request. `route` is a template, so that ids make no series of their own."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+
+    def tick(self, expected_s: float) -> None:
+        """Note that the event loop turned, `expected_s` seconds after the last time if it was not late."""
+        now = time.monotonic()
+        if now - self._lags_since > _MINUTE_S:
+            self._lags, self._lags_since = [self._lags[1], 0.0], now
+        self._lags[1] = max(self._lags[1], now - self._ticked - expected_s)
+        self._ticked = now
+        self._lag.set(max(self._lags))
 
     def text(self) -> bytes:
         """Return everything in the text format of Prometheus. Raises InfrastructureError."""
@@ -84,6 +102,11 @@ class _Stored(Collector):
             "mesocosm_worker_silence_seconds",
             "Longest time since a worker that has not ended was heard of; it rises while its event loop stands still",
             value=taken.silence_s,
+        )
+        yield GaugeMetricFamily(
+            "mesocosm_worker_loop_lag_seconds",
+            "Longest that the event loop of a worker was late before its last sign of life",
+            value=taken.lag_s,
         )
         tokens = CounterMetricFamily("mesocosm_tokens", "Tokens of all runs", labels=["kind"])
         tokens.add_metric(["input"], taken.input_tokens)

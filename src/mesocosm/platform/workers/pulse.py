@@ -87,7 +87,8 @@ class Pulse:
                 due = time.monotonic() + self._every
             try:
                 if renewing:
-                    self._service.workers.beat(self._worker_id, self.runs)
+                    lag_s = self._standstill.longest() if self._standstill is not None else None
+                    self._service.workers.beat(self._worker_id, self.runs, lag_s)
                 self._look(renewing=renewing)
             except MesocosmError as error:
                 # The leases hold a while yet; if the database stays away, others may have what we had.

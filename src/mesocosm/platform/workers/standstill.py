@@ -14,6 +14,12 @@ class Standstill:
         self._loop = loop
         self._thread = threading.get_ident()
         self._asked: float | None = None
+        self._longest = 0.0
+
+    def longest(self) -> float:
+        """Return the longest that it took to answer since the last call of this, in seconds."""
+        found, self._longest = max(self._longest, self.seconds()), 0.0
+        return found
 
     def seconds(self) -> float:
         """Return for how long the loop has owed an answer, 0.0 when it gave the last one; asks it the next time."""
@@ -33,4 +39,6 @@ class Standstill:
         return "".join(traceback.format_stack(frame, limit=20)) if frame is not None else ""
 
     def _answer(self) -> None:
+        if self._asked is not None:
+            self._longest = max(self._longest, time.monotonic() - self._asked)
         self._asked = None

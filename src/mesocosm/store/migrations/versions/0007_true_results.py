@@ -1,4 +1,5 @@
-"""Checksums of finished episodes, official boards, verdicts of `mesocosm check`, what is left of deleted runs.
+"""Checksums of finished episodes, official boards, verdicts of `mesocosm check`, what is left of deleted runs,
+and how late the event loops of workers are.
 
 Episodes and runs of before have no checksums; of runs that were deleted before nothing is known. Earlier versions
 called a run finished whatever it lacked: those that lack too much are partial from now on.
@@ -28,6 +29,7 @@ def upgrade() -> None:
     op.add_column("runs", sa.Column("chain", sa.Text))
     op.add_column("orders", sa.Column("protocol", sa.Integer))
     op.add_column("environment_versions", sa.Column("verdict", sa.Text, nullable=False, server_default=sa.text("''")))
+    op.add_column("workers", sa.Column("lag_s", sa.Double))
     op.create_table(
         "protocols",
         sa.Column("domain_id", _WORD, primary_key=True),
