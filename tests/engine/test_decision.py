@@ -7,6 +7,7 @@ import pytest
 
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
+from mesocosm.core.score import MetricResult
 from mesocosm.engine.decision import Action, Policy, decide, other_server
 
 PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
@@ -107,10 +108,28 @@ def test_a_forced_run_that_came_to_its_end_is_followed_by_a_new_one() -> None:
 
 def test_a_run_that_another_server_answered_is_not_taken_for_this_ones() -> None:
     old = run("finished", RunStatus.FINISHED, DONE)
-    old.provenance = {"server": {"address": "http://a/v1", "models": "one", "served": "m-2026"}}
-    assert other_server(old, {"address": "http://a/v1", "models": "one"}) == ""
-    assert other_server(old, {"address": "http://a/v1"}) == "", "the server was not reached"
-    assert other_server(old, {}) == ""
-    assert "the address was http://a/v1, is http://b/v1" in other_server(old, {"address": "http://b/v1"})
-    changed = other_server(old, {"address": "http://a/v1", "models": "two"})
-    assert "the list of models was one, is two. --force runs it anew" in changed
+    old.provenance = {"server": {"address": "http://a/v1", "models": "one", "judge_address": "http://j/v1"}}
+    assert other_server(old, {"address": "http://a/v1", "models": "one"}, "") == ""
+    assert other_server(old, {"address": "http://a/v1"}, "") == "", "the server was not reached"
+    assert other_server(old, {}, "") == ""
+    assert "the address was http://a/v1, is http://b/v1" in other_server(old, {"address": "http://b/v1"}, "")
+    changed = other_server(old, {"address": "http://a/v1", "models": "two"}, "; --force runs it anew")
+    assert "the list of models was one, is two" in changed
+    assert changed.endswith("--same-server; --force runs it anew")
+    assert "address of the judge" in other_server(old, {"judge_address": "http://k/v1"}, "")
+
+
+def test_a_server_that_moved_is_known_at_both_places() -> None:
+    old = run("finished", RunStatus.FINISHED, DONE)
+    old.provenance = {"server": {"address": "http://a/v1, http://b/v1"}}
+    assert other_server(old, {"address": "http://b/v1"}, "") == other_server(old, {"address": "http://a/v1"}, "") == ""
+
+
+def test_what_a_run_may_lack_is_said_by_the_command_that_asks() -> None:
+    lacking = run("tolerant", RunStatus.FINISHED, Counts(planned=10, completed=8, failed=2))
+    lacking.metrics = (
+        MetricResult("m", "mean", 1.0, 1.0, 1.0, "t", 10, 8, 8, missing={"grader_error": 2}, primary=True),
+    )
+    past = Past([lacking])
+    assert decide(past, "s", PLAIN).action is Action.RESUME
+    assert decide(past, "s", Policy(max_missing=0.2)).action is Action.SKIP

@@ -301,6 +301,7 @@ class Says:
         self.capabilities = Capabilities()
         self.text, self.failing = text, failing
         self.calls = 0
+        self.server: dict[str, str] = {}
 
     async def check(self) -> None: ...
 
@@ -353,6 +354,25 @@ async def test_an_outage_of_the_judge_holds_the_run_up_and_says_nothing_of_its_m
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 8)
     assert any("the judge j/j has not answered since" in notice for notice in notices)
     assert not any("the model" in notice for notice in notices)
+
+
+async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench, said_by: dict[str, Says]) -> None:
+    async def once(work: Work) -> Ended:
+        if work.row:
+            raise EpisodeError(Cause.ROLLOUT_FAILED, "not now")
+        return await judged(work)
+
+    said_by["j"].server = {"address": "http://127.0.0.1:1/v1"}
+    rows = [row(number) for number in range(2)]
+    run = await bench.run(once, rows, model="m/m", judge="j/j")
+    assert (run.status, run.counts.owed) == (RunStatus.PARTIAL, 1)
+    BENCHMARKS.register("stand")(lambda ref: bench.open(judged, rows, Terms(), None, {"source": "1"}, False))
+    said_by["j"].server = {"address": "http://127.0.0.1:2/v1"}
+    with pytest.raises(UsageError, match=r"mix two servers: .*the address of the judge was .*:1/v1, is .*:2/v1"):
+        await session.resume(run.id, bench.store)
+    run = await session.resume(run.id, bench.store, settings=session.Settings(same_server=True))
+    assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
+    assert run.provenance["server"]["judge_address"] == "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1"
 
 
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""The options that every command which plays runs shares: rates, budgets, retries, outages."""
+"""The options that commands which play or continue runs share: rates, budgets, retries, outages, servers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -50,3 +50,12 @@ def outage_options(command: C) -> C:
 def chosen_limits(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of core.run.Limits that these options set; what is absent or None stays as it is."""
     return {_FIELDS.get(name, name): given[name] for name in _NAMES if given.get(name) is not None}
+
+
+def same_server_option(command: C) -> C:
+    """Add --same-server to a command that may continue or leave a run of before."""
+    return click.option(
+        "--same-server",
+        is_flag=True,
+        help="The model's server has only moved: take it for the one that answered an earlier run.",
+    )(command)

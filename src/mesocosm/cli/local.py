@@ -10,7 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.limits import chosen_limits, limit_options
+from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.cli.main import Command, Finite, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
@@ -182,6 +182,7 @@ class Local(Command):
 )
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
 @click.option("--allow-cloud", is_flag=True, help="Allow a model that is not on this machine.")
+@same_server_option
 @click.option("--resume", is_flag=True, help="Continue an unfinished run of the same experiment, if there is one.")
 @click.option("--name", default="", metavar="TEXT", help="Name of the run, for people.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
@@ -208,7 +209,7 @@ def local(**given: Any) -> int:
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
     options().view, options().opens = given["view"], bool(given["view"])
-    return attend_new(spec, resume=given["resume"])
+    return attend_new(spec, resume=given["resume"], same_server=given["same_server"])
 
 
 def local_spec(given: Mapping[str, Any]) -> RunSpec:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.limits import outage_options
+from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.main import Finite, options, plural, view_option
 from mesocosm.cli.platform.connection import RemoteGroup
 from mesocosm.cli.platform.place import elsewhere, remote_option
@@ -181,11 +181,19 @@ def stop(run_id: str, remote: bool) -> int:
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
 @click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
 @outage_options
+@same_server_option
 @click.option("--quiet", is_flag=True, help="No progress.")
 @remote_option
 @view_option
 def resume(
-    run_id: str, retry_failed: bool, parallel: int | None, quiet: bool, remote: bool, view: bool | None, **budgets: Any
+    run_id: str,
+    retry_failed: bool,
+    parallel: int | None,
+    same_server: bool,
+    quiet: bool,
+    remote: bool,
+    view: bool | None,
+    **budgets: Any,
 ) -> int:
     """Continue a run: only episodes that are not finished are played.
 
@@ -198,7 +206,7 @@ def resume(
 
         if options().gate.conditions or options().gate.baselines:
             raise UsageError(f"run {run_id} is on the platform and is not waited for here; judge it when it is over")
-        if parallel is not None or any(value is not None for value in budgets.values()):
+        if parallel is not None or same_server or any(value is not None for value in budgets.values()):
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)
     from mesocosm.cli.session import attend_resume
@@ -207,7 +215,7 @@ def resume(
     options().quiet, options().view, options().opens = quiet, view, bool(view)
     at_once = None if parallel is None else max(parallel, 1)
     given = {name: value for name, value in budgets.items() if value is not None}
-    return attend_resume(run_id, Settings(retry_failed, at_once), given)
+    return attend_resume(run_id, Settings(retry_failed, at_once, same_server=same_server), given)
 
 
 @run.command()

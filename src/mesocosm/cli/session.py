@@ -25,6 +25,7 @@ from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
+from mesocosm.engine.decision import lacks_too_much
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -34,7 +35,7 @@ SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
 
 
-def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
+def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
     # First of all, what cannot work is refused: nothing is made on the disk for it.
@@ -44,7 +45,8 @@ def attend_new(spec: RunSpec, *, resume: bool = False) -> int:
     try:
         earlier = _begun(store, signature)
         if earlier is not None and resume:
-            return _attend(partial(_resume, earlier.id, store, chosen, session.Settings()), chosen, store)
+            settings = session.Settings(same_server=same_server)
+            return _attend(partial(_resume, earlier.id, store, chosen, settings), chosen, store)
         if earlier is not None:
             click.echo(_note(earlier), err=True)
         return _attend(partial(_run, spec, store, chosen), chosen, store)
@@ -101,14 +103,16 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
     store = open_results(chosen, create=False)
     try:
         run = find_run(store, run_id)
-        over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed
+        allowed = float(limits.get("max_missing", run.spec.limits.max_missing))
+        lacking = lacks_too_much(run, allowed)
+        over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed and not lacking
         if over and not settings.retry_failed:
             again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
             chosen.gate.prepare(store)
             return _judged(run, store, chosen, exit_code(run))
         settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))
-        if run.status is RunStatus.PARTIAL:
+        if lacking:
             settings = replace(settings, retry_failed=True)
         return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
     finally:

@@ -79,6 +79,7 @@ def _rows(run: Run, store: "SqlStore") -> list[list[str]]:
         ["seeds", seeds(selection) + trials],
         ["agent", ", ".join([run.agent, *(f"{name} {value}" for name, value in run.spec.agent.options.items())])],
         ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
+        *([["server", server]] if (server := _server(run)) else []),
         ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
@@ -90,6 +91,18 @@ def _rows(run: Run, store: "SqlStore") -> list[list[str]]:
     if run.holder is not None:
         rows.append(["held by", f"{run.holder}{', which is gone' if abandoned(run) else ''}"])
     return rows
+
+
+def _server(run: Run) -> str:
+    """Return what answered a run: where, by which names, and the same of its judge."""
+    known = run.provenance.get("server", {})
+    told = []
+    for role, of in (("", ""), ("judge_", "judge: ")):
+        address, served = known.get(f"{role}address", ""), known.get(f"{role}served", "")
+        words = f"{address or 'an unknown address'}, answers as {served}" if served else address
+        if words:
+            told.append(of + words)
+    return "; ".join(told)
 
 
 def _chain(run: Run) -> str:

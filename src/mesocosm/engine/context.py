@@ -486,7 +486,7 @@ class EpisodeContext:
         if reply.served and more.get("path") != "/embeddings":
             self._serve(reply.served, more.get("role", ""))
         payload: dict[str, Any] = {
-            "model": reply.model,
+            "model": self._callers.of(more.get("role", "")).name or reply.model,
             "messages": places,
             "text": reply.text,
             "usage": reply.usage,
@@ -494,6 +494,8 @@ class EpisodeContext:
             "finish_reason": reply.finish_reason,
             **more,
         }
+        if reply.served:
+            payload["served"] = reply.served
         if reply.reasoning:
             payload["reasoning"] = reply.reasoning
         if reply.tool_calls:

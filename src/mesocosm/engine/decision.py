@@ -5,10 +5,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.gateway import Served
+from mesocosm.core.ports import Parts
+from mesocosm.core.run import Limits, Run, RunStatus
+from mesocosm.engine.grading import outcome
 
 FORCED = "forced"
 """In the provenance of a run: it was begun although an earlier one of the same experiment had finished."""
+
+
+SERVER_WORDS = {
+    "address": "address",
+    "models": "list of models",
+    "judge_address": "address of the judge",
+    "judge_models": "list of models of the judge",
+}
+"""What is compared of the servers of a run, in words."""
 
 
 class Action(StrEnum):
@@ -21,10 +33,15 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`force` always makes a new run; `rerun_failed` touches only experiments whose latest attempt failed."""
+    """`force` always makes a new run; `rerun_failed` touches only experiments whose latest attempt failed.
+
+    `max_missing` is the share of planned episodes that may lack a value in a run that is left as it is, whatever the
+    run itself allowed.
+    """
 
     force: bool = False
     rerun_failed: bool = False
+    max_missing: float = Limits().max_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +92,52 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     if history.going(latest):
         who = f" by {latest.holder}" if latest.holder else ""
         return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
-    if latest.status is RunStatus.FINISHED:
+    partial = lacks_too_much(latest, policy.max_missing)
+    if latest.status is RunStatus.FINISHED and not partial:
         return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
-    tries = latest.status is RunStatus.PARTIAL or policy.rerun_failed
+    tries = partial or policy.rerun_failed
     earlier = None if tries else history.succeeded(signature)
-    if earlier is not None:
+    if earlier is not None and not lacks_too_much(earlier, policy.max_missing):
         return Decision(Action.SKIP, "already_succeeded", earlier)
-    if _unfinished(latest):
+    if partial or _unfinished(latest):
         return _continued(latest)
     return Decision(Action.RUN, f"run {latest.id} failed: {latest.error or 'nothing scored'}")
 
 
-def other_server(run: Run, now: Mapping[str, str]) -> str:
-    """Return in which words the server of a finished run differs from `now`; empty where nothing is known to.
+def lacks_too_much(run: Run, max_missing: float) -> bool:
+    """Return whether a run that was played lacks more values than `max_missing`, whatever it allowed itself."""
+    if run.status is RunStatus.PARTIAL:
+        return True
+    return run.status is RunStatus.FINISHED and outcome(run.metrics, max_missing)[0] is RunStatus.PARTIAL
 
-    A run that an earlier version wrote names no server, and a server that is not reached lists no models.
+
+def servers(parts: Parts) -> dict[str, str]:
+    """Return what is known of the servers of model and judge: `address`, `models`, `judge_address`, `judge_models`."""
+    found: dict[str, str] = {}
+    for role, part in (("", parts.model), ("judge_", parts.judge)):
+        if isinstance(part, Served):
+            found |= {f"{role}{name}": str(value) for name, value in part.server.items()}
+    return found
+
+
+def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
+    """Return in which words the servers of a run differ from `now`; empty where nothing is known to.
+
+    `anew` is the flag that begins another run. A run that an earlier version wrote names no server, and a server that
+    is not reached lists no models.
     """
     before = run.provenance.get("server", {})
-    names = {"address": "address", "models": "list of models"}
     changes = [
         f"the {word} was {before[name]}, is {now[name]}"
-        for name, word in names.items()
-        if before.get(name) and now.get(name) and before[name] != now[name]
+        for name, word in SERVER_WORDS.items()
+        if before.get(name) and now.get(name) and now[name] not in before[name].split(", ")
     ]
     if not changes:
         return ""
-    return f"run {run.id} was answered by another server: {'; '.join(changes)}. --force runs it anew"
+    return (
+        f"run {run.id} was answered by another server: {'; '.join(changes)}. Its numbers would be of neither. "
+        f"Where it is the same model at a new address, repeat the command with --same-server{anew}"
+    )
 
 
 def _unfinished(run: Run) -> bool:
@@ -112,8 +149,8 @@ def _unfinished(run: Run) -> bool:
 
 
 def _continued(run: Run) -> Decision:
-    if run.status is RunStatus.PARTIAL:
-        why = run.error
+    if run.status in {RunStatus.PARTIAL, RunStatus.FINISHED}:
+        why = run.error or "it lacks more values than this command allows"
     elif run.counts.owed:
         why = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
     else:

@@ -21,7 +21,6 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
-from mesocosm.core.gateway import Served
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ports import Observer, Parts, Store
 from mesocosm.core.redact import Redactor
@@ -29,7 +28,17 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.context import is_foreign
-from mesocosm.engine.decision import FORCED, Action, Decision, History, Policy, decide, other_server
+from mesocosm.engine.decision import (
+    FORCED,
+    Action,
+    Decision,
+    History,
+    Policy,
+    decide,
+    lacks_too_much,
+    other_server,
+    servers,
+)
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
@@ -100,7 +109,9 @@ class Group:
         watch: Watch = lambda member: (),
         told: Told = lambda result: None,
         secrets: Sequence[str] | None = None,
+        same_server: bool = False,
     ) -> None:
+        self._same_server = same_server
         self.group = group
         self._store = store
         self._policy = policy
@@ -178,7 +189,7 @@ class Group:
             begun = msgspec.structs.replace(begun, signature=record.signature)
             decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
             if decision.action is Action.SKIP:
-                if changed := await _other_server(decision, parts):
+                if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
             await _check(parts)
@@ -198,12 +209,13 @@ class Group:
     async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member) -> Run:
         control = session.Control(self._stopped)
         settings = session.Settings(
-            retry_failed=self._policy.rerun_failed or _partial(decision.run),
+            retry_failed=self._policy.rerun_failed or _partial(decision.run, self._policy),
             parallel=record.spec.parallel,
             limits=record.spec.limits,
             secrets=self._secrets,
             checked=True,
             alone=not self._policy.force,
+            same_server=self._same_server,
         )
         self._controls.add(control)
         clock = asyncio.get_running_loop()
@@ -317,17 +329,15 @@ async def _check(parts: Parts) -> None:
 
 async def _other_server(decision: Decision, parts: Parts) -> str:
     """Return in which words the server of a run that would be left as it is has changed since; empty if it has not."""
-    model, run = parts.model, decision.run
-    if run is None or run.status is not RunStatus.FINISHED or not isinstance(model, Served):
+    run = decision.run
+    if run is None or run.status is not RunStatus.FINISHED:
         return ""
-    # Where no server answers there is nothing to compare with but the address.
-    with suppress(UsageError, EpisodeError):
-        await model.check()
-    return other_server(run, model.server)
+    await session.look(parts)
+    return other_server(run, servers(parts), "; --force runs it anew")
 
 
-def _partial(run: Run | None) -> bool:
-    return run is not None and run.status is RunStatus.PARTIAL
+def _partial(run: Run | None, policy: Policy) -> bool:
+    return run is not None and lacks_too_much(run, policy.max_missing)
 
 
 def _late(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.model import ModelName
+from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Journal, Model, Parts, Pausable, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
@@ -189,17 +189,21 @@ class LocalExecutor:
             endpoints.append(made)
             return made
 
-        def caller(model: Model, shown: str, served: str) -> Caller:
-            made = Caller(model, limits, spec.parallel, budget, self._backoff, endpoint(shown, most))
+        def caller(model: Model, settings: ModelSettings, what: str, served: str) -> Caller:
+            name = ModelName.parse(settings.name)
+            watched = endpoint(f"{what} {name.shown()}", most)
+            # Where the server is stands in the run, once.
+            short = ModelName(name.provider, name.model).shown()
+            made = Caller(model, limits, spec.parallel, budget, self._backoff, watched, short)
             made.served.update(dict.fromkeys(filter(None, server.get(served, "").split(", "))))
             return made
 
         endpoints: list[Endpoint] = []
         paused = parts.benchmark.pause if isinstance(parts.benchmark, Pausable) else _nothing
-        model = caller(parts.model, f"the model {ModelName.parse(spec.model.name).shown()}", "served")
+        model = caller(parts.model, spec.model, "the model", "served")
         judge = model
         if parts.judge is not None and spec.judge is not None:
-            judge = caller(parts.judge, f"the judge {ModelName.parse(spec.judge.name).shown()}", "judge_served")
+            judge = caller(parts.judge, spec.judge, "the judge", "judge_served")
         kind = "environment" if info.kind in {"hosted", "python"} else info.kind
         return Callers(model, judge, endpoint(f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world))
 

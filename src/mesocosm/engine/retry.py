@@ -46,7 +46,10 @@ class Retry:
 
 
 class Caller:
-    """All calls of a run to one model go through here; `served` are the names by which its server answered."""
+    """All calls of a run to one model go through here; `served` are the names by which its server answered.
+
+    `name` is the model's as the run has it: records of calls say it, whatever the server calls the model.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,9 @@ class Caller:
         budget: Budget,
         backoff: Backoff,
         endpoint: Endpoint | None = None,
+        name: str = "",
     ) -> None:
+        self.name = name
         self.model = model
         self.endpoint = endpoint or Endpoint("the model", limits.outage_seconds, backoff)
         self.concurrency = AdaptiveLimit(parallel)

@@ -36,6 +36,7 @@ from mesocosm.core.score import MetricResult
 from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
 from mesocosm.engine.context import is_foreign
+from mesocosm.engine.decision import other_server, servers
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import NOT_RUN, Collected, measure
@@ -85,7 +86,8 @@ class Settings:
     `checked` says that the model was asked already whether it can answer. With `alone` a new run is not begun while
     another process works on the same experiment: RunHeld.
     `retry_failed` repeats what says nothing about the agent, `retry_unscored` (the name of a score) everything that has
-    no value of it, whoever is to blame.
+    no value of it, whoever is to blame. A run goes on only with the servers that answered it before, unless
+    `same_server` says that they have merely moved.
     """
 
     retry_failed: bool = False
@@ -96,6 +98,7 @@ class Settings:
     checked: bool = False
     alone: bool = False
     retry_unscored: str = ""
+    same_server: bool = False
 
 
 async def run(
@@ -303,6 +306,10 @@ class _Session:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
         if not self.settings.checked:
             await self._check()
+        if not new and self.record.counts.done and not self.settings.same_server:
+            changed = other_server(self.record, servers(self.parts), ", or start a new run")
+            if changed:
+                raise UsageError(f"run {self.record.id} cannot go on, it would mix two servers: {changed}")
         if new:
             self.record = await _whole(partial(self.store.add_run, self.record, alone=self.settings.alone))
         try:
@@ -478,10 +485,11 @@ class _Session:
 
     def _name_server(self, record: Run) -> None:
         """Write down which server answered: its address, a digest of its models, the names that it answered by."""
-        before, found = record.provenance.get("server", {}), dict[str, str]()
-        for role, part in (("", self.parts.model), ("judge_", self.parts.judge)):
-            server = getattr(part, "server", {})
-            found |= {f"{role}{name}": str(value) for name, value in server.items()}
+        before, found = record.provenance.get("server", {}), servers(self.parts)
+        for name, value in found.items():
+            # A server that has moved: both places stay known, the newest last.
+            earlier = [one for one in before.get(name, "").split(", ") if one and one != value]
+            found[name] = ", ".join((*earlier, value))
         served = {"served": self.served, "judge_served": self.judge_served if self.parts.judge is not None else ()}
         found |= {name: ", ".join(names) for name, names in served.items() if names}
         if found:
@@ -564,6 +572,14 @@ def _declared(spec: RunSpec) -> Iterator[str]:
     # A rollout's variables; other kinds may call something else by that name.
     variables = options.get("environment")
     yield from secret_values(variables if isinstance(variables, dict) else {})
+
+
+async def look(parts: Parts) -> None:
+    """See what the servers of model and judge have, as far as they answer."""
+    for part in (parts.model, parts.judge):
+        if part is not None:
+            with suppress(UsageError, EpisodeError):
+                await part.check()
 
 
 async def _whole(call: Callable[..., T], *arguments: Any) -> T:

@@ -72,9 +72,13 @@ class OpenAIModel:
 
     @property
     def server(self) -> Mapping[str, str]:
-        """Where it is asked, and a digest of the list of models that was there when it was checked."""
+        """Where it is asked, and a digest of the list of models that was there when it was checked.
+
+        The list of a provider's public address grows with every new model, and says nothing of the one that is asked.
+        """
         found = {"address": shown(self._place.base_url)}
-        return {**found, "models": digest(sorted(self._listed))} if self._listed else found
+        listed = self._listed and not self._place.hosted
+        return {**found, "models": digest(sorted(self._listed))} if listed else found
 
     def adapt(self, settings: dict[str, Any]) -> None:
         """Remove or rename the settings of a program's request that the server does not take."""

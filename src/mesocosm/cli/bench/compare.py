@@ -111,8 +111,7 @@ def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue
 
     chosen = options()
     request = flags.request_of(given, provider=name[0], model=name[1])
-    again = {name: given[name] for name in ("force", "rerun_failed")}
-    with Work(request, known, chosen, **again, comparison=(comparison_id, side)) as work:
+    with Work(request, known, chosen, **flags.again_of(given), comparison=(comparison_id, side)) as work:
         for note in work.notes if side == "a" else ():
             click.echo(f"note: {note}", err=True)
         _, interrupted = work.run()

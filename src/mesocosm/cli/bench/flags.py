@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.limits import chosen_limits, limit_options
+from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.cli.main import Finite
 
 PARALLEL = 4
@@ -60,6 +60,7 @@ _AGAIN = (
     click.option("--rerun-failed", is_flag=True, help="Only experiments whose latest attempt failed."),
     click.option("--force", is_flag=True, help="Always make new runs."),
     click.option("--resume", is_flag=True, help="What happens anyway: finished work is never repeated."),
+    same_server_option,
 )
 MANY = ("--benchmarks",)
 
@@ -74,6 +75,11 @@ def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
 
 
 what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN)
+
+
+def again_of(given: Mapping[str, Any]) -> dict[str, bool]:
+    """Return what is said about runs of before, as arguments of `Work`."""
+    return {name: given[name] for name in ("force", "rerun_failed", "same_server")}
 
 
 def read_extra(text: str) -> dict[str, Any]:

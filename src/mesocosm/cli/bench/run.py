@@ -76,7 +76,7 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
     from mesocosm.cli.bench.work import Work
 
     chosen = options()
-    with Work(request, catalogue, chosen, force=given["force"], rerun_failed=given["rerun_failed"]) as work:
+    with Work(request, catalogue, chosen, **flags.again_of(given)) as work:
         for note in work.notes:
             click.echo(f"note: {note}", err=True)
         chosen.gate.prepare(work.store)
@@ -215,7 +215,7 @@ def _plan(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> 
     from mesocosm.cli.render import emit
 
     chosen = options()
-    with Work(request, catalogue, chosen, force=given["force"], rerun_failed=given["rerun_failed"]) as work:
+    with Work(request, catalogue, chosen, **flags.again_of(given)) as work:
         prospects = forecast(work.members, work.existing, work.policy)
         if chosen.json:
             emit({"plan": [prospect.document() for prospect in prospects], "notes": work.notes})

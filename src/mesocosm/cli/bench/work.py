@@ -40,11 +40,13 @@ class Work(AbstractContextManager["Work"]):
         *,
         force: bool = False,
         rerun_failed: bool = False,
+        same_server: bool = False,
         comparison: tuple[str, str] = ("", ""),
     ) -> None:
         self._chosen = chosen
         self._closing = ExitStack()
-        self.policy = Policy(force, rerun_failed)
+        self._same_server = same_server
+        self.policy = Policy(force, rerun_failed, request.limits.max_missing)
         group_id = stamped_id("rg")
         self.members: list[Member] = members(request, catalogue, chosen.results().absolute() / group_id)
         self.notes = unheeded(request, catalogue)
@@ -92,6 +94,7 @@ class Work(AbstractContextManager["Work"]):
                 watch=lambda member: (watching, started),
                 told=lambda result: watching.notice(_line(result)),
                 secrets=hidden_values(self._chosen),
+                same_server=self._same_server,
             )
             return await group.run(self.members, control)
 

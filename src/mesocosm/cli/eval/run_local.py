@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.limits import limit_options
+from mesocosm.cli.limits import limit_options, same_server_option
 from mesocosm.cli.main import Command, options, view_option
 
 ALL = "all"
@@ -35,6 +35,7 @@ class Many(click.IntRange):
 @click.option("--model", default="", help="Another model than that of the configuration: provider/name, maybe @URL.")
 @click.option("--limit", type=Many(), help='The first so many rows, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
+@same_server_option
 @click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
 @click.option("--retry-failed", is_flag=True, help="Run rows again that failed or were skipped.")
 @click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows at the same time [batch_size].")

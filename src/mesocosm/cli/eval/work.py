@@ -25,9 +25,10 @@ from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Run, RunSpec, RunStatus
+from mesocosm.core.run import Run, RunSpec
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
+from mesocosm.engine.decision import lacks_too_much, other_server, servers
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND
@@ -66,6 +67,7 @@ class Flags:
     retries: int | None = None
     outage_seconds: float | None = None
     max_missing: float | None = None
+    same_server: bool = False
     cache: str = ""
     tag: tuple[str, ...] = ()
 
@@ -124,8 +126,9 @@ class Work(AbstractContextManager["Work"]):
             earlier = self._earlier(record)
             if earlier is not None:
                 self._adopt_terms(earlier, record, parts)
-            partial = earlier is not None and earlier.status is RunStatus.PARTIAL
+            partial = earlier is not None and lacks_too_much(earlier, self.spec.limits.max_missing)
             if earlier is not None and not earlier.counts.owed and not self.flags.retry_failed and not partial:
+                await self._check_server(earlier, parts)
                 self.what = DONE
                 return self.store.get_run(earlier.id)
             record.name = self.flags.name or _stamped(self.config.path.stem)
@@ -136,6 +139,7 @@ class Work(AbstractContextManager["Work"]):
                 limits=self.spec.limits,
                 secrets=hidden,
                 alone=True,
+                same_server=self.flags.same_server,
             )
             with watcher(self._chosen) as observer:
                 watching = [observer, Link(self._chosen, self.store, observer), attendance]
@@ -148,6 +152,15 @@ class Work(AbstractContextManager["Work"]):
                     done += "; those that failed or were skipped are run again"
                 click.echo(f"continues run {earlier.name or earlier.id}: {done}", err=True)
                 return await session.play_on(earlier, parts, self.store, watching, control=control, settings=settings)
+
+    async def _check_server(self, earlier: Run, parts: Parts) -> None:
+        """Raise UsageError where another server would answer than the one whose numbers are there."""
+        if self.flags.same_server:
+            return
+        await session.look(parts)
+        changed = other_server(earlier, servers(parts), "; --fresh begins anew")
+        if changed:
+            raise UsageError(changed)
 
     def _earlier(self, record: Run) -> Run | None:
         """Return the run that this command continues, if there is one. Raises UsageError, RunHeld."""
