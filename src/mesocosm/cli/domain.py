@@ -66,7 +66,7 @@ def leaderboard(domain_id: str, limit: int) -> None:
 
 
 def _print(found: "Sequence[LeaderboardEntry]") -> None:
-    from mesocosm.cli.render import interval, number, table
+    from mesocosm.cli.render import causes, interval, number, table
 
     rows = []
     for one in found:
@@ -78,7 +78,7 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 one.binding_vow_version,
                 number(one.primary_score),
                 interval(primary.low, primary.high) if primary is not None else "",
-                f"{one.n_scored:,}/{one.n_planned:,}",
+                f"{one.n_scored:,}/{one.n_planned:,}{causes(one.missing)}",
                 _runs(one),
                 one.check or "–",
                 one.run_id,

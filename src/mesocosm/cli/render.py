@@ -1,7 +1,7 @@
 """How people read results: short numbers, plain tables, and the JSON forms of records."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,19 +141,20 @@ def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 def counted(metric: "MetricResult | RemoteMetric") -> str:
     """Return `scored/planned`, and behind it why the others have no value: `97/120 (23 model_unavailable)`."""
-    return f"{metric.n_scored:,}/{metric.n_planned:,}{_lacking(metric)}"
+    return f"{metric.n_scored:,}/{metric.n_planned:,}{causes(metric.missing)}"
 
 
 def scored(metric: "MetricResult | RemoteMetric | None") -> str:
     """Return `value [low, high]`, and behind it what has no value for which cause; `–` for none."""
     if metric is None:
         return "–"
-    return f"{number(metric.value)} {interval(metric.low, metric.high)}".strip() + _lacking(metric)
+    return f"{number(metric.value)} {interval(metric.low, metric.high)}".strip() + causes(metric.missing)
 
 
-def _lacking(metric: "MetricResult | RemoteMetric") -> str:
-    causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
-    return f" ({causes})" if causes else ""
+def causes(missing: Mapping[str, int]) -> str:
+    """Return what has no value for which cause, as it stands behind a number; empty where nothing is missing."""
+    words = ", ".join(f"{count:,} {cause}" for cause, count in missing.items())
+    return f" ({words})" if words else ""
 
 
 def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:

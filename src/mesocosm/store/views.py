@@ -64,7 +64,8 @@ def ordered_rows(*, desc: bool) -> str:
 
 def shown_rows(ids: str) -> str:
     """Return the query for the rows with these ids (a list in SQL), with the columns that a list of runs shows."""
-    columns = "run_id, started_at, benchmark_id, agent, provider, model, status, score"
+    metrics = "(SELECT r.metrics FROM runs AS r WHERE r.id = benchmark_runs.run_id) AS metrics"
+    columns = f"run_id, started_at, benchmark_id, agent, provider, model, status, score, {metrics}"
     return f"SELECT {columns} FROM benchmark_runs WHERE run_id IN {ids}"  # noqa: S608
 
 

@@ -37,9 +37,11 @@ def show_runs(limit: int, desc: bool) -> None:
         return
     for row in rows:
         score = "–" if row["score"] is None else number(row["score"])
+        missing = ",".join(f"{cause}:{count}" for cause, count in row["missing"].items())
         click.echo(
             f"{row['started_at']} benchmark={row['benchmark_id']} run_id={row['run_id']} agent={row['agent']} "
             f"provider={row['provider']} model={row['model']} status={row['status']} score={score}"
+            + (f" missing={missing}" if missing else "")
         )
     if not rows:
         click.echo("no runs yet; `mesocosm bench run` makes some", err=True)

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.render import interval, number, table
+from mesocosm.cli.render import scored, table
 from mesocosm.core.run import Run
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def show(found: "Slices", chosen: Options) -> None:
             [
                 "(none)" if one.value is None else one.value,
                 f"{one.samples:,}",
-                f"{number(one.reward.value)} {interval(one.reward.low, one.reward.high)}".strip(),
-                "–" if rate is None else f"{number(rate.value)} {interval(rate.low, rate.high)}".strip(),
+                scored(one.reward),
+                scored(rate),
                 f"{one.failed:,}",
             ]
         )

@@ -1,5 +1,6 @@
 """The list of runs as the older tool shows it."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,20 @@ def shown_runs(source: "SqlStore | Path | str", *, limit: int = 200, desc: bool 
 
     `source` is an open store, or where one is: a results directory, a SQLite file, a database's URL. A file is answered
     from without opening it as a store, which is much quicker. Keys: run_id, started_at (ISO 8601, UTC), benchmark_id,
-    agent, provider, model, status, score (None without one). Rows without a run of their own (skipped, incompatible,
+    agent, provider, model, status, score (None without one), missing (episodes without a value, by cause). Rows without a run of their own (skipped, incompatible,
     failed before a run) are among them. Raises UnknownName where there are no results, UsageError and
     InfrastructureError where they cannot be read.
     """
+    return [_with_missing(row) for row in _rows(source, limit, desc=desc)]
+
+
+def _with_missing(row: dict[str, Any]) -> dict[str, Any]:
+    listed = json.loads(row["metrics"] or "[]")
+    missing: dict[str, int] = next((metric.get("missing", {}) for metric in listed if metric.get("primary")), {})
+    return {**{name: value for name, value in row.items() if name != "metrics"}, "missing": missing}
+
+
+def _rows(source: "SqlStore | Path | str", limit: int, *, desc: bool) -> list[dict[str, Any]]:
     if not isinstance(source, Path | str):
         return source.ledger_by_agent(limit, desc=desc)
     if "://" not in str(source):
