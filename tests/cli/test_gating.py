@@ -1,10 +1,17 @@
 """Gates on the command line: answers, exit codes, and the files that continuous integration reads."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
+
+from mesocosm.cli.gating import Gate
+from mesocosm.client.documents.episode import Episode
+from mesocosm.client.documents.run import Metric, Run, RunConfig, RunStatus
+from mesocosm.core.episode import EpisodeStatus
+from mesocosm.engine.gate import read_condition
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome, Played
@@ -96,6 +103,18 @@ def test_flags_that_judge_nothing_are_refused_before_anything_is_played(play: "I
         assert "run 0" not in outcome.out
 
 
+def test_a_metric_that_the_benchmark_does_not_have_is_refused_before_anything_is_played(play: "Invoke") -> None:
+    refused = play("--fail-if", "acuracy<0.5")
+    assert refused.code == 2
+    assert "did you mean 'accuracy'?" in refused.err
+    assert "run " not in refused.out
+
+
+def test_a_run_that_is_watched_is_judged(mesocosm: "Invoke", mine: "Played") -> None:
+    assert mesocosm("run", "watch", mine.run_id, *mine.there, "--fail-if", "score>0.5").code == 1
+    assert mesocosm("run", "watch", mine.run_id, *mine.there, "--fail-if", "score<0.5").code == 0
+
+
 def test_runs_of_which_none_can_be_compared_exit_1(mesocosm: "Invoke", mine: "Played", tmp_path: Path) -> None:
     other = tmp_path / "other"
     assert mesocosm("init", "--dir", other).code == 0
@@ -109,3 +128,30 @@ def test_runs_of_which_none_can_be_compared_exit_1(mesocosm: "Invoke", mine: "Pl
     gated = mesocosm("compare", mine.run_id, "last", *mine.there, "--fail-if", "regression", "--junit", junit)
     assert gated.code == 1
     assert ElementTree.fromstring(junit.read_text()).get("errors") == "2"
+
+
+def test_a_run_of_a_platform_is_judged_by_the_episodes_that_it_tells_of() -> None:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    episodes = [
+        Episode(
+            id=str(number),
+            run_id="r",
+            seed=number // 2,
+            trial=number % 2,
+            status=EpisodeStatus.COMPLETED,
+            started_at=began,
+            ended_at=began + timedelta(seconds=number),
+            scores={"accuracy": float(number % 2)},
+            terminal_info={"total_tokens": 100},
+        )
+        for number in range(4)
+    ]
+    agent = {"model": "a/b"}
+    config = RunConfig(domain_id="d", binding_vow_version="1", agent_config=agent, num_episodes=4)  # type: ignore[arg-type]
+    metric = Metric(name="accuracy", value=0.5, aggregation="pass_rate", n_planned=4, n_scored=4, primary=True)
+    over = Run(id="r", config=config, status=RunStatus.COMPLETED, planned=4, finished=4, metrics=[metric])
+    texts = ("latency.max>2.5", "latency.max>3.5", "tokens>399", "tokens>400", "pass@2<1")
+    gate = Gate([read_condition(text) for text in texts])
+    gate.check_remote(wait=True)
+    answers = [str(verdict.answer) for verdict in gate.judge_remote(over, episodes).verdicts]
+    assert answers == ["fail", "pass", "fail", "pass", "pass"]

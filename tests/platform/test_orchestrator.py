@@ -230,6 +230,7 @@ def test_the_list_of_runs_is_the_same_from_wherever_it_is_asked(store: SqlStore,
         "model": "small",
         "status": "succeeded",
         "score": 0.5,
+        "missing": {},
     }
 
 

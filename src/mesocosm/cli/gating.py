@@ -1,6 +1,6 @@
 """Gates on the command line: the flags of every command that plays or compares, and what becomes of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +13,7 @@ from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 if TYPE_CHECKING:
     from mesocosm.client.documents.episode import Episode
     from mesocosm.client.documents.run import Run as RemoteRun
+    from mesocosm.core.info import BenchmarkInfo
     from mesocosm.core.ports import ResultRow
     from mesocosm.core.run import Run
     from mesocosm.engine.comparison import Comparison
@@ -50,6 +51,29 @@ class Gate:
         if self.junit is not None and not self.conditions:
             raise UsageError("--junit writes the answers to conditions; name at least one with --fail-if")
 
+    def check_metrics(self, declared: "Callable[[], Iterable[BenchmarkInfo]]") -> None:
+        """Raise UsageError for a metric that none of the benchmarks declares, before any of them is played.
+
+        Benchmarks that find further scores while they are played may have it.
+        """
+        from mesocosm.core.reading import nearest
+        from mesocosm.engine.gate import metric_named
+
+        named = {name: condition for condition in self.conditions if (name := metric_named(condition))}
+        if not named:
+            return
+        infos = list(declared())
+        if not infos or any(info.discovers or not info.metrics for info in infos):
+            return
+        names = list(dict.fromkeys(metric.name for info in infos for metric in info.metrics))
+        for name, condition in named.items():
+            if name not in names:
+                near = nearest(name, names)
+                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
+                raise UsageError(
+                    f"{condition.text!r}: {' and '.join(info.id for info in infos)} has no metric {name!r}; {hint}"
+                )
+
     def prepare(self, store: "SqlStore", find: "Find | None" = None) -> None:
         """Look the baselines up, before anything is played: `last` is not the run that is about to begin.
 
@@ -82,10 +106,10 @@ class Gate:
         if (self.conditions or self.markdown) and not wait:
             raise UsageError("a run is judged when it is over: add --wait")
         for condition in self.conditions:
-            if condition.label or condition.kind.startswith(("latency", "tokens", "calls", "pass@", "pass^")):
+            if condition.label or condition.kind.startswith("calls"):
                 raise UsageError(
-                    f"{condition.text!r}: conditions on a run of a platform are about its metrics, missing, failed "
-                    "and cost"
+                    f"{condition.text!r}: conditions on a run of a platform are about its metrics, missing, failed, "
+                    "cost, tokens, latency and pass@k; it has no labels, and does not say how many calls it made"
                 )
 
     def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]") -> "Judgement":
@@ -93,8 +117,8 @@ class Gate:
         from mesocosm.engine.gate import judge
 
         self.used = True
-        run = _local(over, sum(episode.status == "failed" for episode in episodes))
-        judged = Judgement(self, judge(self.conditions, [run], _Unsampled()))
+        run = _local(over, episodes)
+        judged = Judgement(self, judge(self.conditions, [run], _Sampled(episodes)))
         judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], None))
         for told in judged.lines():
             click.echo(told, err=True)
@@ -214,21 +238,38 @@ class Judgement:
             write_file(self.gate.markdown, text.encode())
 
 
-class _Unsampled:
-    """A run whose episodes are not here."""
+class _Sampled:
+    """The episodes of a run of a platform, as far as their documents go."""
+
+    def __init__(self, episodes: "Sequence[Episode]") -> None:
+        self._episodes = episodes
 
     def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
-        """Yield nothing."""
-        return iter(())
+        """Yield the finished ones."""
+        from mesocosm.core.episode import FINISHED
+        from mesocosm.core.failure import RULES, Cause
+        from mesocosm.core.ports import ResultRow
+
+        for one in self._episodes:
+            if one.status not in FINISHED:
+                continue
+            cause = (one.failure or {}).get("cause")
+            value = one.scores.get(primary)
+            worst = cause in set(Cause) and RULES[Cause(cause)].valid
+            outcome = "worst" if worst else "missing" if value is None else "scored"
+            seconds = (one.ended_at - one.started_at).total_seconds() if one.ended_at and one.started_at else None
+            yield ResultRow(str(one.seed), "", value, outcome, cause, cause, seconds, None)
 
 
-def _local(over: "RemoteRun", failed: int) -> "Run":
+def _local(over: "RemoteRun", episodes: "Sequence[Episode]") -> "Run":
     """Return a run of a platform as one of ours, as far as its document goes."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
     from mesocosm.core.score import MetricResult
     from mesocosm.core.usage import Usage
 
+    failed = sum(episode.status == "failed" for episode in episodes)
+    used = [int(episode.terminal_info.get("total_tokens", 0)) for episode in episodes]
     ended = {"completed": RunStatus.FINISHED, "failed": RunStatus.FAILED, "partial": RunStatus.PARTIAL}
     config, word = over.config, over.status.value
     status = RunStatus(word) if word in {"pending", "running"} else ended.get(word, RunStatus.STOPPED)
@@ -247,8 +288,19 @@ def _local(over: "RemoteRun", failed: int) -> "Run":
         status=status,
         counts=Counts(planned=over.planned, completed=max(over.finished - failed, 0), failed=failed),
         metrics=tuple(MetricResult(**metric.model_dump()) for metric in over.metrics),
+        # A threshold is not told: rewards of 0 and 1 alone say by themselves what a pass is.
+        info={
+            "metrics": [
+                {
+                    **{name: getattr(metric, name) for name in ("name", "primary", "higher_is_better", "directed")},
+                    "score": metric.name,
+                    "aggregation": "mean",
+                }
+                for metric in over.metrics
+            ]
+        },
         # How many calls there were is not told; with none nothing would be known of the cost either.
-        usage=Usage(cost_usd=over.cost_usd, calls=over.finished),
+        usage=Usage(sum(used), cost_usd=over.cost_usd, calls=over.finished),
     )
 
 

@@ -98,6 +98,7 @@ def list_(remote: bool, **given: Any) -> None:
         click.echo(f"more: --cursor {page.cursor}")
 
 
+@gate_options()
 @run.command(short_help="Follow a run that goes on elsewhere until it ends.")
 @click.argument("run_id")
 @click.option("--interval", "every", type=Finite(min=0.1), default=1.0, show_default=True, help="Seconds.")
@@ -105,8 +106,9 @@ def list_(remote: bool, **given: Any) -> None:
 def watch(run_id: str, every: float, remote: bool) -> int:
     """Follow a run that another process or a platform works on, until it ends; exit as that run would.
 
-    Ctrl-C ends the watching only.
+    Ctrl-C ends the watching only. Conditions for gates are listed by mesocosm gate --help.
     """
+    options().gate.check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.platform.watch import watched
@@ -118,12 +120,13 @@ def watch(run_id: str, every: float, remote: bool) -> int:
 def _watch(run_id: str, every: float) -> int:
     import time
 
-    from mesocosm.cli.render import GOING, abandoned, emit, print_result
-    from mesocosm.cli.session import exit_code
+    from mesocosm.cli.render import GOING, abandoned, emit
+    from mesocosm.cli.session import exit_code, judged
     from mesocosm.interop.record import run_document
 
     store, chosen = results(), options()
     item = find_run(store, run_id)
+    chosen.gate.prepare(store)
     told = ""
     while True:
         line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
@@ -131,8 +134,7 @@ def _watch(run_id: str, every: float) -> int:
             click.echo(line, err=True)
             told = line
         if item.status not in GOING:
-            print_result(item, store, chosen)
-            return exit_code(item)
+            return judged(item, store, chosen, exit_code(item))
         if abandoned(item):
             click.echo(f"its process is gone; continue it with: mesocosm run resume {item.id}", err=True)
             if chosen.json:

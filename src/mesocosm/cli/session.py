@@ -19,6 +19,7 @@ from mesocosm.cli.main import Options, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
 from mesocosm.core.failure import UsageError
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Observer
 from mesocosm.core.redact import Redactor, secret_values
@@ -57,6 +58,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False
 async def _signature(spec: RunSpec) -> str:
     parts = session.open_parts(spec)
     try:
+        options().gate.check_metrics(lambda: [parts.benchmark.info])
         return session.new_run(spec, parts).signature
     finally:
         await parts.benchmark.close()
@@ -103,6 +105,8 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
     store = open_results(chosen, create=False)
     try:
         run = find_run(store, run_id)
+        if run.info:
+            chosen.gate.check_metrics(lambda: [msgspec.convert(run.info, BenchmarkInfo)])
         allowed = float(limits.get("max_missing", run.spec.limits.max_missing))
         lacking = lacks_too_much(run, allowed)
         over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed and not lacking
@@ -110,7 +114,7 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
             again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
             chosen.gate.prepare(store)
-            return _judged(run, store, chosen, exit_code(run))
+            return judged(run, store, chosen, exit_code(run))
         settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))
         if lacking:
             settings = replace(settings, retry_failed=True)
@@ -165,15 +169,15 @@ def hidden_values(chosen: Options) -> list[str]:
 def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
     chosen.gate.prepare(store)
     run, interrupted = attend(start)
-    return _judged(run, store, chosen, exit_code(run, interrupted=interrupted))
+    return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
 
 
-def _judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
+def judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
     """Print a run with the answers of its gate; return the exit code."""
-    judged = chosen.gate.judge(store, [run])
-    judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], judged.compared))
-    print_result(run, store, chosen, judged)
-    return judged.code(code)
+    found = chosen.gate.judge(store, [run])
+    found.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], found.compared))
+    print_result(run, store, chosen, found)
+    return found.code(code)
 
 
 def exit_code(run: Run, *, interrupted: bool = False) -> int:

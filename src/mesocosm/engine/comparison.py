@@ -186,10 +186,15 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together:
 Scores = tuple[MetricResult | None, ...]
 
 
+def _cut(run: Run) -> bool:
+    return run.status in {RunStatus.PARTIAL, RunStatus.STOPPED, RunStatus.FAILED}
+
+
 def _measured(
     rows: Rows, runs: Sequence[Run], metric: Metric, level: float, together: int
 ) -> tuple[tuple[Pair, ...], list[str], Scores]:
     notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
+    notes += [f"{_named(run)} is {run.status}, so its number is of a part of its episodes" for run in runs if _cut(run)]
     scores = tuple(_score(rows, run, metric) for run in runs)
     if len(runs) == 1:
         return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores

@@ -120,6 +120,13 @@ class Verdict:
         return "" if self.answer is Answer.PASS else self.found
 
 
+def metric_named(condition: Condition) -> str:
+    """Return the metric that a condition names, empty where it is about something that every run has."""
+    kind = condition.kind
+    known = kind in {SCORE, MISSING, FAILED, REGRESSION, WORSE_BY, *USED, *LATENCIES} or _PASSES.fullmatch(kind)
+    return "" if known else kind
+
+
 def read_condition(text: str) -> Condition:
     """Return the condition that `text` spells. Raises UsageError with examples.
 

@@ -77,7 +77,7 @@ def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
 what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN)
 
 
-def again_of(given: Mapping[str, Any]) -> dict[str, bool]:
+def again_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is said about runs of before, as arguments of `Work`."""
     return {name: given[name] for name in ("force", "rerun_failed", "same_server")}
 

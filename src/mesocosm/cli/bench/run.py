@@ -79,6 +79,7 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
     with Work(request, catalogue, chosen, **flags.again_of(given)) as work:
         for note in work.notes:
             click.echo(f"note: {note}", err=True)
+        chosen.gate.check_metrics(work.infos)
         chosen.gate.prepare(work.store)
         results, interrupted = work.run()
         path = work.refresh()

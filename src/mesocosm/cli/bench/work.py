@@ -1,7 +1,7 @@
 """One invocation at work: its group, its members, the store that takes them, and who watches."""
 
 import time
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +16,10 @@ from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import hidden_values
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup, stamped_id
+from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.redact import Redactor
+from mesocosm.core.registry import BENCHMARKS
 from mesocosm.engine.decision import Policy
 from mesocosm.engine.group import Group, Member, Result
 from mesocosm.engine.session import Control
@@ -77,6 +79,15 @@ class Work(AbstractContextManager["Work"]):
             return None
         self._closing.callback(store.close)
         return store
+
+    def infos(self) -> list[BenchmarkInfo]:
+        """Return what the benchmarks say of themselves; one that cannot be opened is left for the run to tell."""
+        found: list[BenchmarkInfo] = []
+        for member in self.members:
+            if member.spec is not None:
+                with suppress(Exception):
+                    found.append(BENCHMARKS.get(member.spec.benchmark.kind)(member.spec.benchmark).info)
+        return found
 
     def run(self) -> tuple[list[Result], bool]:
         """Run everything that is owed; return what came of it, and whether it was interrupted."""

@@ -120,6 +120,7 @@ class Work(AbstractContextManager["Work"]):
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
         async with session.opened(self.spec) as parts:
+            self._chosen.gate.check_metrics(lambda: [parts.benchmark.info])
             click.echo(f"{parts.benchmark.info.title}: {parts.benchmark.info.description}", err=True)
             record = session.new_run(self.spec, parts, Redactor(hidden))
             record.provenance = {**record.provenance, **Redactor(hidden).value(self._facts())}

@@ -121,14 +121,17 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
     """Follow a run, print what came of it, return the exit code: 0 completed, 3 partial, 1 else, 130 interrupted."""
     from mesocosm.cli.platform.output import plain
 
+    gate = options().gate
+    gate.check_remote(wait=True)
     run = follow(client, run_id, every_s)
     if run is None:
         return INTERRUPTED
+    judged = gate.judge_remote(run, client.runs.episodes(run.id) if gate.conditions else ())
     if options().json:
-        emit({"run": plain(run)})
+        emit({"run": plain(run), **({"gate": judged.document()} if judged.verdicts else {})})
     else:
         print_run(run)
-    return exit_code(run)
+    return judged.code(exit_code(run))
 
 
 def exit_code(run: "Run") -> int:

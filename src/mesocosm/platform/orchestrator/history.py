@@ -16,9 +16,9 @@ def shown_runs(source: "SqlStore | Path | str", *, limit: int = 200, desc: bool 
 
     `source` is an open store, or where one is: a results directory, a SQLite file, a database's URL. A file is answered
     from without opening it as a store, which is much quicker. Keys: run_id, started_at (ISO 8601, UTC), benchmark_id,
-    agent, provider, model, status, score (None without one), missing (episodes without a value, by cause). Rows without a run of their own (skipped, incompatible,
-    failed before a run) are among them. Raises UnknownName where there are no results, UsageError and
-    InfrastructureError where they cannot be read.
+    agent, provider, model, status, score (None without one), missing (episodes without a value, by cause). Rows without
+    a run of their own (skipped, incompatible, failed before a run) are among them. Raises UnknownName where there are
+    no results, UsageError and InfrastructureError where they cannot be read.
     """
     return [_with_missing(row) for row in _rows(source, limit, desc=desc)]
 
