@@ -1,14 +1,18 @@
 """Numbers belong to the code that they are stored under, also when that is edited while a process lives."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
 
-from mesocosm.core.failure import UsageError
-from mesocosm.core.run import AgentSettings, BenchmarkRef
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.ports import Environment
+from mesocosm.core.run import AgentSettings, BenchmarkRef, RunStatus
+from mesocosm.core.task import Task
 from mesocosm.engine import session
+from mesocosm.environments.inprocess import ClassBenchmark
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -67,3 +71,50 @@ async def test_an_edited_agent_or_technique_is_another_experiment(lab: "Lab", tm
     again = [session.new_run(one, session.open_parts(one)).signature for one in (spec, loop)]
     assert first[0] != again[0]
     assert first[1] != again[1]
+
+
+class Refusing:
+    """A benchmark that is what it wraps, but finds its files changed: at its start, or at an episode."""
+
+    def __init__(self, benchmark: Any, *, at_open: bool) -> None:
+        self._benchmark = benchmark
+        self._at_open = at_open
+        self._asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._benchmark, name)
+
+    def warnings(self) -> tuple[str, ...]:
+        return ("main.py has changed since the run began",)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        if self._at_open:
+            raise EpisodeError(Cause.CANCELLED, "main.py has changed")
+        await self._benchmark.open(notice)
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        self._asked += 1
+        if self._asked == 3:
+            raise EpisodeError(Cause.CANCELLED, "main.py has changed")
+        return cast(Environment, await self._benchmark.environment(task, episode_id))
+
+
+@pytest.mark.parametrize(("at_open", "done"), [(True, 0), (False, 2)])
+async def test_a_run_whose_code_changes_is_stopped_and_keeps_what_the_old_code_gave(
+    lab: "Lab", at_open: bool, done: int
+) -> None:
+    world = lab.benchmark(Refusing(ClassBenchmark(lab.world("Walk")), at_open=at_open))
+    run = await lab.run(lab.spec(lab.model(), world=world, count=4))
+    assert (run.status, run.error, run.counts.done, run.counts.owed) == (
+        RunStatus.STOPPED,
+        "main.py has changed",
+        done,
+        4 - done,
+    )
+
+
+async def test_what_a_benchmark_warns_of_at_the_end_is_kept_with_the_run(lab: "Lab") -> None:
+    world = lab.benchmark(Refusing(ClassBenchmark(lab.world("Walk")), at_open=False))
+    run = await lab.run(lab.spec(lab.model(), world=world, count=2))
+    assert run.status is RunStatus.FINISHED
+    assert lab.store.get_run(run.id).warnings == ("main.py has changed since the run began",)

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.environments.conftest import RUNS
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.environments import adapter as adapters
 from mesocosm.environments.adapter import Adapter, Settings
 from mesocosm.environments.client import HttpEnvironment
-from mesocosm.environments.manifest import load_manifest
+from mesocosm.environments.manifest import content_files, load_manifest, watched_content
 from mesocosm.http.client import Client
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
@@ -52,8 +54,10 @@ async def opened(client: Client, notices: list[str]) -> AsyncIterator[Open]:
     """Return a function that opens an adapter; all are closed at the end."""
     everything: list[Adapter] = []
 
-    async def open_adapter(directory: Path, env_url: str = "", *, explicit: bool = True) -> Adapter:
-        adapter = Adapter(load_manifest(directory), Settings(env_url, explicit), client, PlainSandbox())
+    async def open_adapter(
+        directory: Path, env_url: str = "", *, explicit: bool = True, content: Content | None = None
+    ) -> Adapter:
+        adapter = Adapter(load_manifest(directory), Settings(env_url, explicit), client, PlainSandbox(), content)
         everything.append(adapter)
         await adapter.open(notices.append)
         return adapter
@@ -172,6 +176,31 @@ async def test_a_crash_fails_the_episode_and_the_next_one_gets_a_new_process(
     _, after = await episode(client, adapter)
     assert after["pid"] != before["pid"]
     assert "adapter.py ended with exit code 3; starting it again" in notices
+
+
+def watched(directory: Path) -> Content:
+    manifest = load_manifest(directory)
+    return watched_content(manifest, content_files(manifest))
+
+
+@pytest.mark.parametrize("edited", ["adapter.py", "benchanything.json"])
+async def test_an_adapter_that_is_edited_is_not_started_again(
+    repository: Repository, opened: Open, client: Client, edited: str
+) -> None:
+    directory = repository()
+    adapter = await opened(directory, content=watched(directory))
+    file = directory / edited
+    file.write_text(file.read_text().replace("argv", "words").replace('"max_steps": 9', '"max_steps": 8'))
+    await crash(client, adapter)
+    with pytest.raises(EpisodeError, match=f"^{edited} of environment env has changed since the run began") as caught:
+        await adapter.host()
+    assert caught.value.cause is Cause.CANCELLED
+
+
+async def test_an_adapter_that_is_edited_while_it_starts_is_not_played(repository: Repository, opened: Open) -> None:
+    directory = repository("open('helper.py', 'w').write('REWARD = 1.0')\n" + RUNS)
+    with pytest.raises(EpisodeError, match=r"^helper\.py of environment env has changed since the run began"):
+        await opened(directory, content=watched(directory))
 
 
 async def test_episodes_that_ask_at_once_share_one_new_process(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.rollouts.inprocess import InProcessPlace
 from mesocosm.rollouts.place import Access, Place, Work
@@ -19,6 +20,7 @@ from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, ConcurrencyConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext, get_rollout_context
 from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+from mesocosm.rollouts.source import read_source
 
 HEAD = """
 from osmosis_ai.rollout import (
@@ -442,3 +444,11 @@ async def test_variables_are_set_while_it_is_open(tmp_path: Path, work: Work, mo
     assert (os.environ["STYLE"], os.environ["TONE"]) == ("terse", "kind")
     await place.close()
     assert (os.environ["STYLE"], os.environ.get("TONE")) == ("before", None)
+
+
+async def test_a_rollout_that_is_edited_before_it_is_loaded_is_not_played(tmp_path: Path, opened: Opened) -> None:
+    entry(tmp_path, HEAD)
+    content = Content("rollout r", read_source(tmp_path).contents, lambda: read_source(tmp_path).contents)
+    entry(tmp_path, HEAD + "\n# edited\n")
+    with pytest.raises(EpisodeError, match=r"^main\.py of rollout r has changed since the run began"):
+        await opened(InProcessPlace(tmp_path, "main.py", content=content))

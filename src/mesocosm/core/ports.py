@@ -128,6 +128,15 @@ class Growing(Protocol):
 
 
 @runtime_checkable
+class Warns(Protocol):
+    """A benchmark that knows of something that makes the numbers of a run doubtful."""
+
+    def warnings(self) -> Sequence[str]:
+        """Return what readers of the numbers must know. Asked when everything has been played; it may read files."""
+        ...
+
+
+@runtime_checkable
 class Pausable(Protocol):
     """A benchmark that lends what it holds to others while nothing can be played."""
 

@@ -18,6 +18,7 @@ import msgspec
 import mesocosm
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.failure import (
+    Cause,
     EpisodeError,
     InfrastructureError,
     MesocosmError,
@@ -28,7 +29,7 @@ from mesocosm.core.failure import (
 )
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import Journal, Observer, Parts, Store
+from mesocosm.core.ports import Journal, Observer, Parts, Store, Warns
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
 from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
@@ -354,6 +355,9 @@ class _Session:
                 stopped = "interrupted"
                 raise
             error = RuntimeError("the benchmark raised CancelledError, though nobody had cancelled it")
+        except EpisodeError as caught:
+            # One that is cancelled was refused: what it was begun with is no longer there.
+            stopped, error = (str(caught), None) if caught.cause is Cause.CANCELLED else ("", caught)
         except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
             error = caught
         finally:
@@ -462,13 +466,15 @@ class _Session:
             # They say nothing about their tasks, so that going on plays them again.
             self.store.owe_failed(self.record.id)
         record = self.store.get_run(self.record.id)
+        benchmark, info = self.parts.benchmark, self.parts.benchmark.info
+        for warning in benchmark.warnings() if isinstance(benchmark, Warns) else ():
+            self._kept(warning)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
         record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
         record.provenance.pop("session_at", None)
         self._name_server(record)
-        benchmark, info = self.parts.benchmark, self.parts.benchmark.info
         if info.growing:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
             planned = max(size(benchmark, record.spec.selection), record.counts.done)
@@ -535,10 +541,16 @@ class _Session:
         self._tell(lambda observer: observer.notice(clean))
 
     def _warned(self, message: str) -> None:
-        message = self.redactor.text(message)
-        if message not in self.warnings and len(self.warnings) < MOST_WARNINGS:
-            self.warnings[message] = None
+        if self._kept(message):
             self._notice(f"warning: {message}")
+
+    def _kept(self, message: str) -> bool:
+        """Add a warning to the run's, and return whether it is a new one."""
+        message = self.redactor.text(message)
+        new = message not in self.warnings and len(self.warnings) < MOST_WARNINGS
+        if new:
+            self.warnings[message] = None
+        return new
 
 
 SHORT_SECRET = (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.environments.client import Host
@@ -64,11 +65,14 @@ class Adapter:
 
     `open` finds or starts it, `host` gives it to an episode. One that we started and that ended is started again for
     the next episode; of one that somebody else started `host` says whether it answers again. `oracle` is what it said
-    about offering one.
+    about offering one. It is started from files that are still `content`, where that is given.
     """
 
-    def __init__(self, manifest: Manifest, settings: Settings, client: Client, place: Place) -> None:
+    def __init__(
+        self, manifest: Manifest, settings: Settings, client: Client, place: Place, content: Content | None = None
+    ) -> None:
         self.oracle = False
+        self._content = content
         self._manifest = manifest
         self._settings = settings
         self._client = client
@@ -159,6 +163,7 @@ class Adapter:
         adapter = self._manifest.adapter
         if adapter is None:
             raise UsageError(f"nothing says where the environment of domain {self._manifest.id!r} is; give `env_url`")
+        await self._unchanged()
         launched = await launch(
             adapter,
             self._place,
@@ -166,9 +171,18 @@ class Adapter:
             python=self._settings.python,
             seconds=self._settings.start_timeout,
         )
+        try:
+            await self._unchanged()
+        except BaseException:
+            await launched.process.stop()
+            raise
         self._heard(await self._health(launched.url))
         self._notice(f"started {adapter.name} at {launched.url} (process {launched.process.pid})")
         return launched
+
+    async def _unchanged(self) -> None:
+        if self._content is not None:
+            await self._content.check()
 
     async def _restarted(self, ended: Launched) -> Launched:
         how = await ended.exited()

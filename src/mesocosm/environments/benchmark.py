@@ -1,7 +1,7 @@
 """Environments behind manifests as benchmarks: kind `environment`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,14 @@ from mesocosm.environments.adapter import Adapter, Settings
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.launch import Place
-from mesocosm.environments.manifest import Manifest, content_digest, load_manifest, served_manifest
+from mesocosm.environments.manifest import (
+    Manifest,
+    content_digest,
+    content_files,
+    load_manifest,
+    served_manifest,
+    watched_content,
+)
 from mesocosm.environments.scoring import episode_scores
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.http.client import Client
@@ -111,7 +118,9 @@ class EnvironmentBenchmark:
         self._place = place
         self._contract = Contract(manifest.vow.observation_space, manifest.vow.action_space)
         self._timeouts = Timeouts(options.reset_timeout or options.step_timeout, options.step_timeout)
-        self._info = _info(manifest)
+        files = content_files(manifest)
+        self._content = watched_content(manifest, files) if manifest.adapter is not None else None
+        self._info = _info(manifest, files)
         if options.literal:
             # The original program plays as many at once as it was told to.
             self._info = msgspec.structs.replace(self._info, parallel=None, parallel_default=None)
@@ -152,9 +161,14 @@ class EnvironmentBenchmark:
         settings = Settings(
             self._options.env_url, self._options.explicit_env_url, self._options.python, self._options.start_timeout
         )
-        self._adapter = Adapter(self.manifest, settings, self._client, self._place or _place(self._options.pass_env))
+        place = self._place or _place(self._options.pass_env)
+        self._adapter = Adapter(self.manifest, settings, self._client, place, self._content)
         await self._adapter.open(notice)
         self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
+
+    def warnings(self) -> Sequence[str]:
+        """Return whether files of the environment have changed since the run began."""
+        return () if self._content is None else self._content.warnings()
 
     async def environment(self, task: Task, episode_id: str) -> HttpEnvironment:
         """Return the world of one episode. Raises RunAborted when the server is gone for good."""
@@ -187,13 +201,13 @@ class EnvironmentBenchmark:
                 await client.close()
 
 
-def _info(manifest: Manifest) -> BenchmarkInfo:
+def _info(manifest: Manifest, files: Mapping[str, str]) -> BenchmarkInfo:
     vow = manifest.vow
     return BenchmarkInfo(
         id=manifest.id,
         title=manifest.name,
         version=vow.version,
-        digest=content_digest(manifest),
+        digest=content_digest(manifest, files),
         kind="environment",
         metrics=manifest.scoring.metrics_for_core(vow.reward),
         description=manifest.description,

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.agents.technique import declared_params
+from mesocosm.core.content import Content
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
@@ -257,16 +258,54 @@ _SKIPPED_PLACES = frozenset({"showcase", "benchmark_results", "data/traces"})
 _SKIPPED_FILES = re.compile(r"test_.*\.py|.*\.(pyc|pyo|md|log)", re.IGNORECASE)
 
 
-def content_digest(manifest: Manifest) -> str:
+def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -> str:
     """Return 32 hex digits that change with anything that can change how the environment behaves.
 
     Covered: binding vow, scoring, system prompt, and every file beneath the adapter's directory by relative name and
     content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on
     the disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave
     behind (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. The code of a server
-    without an adapter is not known here, so its digest is that of the contract. Raises UsageError when something cannot
-    be read.
+    without an adapter is not known here, so its digest is that of the contract. `files` are those of `content_files`,
+    where they have been read already. Raises UsageError when something cannot be read.
     """
+    total = hashlib.sha256(_contract(manifest))
+    for name, fingerprint in (content_files(manifest) if files is None else files).items():
+        total.update(f"\n{name}\0{fingerprint}".encode(errors="surrogateescape"))
+    return total.hexdigest()[:32]
+
+
+def content_files(manifest: Manifest) -> dict[str, str]:
+    """Return the fingerprints of the files that `content_digest` covers, by name beneath the adapter's directory.
+
+    Raises UsageError when one cannot be read.
+    """
+    if manifest.adapter is None:
+        return {}
+    try:
+        found = sorted(_content(manifest.adapter.parent, manifest.path.resolve()))
+        return {name: _fingerprint(path) for name, path in found}
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(
+            f"{error.filename} cannot be read ({reason}), but it belongs to the environment of {manifest.path}; "
+            "make it readable, or move it out of the adapter's directory"
+        ) from error
+
+
+def watched_content(manifest: Manifest, files: Mapping[str, str]) -> Content:
+    """Return the content of an environment with an adapter, to be looked at again; `files` are those of the digest."""
+
+    def seen(manifest: Manifest, files: Mapping[str, str]) -> dict[str, str]:
+        return {**files, manifest.path.name: hashlib.sha256(_contract(manifest)).hexdigest()}
+
+    def read() -> dict[str, str]:
+        now = load_manifest(manifest.path, domain_id=manifest.id)
+        return seen(now, content_files(now))
+
+    return Content(f"environment {manifest.id}", seen(manifest, files), read)
+
+
+def _contract(manifest: Manifest) -> bytes:
     contract: dict[str, Any] = {
         "vow": manifest.vow.model_dump(mode="json", exclude={"id", "domain_id"}),
         "scoring": manifest.scoring.model_dump(mode="json"),
@@ -282,19 +321,7 @@ def content_digest(manifest: Manifest) -> str:
         contract["malformed_actions"] = "pass"
     if order := _role_order(manifest.vow):
         contract["role_order"] = order
-    total = hashlib.sha256(json.dumps(contract, sort_keys=True).encode())
-    if manifest.adapter is None:
-        return total.hexdigest()[:32]
-    try:
-        for name, path in sorted(_content(manifest.adapter.parent, manifest.path.resolve())):
-            total.update(f"\n{name}\0{_fingerprint(path)}".encode(errors="surrogateescape"))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UsageError(
-            f"{error.filename} cannot be read ({reason}), but it belongs to the environment of {manifest.path}; "
-            "make it readable, or move it out of the adapter's directory"
-        ) from error
-    return total.hexdigest()[:32]
+    return json.dumps(contract, sort_keys=True).encode()
 
 
 def passes_malformed(vow: BindingVow) -> bool:

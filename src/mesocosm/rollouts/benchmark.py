@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.gateway import JUDGE_FAILED
@@ -99,6 +100,7 @@ class RolloutBenchmark:
         place: Place,
         *,
         judging: Judging | None = None,
+        content: Content | None = None,
         artifacts: Path = Path("artifacts"),
         capped: bool = False,
     ) -> None:
@@ -107,6 +109,7 @@ class RolloutBenchmark:
         self.terms = terms
         self._place = place
         self._judging = judging
+        self._content = content
         self._artifacts = artifacts
         self._capped = capped
         self._opened = False
@@ -166,6 +169,10 @@ class RolloutBenchmark:
             notice(f"note: {note}")
         await self._place.open(notice)
         self._opened = True
+
+    def warnings(self) -> Sequence[str]:
+        """Return whether files of the rollout have changed since the run began."""
+        return () if self._content is None else self._content.warnings()
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of one try of one row."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Self
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.source import FreshLoader, fresh_modules
 from mesocosm.rollouts.discovery import find_backend
@@ -49,7 +50,14 @@ class InProcessPlace:
     this process, and frameworks send no traces to their vendors unless `environment` says so.
     """
 
-    def __init__(self, folder: Path, entrypoint: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        entrypoint: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        content: Content | None = None,
+    ) -> None:
+        self._content = content
         self._folder: Path | None = folder.resolve()
         self._entry = self._folder / entrypoint
         self._backend: LocalBackend | None = None
@@ -92,10 +100,16 @@ class InProcessPlace:
         if self._folder is None:
             return
         try:
+            await self._unchanged()
             self._backend = await asyncio.to_thread(self._load)
+            await self._unchanged()
         except BaseException:
             await self.close()
             raise
+
+    async def _unchanged(self) -> None:
+        if self._content is not None:
+            await self._content.check()
 
     async def run(self, work: Work, log: Log) -> Ended:
         """Execute one try. Lines that its code prints go to `log`. Raises EpisodeError (rollout_failed)."""

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.rollouts.benchmark import KIND, Origin, RolloutBenchmark, Rows, Terms
 from mesocosm.rollouts.place import Place
+from mesocosm.rollouts.source import read_source
 from mesocosm.rollouts.verdict import Judging
 
 IN_PROCESS = "in-process"
@@ -63,8 +65,10 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     folder = Path(ref.source)
     if not (folder / options.entrypoint).is_file():
         raise UsageError(f"the rollout {folder} has no {options.entrypoint}; bring it back, or name its entrypoint")
+    source = read_source(folder)
+    content = Content(f"rollout {folder.name}", source.contents, lambda: read_source(folder).contents)
     return RolloutBenchmark(
-        _origin(folder, options),
+        _origin(folder, options, source.digest),
         _rows(options),
         Terms(
             options.pass_threshold,
@@ -72,18 +76,17 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
             options.grader_seconds,
             options.seed or 0,
         ),
-        _place(folder, options),
+        _place(folder, options, content),
+        content=content,
         judging=_judging(options.grader),
         artifacts=Path(options.artifacts or "artifacts"),
         capped=options.capped,
     )
 
 
-def _origin(folder: Path, options: Options) -> Origin:
-    from mesocosm.rollouts.source import read_source
-
+def _origin(folder: Path, options: Options, source: str) -> Origin:
     inputs = {
-        "rollout source": read_source(folder).digest,
+        "rollout source": source,
         "entrypoint": options.entrypoint,
         "env": digest([options.environment, sorted(options.secrets)]),
         "timeouts": digest([options.workflow_seconds, options.grader_seconds]),
@@ -142,12 +145,12 @@ def _rows(options: Options) -> Rows:
     )
 
 
-def _place(folder: Path, options: Options) -> Place:
+def _place(folder: Path, options: Options, content: Content) -> Place:
     if options.isolation == IN_PROCESS:
         from mesocosm.rollouts.inprocess import InProcessPlace
 
         _secrets(options.secrets)
-        return InProcessPlace(folder, options.entrypoint, options.environment)
+        return InProcessPlace(folder, options.entrypoint, options.environment, content)
     from mesocosm.rollouts.served.place import ServedPlace
 
     secrets = _secrets(options.secrets)
@@ -156,6 +159,7 @@ def _place(folder: Path, options: Options) -> Place:
         options.entrypoint,
         environment={**options.environment, **secrets},
         secrets=tuple(secrets.values()),
+        content=content,
         installs=Path(options.installs) if options.installs else None,
         log_file=Path(options.log) if options.log else None,
     )

@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,11 +24,15 @@ MOST_CHANGES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The files of a rollout: `sha256:` and the digest of their paths and contents, how many, and their bytes."""
+    """The files of a rollout: `sha256:` and the digest of their paths and contents, how many, and their bytes.
+
+    `contents` are the digests of single files by their paths.
+    """
 
     digest: str
     files: int
     size: int
+    contents: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,13 @@ def read_source(folder: Path) -> Source:
     matter. Links to files count as the files. Raises UsageError for links to directories and for unreadable files.
     """
     whole = sha256()
-    files = size = 0
+    size, contents = 0, dict[str, str]()
     for name, path in sorted(_files(folder, b"")):
         content, length = _content(path)
         whole.update(len(name).to_bytes(8, "big") + name + content)
-        files, size = files + 1, size + length
-    return Source(f"sha256:{whole.hexdigest()}", files, size)
+        size += length
+        contents[os.fsdecode(name)] = content.hex()
+    return Source(f"sha256:{whole.hexdigest()}", len(contents), size, contents)
 
 
 def read_commit(folder: Path) -> Commit | None:

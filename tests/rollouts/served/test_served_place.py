@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.rollouts.place import Ended, Log, Work
 from mesocosm.rollouts.served.place import ServedPlace
+from mesocosm.rollouts.source import read_source
 
 Opened = Callable[..., Awaitable[ServedPlace]]
 Working = Callable[..., Work]
@@ -323,3 +325,36 @@ async def test_where_our_sdk_serves_the_key_of_the_model_reports_no_reward(
         "        ctx.set_reward(1.0)\n"
     )
     assert words(await (await opened()).run(working("spy"), log)) == "[False]"
+
+
+def watched(rollout: Path) -> Content:
+    return Content("rollout r", read_source(rollout).contents, lambda: read_source(rollout).contents)
+
+
+async def test_a_rollout_that_is_edited_before_its_process_has_started_is_not_played(
+    opened: Opened, rollout: Path
+) -> None:
+    content = watched(rollout)
+    (rollout / "main.py").write_text((rollout / "main.py").read_text() + "\n# edited\n")
+    with pytest.raises(EpisodeError, match=r"^main\.py of rollout r has changed since the run began"):
+        await opened(content=content)
+
+
+async def test_a_rollout_that_is_edited_while_its_process_starts_is_not_played(opened: Opened, rollout: Path) -> None:
+    code = "from pathlib import Path\nPath(__file__).with_name('helper.py').write_text('REWARD = 1.0')\n"
+    (rollout / "main.py").write_text(code + (rollout / "main.py").read_text())
+    with pytest.raises(EpisodeError, match=r"^helper\.py of rollout r has changed since the run began"):
+        await opened(content=watched(rollout))
+
+
+async def test_no_process_is_started_again_from_an_edited_rollout(
+    opened: Opened, working: Working, log: Log, rollout: Path
+) -> None:
+    place = await opened(content=watched(rollout))
+    (rollout / "main.py").write_text((rollout / "main.py").read_text().replace("said", "shouted"))
+    assert words(await place.run(working("fine"), log)) == "said fine"
+    with pytest.raises(EpisodeError, match="exit code 3"):
+        await place.run(working("exit"), log)
+    with pytest.raises(EpisodeError, match=r"^main\.py of rollout r has changed") as caught:
+        await place.run(working("fine"), log)
+    assert caught.value.cause is Cause.CANCELLED

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.http.client import Client
@@ -18,7 +19,7 @@ from mesocosm.rollouts.served.callbacks import Callbacks
 from mesocosm.rollouts.served.fleet import Fleet
 from mesocosm.rollouts.served.installation import Installation
 from mesocosm.rollouts.served.output import LogFile
-from mesocosm.rollouts.served.process import Launch, start
+from mesocosm.rollouts.served.process import Launch, RolloutProcess, start
 from mesocosm.rollouts.served.scratch import Scratch
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -54,7 +55,7 @@ class ServedPlace:
     Its processes see `environment`, the variables in INHERITED, and those that keep frameworks from sending traces.
     Virtual environments are kept in `installs` and used again; None: beside our user's other caches. `concurrency` is
     how many tries will run at once, if that is known. What processes write goes to `log_file`, without `secrets` and
-    what else of `environment` looks like one.
+    what else of `environment` looks like one. Each of its processes is started from files that are still `content`.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class ServedPlace:
         log_file: Path | None = None,
         secrets: Collection[str] = (),
         start_seconds: float = START_S,
+        content: Content | None = None,
     ) -> None:
+        self._content = content
         self._folder = folder.absolute()
         self._entrypoint = entrypoint
         self._environment = dict(environment)
@@ -101,7 +104,11 @@ class ServedPlace:
             scratch.folder,
             self._seconds,
         )
-        fleet = Fleet(lambda: start(launch, client, self._log), self._concurrency, notice)
+
+        async def started() -> RolloutProcess:
+            return await start(launch, client, self._log, self._content)
+
+        fleet = Fleet(started, self._concurrency, notice)
         self._opened = _Opened(client, callbacks, fleet, scratch)
         try:
             await callbacks.start()

@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 
 import mesocosm
+from mesocosm.core.content import Content
 from mesocosm.core.failure import EpisodeError, RunAborted
 from mesocosm.core.redact import Redactor
 from mesocosm.http.client import Client
@@ -211,12 +212,19 @@ def quoted(words: str) -> str:
     return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
 
 
-async def start(launch: Launch, client: Client, file: LogFile) -> RolloutProcess:
-    """Start a process and return it once it is healthy. Raises RunAborted with its last words."""
+async def start(launch: Launch, client: Client, file: LogFile, content: Content | None = None) -> RolloutProcess:
+    """Start a process and return it once it is healthy. Raises RunAborted with its last words.
+
+    Raises EpisodeError (cancelled) where the rollout is no longer `content`, or was not when the process had read it.
+    """
     for left in reversed(range(PORTS)):
+        if content is not None:
+            await content.check()
         server = await _started(launch, client, file)
         try:
             await _answering(server, launch, client)
+            if content is not None:
+                await content.check()
         except RunAborted:
             words = server.words()
             await server.stop()

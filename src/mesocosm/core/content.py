@@ -1,0 +1,57 @@
+"""The files that a run was begun with, looked at again while it goes on."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+
+from mesocosm.core.failure import Cause, EpisodeError, MesocosmError
+
+_CODE = frozenset({".py", ".so", ".pyd"})
+_NAMED = 3
+
+
+class Content:
+    """Files that decide what a run measures: the digest of each by its name, and a way to read them again.
+
+    `subject` says whose they are. What is to be played is loaded between two calls of `check`: then it is of the files
+    that the run's digest covers.
+    """
+
+    def __init__(self, subject: str, files: Mapping[str, str], read: Callable[[], Mapping[str, str]]) -> None:
+        self.subject = subject
+        self._files = files
+        self._read = read
+
+    def changed(self) -> str:
+        """Return the sentence that says which files are no longer what they were; "" where all are.
+
+        New files count where they are code. Logs do not count: a program may write its own beside itself.
+        """
+        try:
+            now = self._read()
+        except (MesocosmError, OSError) as error:
+            return f"{self.subject} can no longer be read ({error})"
+        names = [name for name, content in self._files.items() if now.get(name) != content]
+        names += [name for name in now if name not in self._files and PurePath(name).suffix in _CODE]
+        names = sorted(name for name in names if not name.endswith(".log"))
+        if not names:
+            return ""
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        verb = "has" if len(names) == 1 else "have"
+        return f"{', '.join(names[:_NAMED])}{more} of {self.subject} {verb} changed since the run began"
+
+    async def check(self) -> None:
+        """Raise EpisodeError (cancelled) where a file has changed: whatever would be played now stays owed."""
+        changed = await asyncio.to_thread(self.changed)
+        if changed:
+            raise EpisodeError(
+                Cause.CANCELLED,
+                f"{changed}; what is played now would not belong to its results. Bring the old content back and resume "
+                "the run, or start a new one",
+            )
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what readers of the numbers must know where a file has changed although nothing was started anew."""
+        changed = self.changed()
+        doubt = "what was read or imported after that is of the new content; start a new run to be sure of the numbers"
+        return (f"{changed}: {doubt}",) if changed else ()
