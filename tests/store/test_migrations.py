@@ -28,13 +28,13 @@ from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.database import Database, sqlite_engine
-from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision
+from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision, upgrade
 from mesocosm.store.orders import Orders
 from mesocosm.store.revision import HEAD, VERSION_TABLE
 from mesocosm.store.schema import metadata
 from mesocosm.store.tenancy import TABLES
 from mesocosm.store.users import Users
-from mesocosm.store.views import drop_views
+from mesocosm.store.views import VIEWS, drop_views
 
 RELEASED = Path(__file__).parent / "released"
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
@@ -100,6 +100,15 @@ def structure(connection: Connection) -> set[Any]:
     return {row for row in rows if VERSION_TABLE not in str(row)}
 
 
+def view_texts(connection: Connection) -> set[tuple[Any, ...]]:
+    """Return names and texts of the views."""
+    ours = "SELECT viewname, definition FROM pg_views WHERE schemaname = current_schema()"
+    found = (
+        ours if connection.dialect.name == "postgresql" else "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+    )
+    return {tuple(row) for row in connection.execute(text(found))}
+
+
 def test_the_newest_migration_is_the_one_that_opening_expects() -> None:
     scripts = ScriptDirectory.from_config(configuration())
 
@@ -107,21 +116,25 @@ def test_the_newest_migration_is_the_one_that_opening_expects() -> None:
     assert {script.revision for script in scripts.walk_revisions()} == set(REVISIONS)
 
 
-def test_migrations_build_what_the_code_declares(unused: str) -> None:
-    open_store(unused).close()
+def test_migrations_build_what_a_new_database_gets(unused: str) -> None:
     database = open_store(unused)._database
+    with database.once(immediate=True) as connection:
+        created = structure(connection)
+        views = view_texts(connection)
+        drop_views(connection)
+        metadata.drop_all(connection)
+        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
+        upgrade(connection, configuration())
 
     with database.once() as connection:
         options = {"version_table": VERSION_TABLE, "compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
-        migrated = structure(connection)
-    with database.once(immediate=True) as connection:
-        drop_views(connection)
-        metadata.drop_all(connection)
-        metadata.create_all(connection)
-        assert structure(connection) == migrated
-    assert len(migrated) > 20
+        assert revision(connection) == HEAD
+        assert view_texts(connection) == views
+        assert structure(connection) == created
+    assert len(created) > 20
+    assert len(views) == len(VIEWS)
     assert {table.name for table in TABLES} <= set(metadata.tables)
     database.close()
 
@@ -293,16 +306,22 @@ def test_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
 
 
-def test_opening_an_up_to_date_store_does_not_load_the_migrations(tmp_path: Path) -> None:
+def test_a_new_store_and_an_up_to_date_one_are_opened_without_the_migrations(tmp_path: Path) -> None:
+    program = """
+import sys
+from mesocosm.store.database import open_database
+for _ in range(2):
+    open_database(sys.argv[1]).close()
+print("alembic" in sys.modules)
+"""
     path = tmp_path / "results.sqlite"
-    open_store(path).close()
-    program = (
-        "import sys; from mesocosm.store import open_store; open_store(sys.argv[1]); print('alembic' in sys.modules)"
-    )
 
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+    with closing(sqlite3.connect(path)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == {*metadata.tables, VERSION_TABLE}
 
 
 def add_run(connection: Connection, run_id: str, **changed: Any) -> None:

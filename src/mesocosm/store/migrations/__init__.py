@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, inspect, text
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.store import tenancy  # noqa: F401  # its tables belong to `metadata`
 from mesocosm.store.revision import HEAD, VERSION_TABLE
+from mesocosm.store.schema import metadata
+from mesocosm.store.views import create_views
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -36,15 +39,15 @@ def revision(connection: Connection) -> str | None:
 def migrate(database: "Database", path: Path | None = None, *, head: str = HEAD, scripts: Path = SCRIPTS) -> None:
     """Bring `database` to revision `head`; a SQLite file at `path` with an older one is copied beside itself first.
 
-    Nothing but one query happens when it is up to date; Alembic is not even imported. Raises InfrastructureError for
-    a schema that this version does not know.
+    A new database gets the tables of `head` at once. Alembic is imported only for one with an older schema. Raises
+    InfrastructureError for a schema that this version does not know.
     """
     with database.once() as connection:
         before = revision(connection)
     if before == head:
         return
-    config = configuration(scripts)
-    _check_known(database.place, before, config)
+    if before is not None:
+        _check_known(database.place, before, configuration(scripts))
     if path is None and not database.postgres:
         raise InfrastructureError(
             f"{database.place} has no up-to-date schema (it has {before or 'none'}, needed is {head}) and cannot be "
@@ -56,11 +59,13 @@ def migrate(database: "Database", path: Path | None = None, *, head: str = HEAD,
         before = revision(connection)
         if before == head:
             return
-        copy = _back_up(path, before) if before is not None and path is not None else None
-        _upgrade(connection, config)
-    if before is not None:
-        kept = f"; what it was before is in {copy}" if copy else ""
-        _log.info("%s was brought from schema %s to %s%s", database.place, before, head, kept)
+        if before is None:
+            _create(connection, head)
+            return
+        copy = _back_up(path, before) if path is not None else None
+        upgrade(connection, configuration(scripts))
+    kept = f"; what it was before is in {copy}" if copy else ""
+    _log.info("%s was brought from schema %s to %s%s", database.place, before, head, kept)
 
 
 def configuration(scripts: Path = SCRIPTS) -> "Config":
@@ -73,18 +78,31 @@ def configuration(scripts: Path = SCRIPTS) -> "Config":
     return config
 
 
-def _upgrade(connection: Connection, config: "Config") -> None:
+def _create(connection: Connection, head: str) -> None:
+    """Make the tables that the code declares; a test holds that all migrations together make the same."""
+    metadata.create_all(connection, checkfirst=False)
+    create_views(connection)
+    # As Alembic makes it.
+    connection.exec_driver_sql(
+        f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL, "
+        f"CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
+    )
+    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:head)"), {"head": head})  # noqa: S608
+
+
+def upgrade(connection: Connection, config: "Config") -> None:
+    """Run every migration that `connection`'s database does not have yet."""
     from alembic import command
 
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
 
-def _check_known(place: str, before: str | None, config: "Config") -> None:
+def _check_known(place: str, before: str, config: "Config") -> None:
     from alembic.script import ScriptDirectory
 
     known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
-    if before is not None and before not in known:
+    if before not in known:
         raise InfrastructureError(
             f"{place} has schema {before}, and this mesocosm knows schemas up to {known[0]}: it was written by a newer "
             "version; upgrade mesocosm, or choose another --results-dir"
