@@ -3,6 +3,7 @@
 from mesocosm.client.documents.gallery import Activity, GalleryRun
 from mesocosm.client.documents.leaderboard import LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.client.documents.leaderboard import Leaderboards as LeaderboardsDocument
+from mesocosm.client.documents.protocol import OfficialBoard
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 
@@ -13,6 +14,11 @@ class Leaderboards(Resource):
     def get(self, domain_id: str, limit: int | None = None) -> tuple[LeaderboardEntry, ...]:
         """Return the leaderboard of a domain, best first."""
         return self._many(LeaderboardEntry, f"/v1/leaderboards/{segment(domain_id)}", {"limit": limit})
+
+    def official(self, domain_id: str, *, version: int | None = None, limit: int | None = None) -> OfficialBoard:
+        """Return the official board of a domain, by default that of its newest protocol."""
+        query = {"version": version, "limit": limit}
+        return self._one(OfficialBoard, "GET", f"/v1/leaderboards/{segment(domain_id)}/official", query=query)
 
     def of(self, *domain_ids: str) -> dict[str, list[LeaderboardEntry]]:
         """Return the leaderboards of several domains, 50 at most."""

@@ -2,6 +2,7 @@
 
 from mesocosm.client.documents.domain import Domain
 from mesocosm.client.documents.environment import Environment
+from mesocosm.client.documents.protocol import Protocol
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Body, Resource, plain
@@ -49,6 +50,14 @@ class Domains(Resource):
             if error.status != CONFLICT:
                 raise
         return self.change(str(body.get("id")), body), False
+
+    def protocols(self, domain_id: str) -> tuple[Protocol, ...]:
+        """Return how official runs of a domain were and are played, the newest first."""
+        return self._many(Protocol, f"{_path(domain_id)}/protocols")
+
+    def declare(self, domain_id: str, terms: Body) -> Protocol:
+        """Declare how official runs of a domain are played from now on."""
+        return self._one(Protocol, "POST", f"{_path(domain_id)}/protocols", terms)
 
     def publish(self, domain_id: str) -> Domain:
         """Show a domain to everybody."""

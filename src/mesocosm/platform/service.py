@@ -21,6 +21,7 @@ from mesocosm.store.domains import Domains
 from mesocosm.store.environments import Environments
 from mesocosm.store.jobs import Jobs
 from mesocosm.store.orders import Orders
+from mesocosm.store.protocols import Protocols
 from mesocosm.store.teams import Teams
 from mesocosm.store.users import Users
 from mesocosm.store.workers import Workers
@@ -46,6 +47,7 @@ class Service:
         self.domains = Domains(database)
         self.environments = Environments(database)
         self.orders = Orders(database)
+        self.protocols = Protocols(database)
         self.jobs = Jobs(database)
         self.workers = Workers(database)
         self.attempts = Attempts(database)

@@ -1,7 +1,8 @@
 """Runs of a platform as leaderboards and the gallery read them: those that are finished, with their scores."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import Connection, Row, RowMapping, Select, and_, case, func, select
@@ -31,10 +32,14 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class Field(msgspec.Struct, frozen=True):
-    """Which finished runs: the public ones of a domain that are not official, or all of a team."""
+    """Which finished runs: the public ones of a domain, or all of a team.
+
+    Of a domain those by one version of its protocol, or with None those that are not official.
+    """
 
     domain_id: str | None = None
     team_id: str | None = None
+    protocol: int | None = None
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -63,6 +68,7 @@ class Entrant(msgspec.Struct, frozen=True):
     model: str
     actor: str
     team_id: str | None
+    protocol: int | None
     agent: dict[str, Any]
     verdict: str | None = None
 
@@ -81,6 +87,14 @@ class Candidate(msgspec.Struct, frozen=True):
     model: str
     shown: bool
     declared: bool
+
+
+class Try(msgspec.Struct, frozen=True):
+    """An official run: whose, with which model, and what became of it."""
+
+    actor: str
+    model: str
+    state: Literal["finished", "going", "unfinished", "deleted"]
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -106,7 +120,29 @@ class Boards(Part):
         changed = run_lines.c.changed_at
         wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
         number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
-        return Stamp(number, self._tried(field.domain_id), newest or 0.0, total or 0.0)
+        tried = self._tried(field.domain_id) if field.protocol is None else self._attempted(field)
+        return Stamp(number, tried, newest or 0.0, total or 0.0)
+
+    def _attempted(self, field: Field) -> int:
+        """Return a number that differs as soon as an official run of a domain was asked for, ended, or went."""
+        states = Counter(one.state for one in self.tries(field.domain_id or "", field.protocol or 0))
+        return hash(frozenset(states.items()))
+
+    def tries(self, domain_id: str, protocol: int) -> tuple[Try, ...]:
+        """Return all official runs of a domain by one version of its protocol, whatever became of them."""
+        c, left = orders.c, deleted_runs.c
+        known = select(c.run_id, c.actor, c.model, c.state, c.visibility, runs.c.status)
+        known = known.join(runs, runs.c.id == c.run_id).where(c.domain_id == plain(domain_id), c.protocol == protocol)
+        gone = select(left.run_id, left.actor, left.model)
+        gone = gone.where(left.domain_id == plain(domain_id), left.protocol == protocol)
+
+        def work(connection: Connection) -> tuple[Try, ...]:
+            deleted = {row.run_id: Try(row.actor, row.model, "deleted") for row in connection.execute(gone)}
+            there = {row.run_id: Try(row.actor, row.model, _became(row)) for row in connection.execute(known)}
+            # Of a run whose deletion was interrupted there is still a row.
+            return tuple((there | deleted).values())
+
+        return self._database.read(work)
 
     def _tried(self, domain_id: str | None) -> int:
         """Return how many runs of a domain are over: shown, hidden or deleted."""
@@ -146,7 +182,13 @@ class Boards(Part):
     def entrants(self, field: Field) -> tuple[Entrant, ...]:
         """Return the runs of a field, the newest first."""
         columns = (orders.c.run_id, orders.c.domain_id, orders.c.vow_version, orders.c.model, orders.c.actor)
-        others = (orders.c.team_id, orders.c.config.label("agent"), run_lines.c.changed_at, versions.c.verdict)
+        others = (
+            orders.c.team_id,
+            orders.c.protocol,
+            orders.c.config.label("agent"),
+            run_lines.c.changed_at,
+            versions.c.verdict,
+        )
         wanted = _within(select(*columns, *others), field).outerjoin(versions, _PLAYED_IN)
         wanted = wanted.order_by(orders.c.run_id.desc())
 
@@ -217,11 +259,17 @@ def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any
     wanted = wanted.select_from(orders).join(runs, runs.c.id == orders.c.run_id)
     wanted = wanted.join(run_lines, run_lines.c.run_id == runs.c.id)
     if field.team_id is None:
-        wanted = wanted.where(public_pair(), orders.c.protocol.is_(None))
+        wanted = wanted.where(public_pair(), orders.c.protocol.is_not_distinct_from(field.protocol))
     else:
         finished = runs.c.status == RunStatus.FINISHED.value
         wanted = wanted.where(finished, orders.c.team_id == field.team_id, orders.c.purpose != "test")
     return wanted if field.domain_id is None else wanted.where(orders.c.domain_id == plain(field.domain_id))
+
+
+def _became(row: Row[*tuple[Any, ...]]) -> Literal["finished", "going", "unfinished"]:
+    if row.state in OPEN or row.status == RunStatus.RUNNING:
+        return "going"
+    return "finished" if is_public(row.visibility, row.status) else "unfinished"
 
 
 def _candidate(row: Row[*tuple[Any, ...]], *, shown: bool, declared: bool) -> Candidate:

@@ -227,7 +227,7 @@ orders = Table(
     Index(None, "job_id"),
 )
 
-# How official runs of a domain are played: client.documents.protocol.ProtocolTerms. Rows are never changed.
+# How official runs of a domain are played: client.documents.protocol.Protocol. Rows are never changed.
 protocols = Table(
     "protocols",
     metadata,

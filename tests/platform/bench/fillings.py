@@ -82,6 +82,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("PATCH", "/v1/teams/{team_id}"): {"name": "Pandas"},
         ("POST", "/v1/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
         ("POST", "/v1/domains"): document_of("new-game", land.world.url),
+        ("POST", "/v1/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/v1/domains/{domain_id}"): {"detail": "changed"},
         ("POST", "/v1/developer/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
         ("POST", "/v1/runs"): land.body(num_episodes=1),

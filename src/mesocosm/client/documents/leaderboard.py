@@ -62,6 +62,9 @@ class LeaderboardEntry(BaseModel):
         description="the author's checks of the versions of the environment that were played, the worst of them; "
         "none: it is at an address",
     )
+    protocol: int | None = Field(
+        default=None, description="version of the domain's protocol that they were played by; null: not official"
+    )
 
 
 class TeamLeaderboardEntry(LeaderboardEntry):

@@ -124,6 +124,11 @@ class RunInput(RunConfig):
         description="share of episodes that may lack a value before the run is partial; at most, and by default, as "
         "the platform says",
     )
+    official: bool = Field(
+        default=False,
+        description="play by the protocol of the domain, for its official board: the server draws the seeds, the run "
+        "is public, and it counts as an attempt whatever becomes of it. What the protocol fixes is left out",
+    )
 
 
 class RunStatus(StrEnum):
@@ -187,6 +192,10 @@ class Run(BaseModel):
     env_version: int | None = Field(default=None, description="which submission of the environment")
     visibility: Visibility = Field(default="private", description="who may see it")
     purpose: str = Field(default="run", description="run, test or full_bench")
+    protocol: int | None = Field(
+        default=None,
+        description="version of the domain's protocol that an official run is played by; null: not official",
+    )
     name: str = Field(default="", description="what the run is called in lists")
     tags: list[str] = Field(default=[], description="words to find it by")
     started_at: datetime | None = Field(default=None, description="when its first episode began")

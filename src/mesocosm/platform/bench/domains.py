@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
 from mesocosm.client.documents.environment import Environment
+from mesocosm.client.documents.protocol import Protocol, ProtocolInput
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.access.principal import Principal
@@ -22,6 +23,7 @@ from mesocosm.platform.domains.domains import (
     readable_domain,
     unpublish_domain,
 )
+from mesocosm.platform.domains.protocols import declare_protocol, protocols_of
 from mesocosm.platform.orders.listing import run_items
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -107,6 +109,28 @@ def archive(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
         service.domains.archive(row.id)
         service.audit.note(caller.actor, "domain.archive", f"domain:{row.id}")
     return document_of(service.domains.get(row.id) or row)
+
+
+@router.get("/{domain_id}/protocols", response_model=list[Protocol], **access(Access.READER))
+def list_protocols(domain_id: DomainId, caller: Caller, service: Served) -> list[Protocol]:
+    """List the protocols that official runs of a domain were and are played by, the newest first."""
+    return list(protocols_of(service, readable_domain(service, caller, domain_id).id))
+
+
+@router.post(
+    "/{domain_id}/protocols",
+    status_code=201,
+    response_model=Protocol,
+    responses=refused(409),
+    **access(Access.INSIDER),
+)
+def create_protocol(domain_id: DomainId, body: ProtocolInput, caller: Caller, service: Served) -> Protocol:
+    """Declare how official runs of a domain are played from now on, in the environment that runs use now.
+
+    Other terms are a new version, which begins an empty official board; the boards of earlier versions stay. The same
+    terms again change nothing. 409 where the environment takes no seeds or failed its author's check.
+    """
+    return declare_protocol(service, caller, own_domain(service, caller, domain_id), body)
 
 
 @router.get("/{domain_id}/runs/mine", response_model=list[RunListItem], **access(Access.GUEST))

@@ -6,9 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm.client.documents.leaderboard import LeaderboardEntry, Leaderboards
+from mesocosm.client.documents.protocol import OfficialBoard
 from mesocosm.core.ids import digest_bytes
 from mesocosm.platform.access.access import Access, Caller, Served, access
 from mesocosm.platform.boards.boards import domain_board
+from mesocosm.platform.boards.official import official_board
 from mesocosm.platform.domains.domains import PUBLISHED, readable_domain
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.web.answer import TAGGED, known, raw
@@ -56,6 +58,27 @@ def get_leaderboard(
     """
     row = readable_domain(service, caller, domain_id)
     return _answer(request, domain_board(service, row.id, limit) if row.status == PUBLISHED else b"[]")
+
+
+@router.get("/{domain_id}/official", response_model=OfficialBoard, responses=TAGGED, **access(Access.READER))
+def get_official_board(
+    request: Request,
+    domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")],
+    caller: Caller,
+    service: Served,
+    version: Annotated[int | None, Query(ge=1, lt=2**31, description="of the protocol; the newest by default")] = None,
+    limit: Limit = 50,
+) -> Response:
+    """Return the official board of a domain: runs by its protocol, with seeds that the server drew for each.
+
+    Every attempt counts, whatever became of it. All finished runs of a participant with one model and configuration are
+    one entry; it takes a place only where none of their attempts with that model is unfinished or deleted.
+    """
+    row = readable_domain(service, caller, domain_id)
+    board = official_board(service, row.id, version, limit)
+    if row.status != PUBLISHED:
+        board = board.model_copy(update={"entries": [], "others": []})
+    return _answer(request, board.model_dump_json().encode())
 
 
 def _answer(request: Request, data: bytes) -> Response:

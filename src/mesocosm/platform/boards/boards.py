@@ -57,6 +57,10 @@ class Leaderboards:
         """Return the same entries as JSON."""
         return self._present(field).texts
 
+    def groups(self, field: Field) -> tuple[Group, ...]:
+        """Return the groups of runs of a field, in no order."""
+        return tuple(self._present(field).groups.values())
+
     def _present(self, field: Field) -> _Kept:
         asked = time.monotonic()
         with self._lock:
@@ -82,7 +86,7 @@ class Leaderboards:
             if group is not None:
                 groups[key] = group
         places = _placed(groups.values())
-        if field.domain_id is None:
+        if field.domain_id is None or field.protocol is not None:
             entries = tuple(map(entry_of, places))
         else:
             asked = [(place.group.kind, place.group.owners) for place in places]
@@ -166,6 +170,7 @@ def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardE
             "missing": {} if primary is None else primary.missing,
             "cost_usd": group.cost_usd,
             "check": group.check,
+            "protocol": group.kind.protocol,
         }
     )
 
@@ -187,9 +192,10 @@ def _placed(groups: Iterable[Group]) -> tuple[Place, ...]:
         domain_id = group.kind.domain_id
         newest[domain_id] = max(newest.get(domain_id, ""), group.run_ids[0])
 
-    def board(group: Group) -> tuple[str, str, tuple[int, ...], str]:
+    def board(group: Group) -> tuple[str, str, tuple[int, ...], str, int]:
         kind = group.kind
-        return newest[kind.domain_id], kind.domain_id, version_order(kind.vow_version), kind.vow_version
+        version = version_order(kind.vow_version), kind.vow_version
+        return newest[kind.domain_id], kind.domain_id, *version, kind.protocol or 0
 
     listed.sort(key=board, reverse=True)
     return tuple(place for _, members in groupby(listed, key=board) for place in ranked(members))

@@ -20,12 +20,17 @@ _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tok
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What runs have in common that are taken together; `agent` is the digest of the agent's configuration."""
+    """What runs have in common that are taken together; `agent` is the digest of the agent's configuration.
+
+    Official runs also have their protocol and their participant in common.
+    """
 
     domain_id: str
     vow_version: str
     model: str
     agent: str
+    protocol: int | None = None
+    participant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,9 @@ def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
     """Return runs sorted by their kind, in the order given."""
     found: dict[Kind, list[Entrant]] = {}
     for entrant in entrants:
-        kind = Kind(entrant.domain_id, entrant.vow_version, entrant.model, _agent_key(entrant.agent))
+        official = entrant.protocol is not None
+        whose = (entrant.protocol, entrant.actor if official else "")
+        kind = Kind(entrant.domain_id, entrant.vow_version, entrant.model, _agent_key(entrant.agent), *whose)
         found.setdefault(kind, []).append(entrant)
     return found
 

@@ -20,11 +20,12 @@ def cancel_order(service: Service, order: Order, reason: str = "cancelled") -> O
     if before is not None:
         played = before.state == "claimed" and (before.lease_until or 0.0) > time.time()
         with suppress(UnknownName):
-            if played:
-                service.store.request_stop(order.run_id)
-            else:
+            if not played:
                 let_go(service, order.run_id)
                 _stopped(service, order.run_id)
+            elif not order.official:
+                # The worker of an official run hears of it by its lease, and plays what it began: see Playing.stop.
+                service.store.request_stop(order.run_id)
     return service.orders.get(order.run_id) or order
 
 
@@ -39,6 +40,8 @@ def resume_order(service: Service, order: Order, *, retry_failed: bool = False) 
             409, f"run {order.run_id} waits or runs already; look at it with `mesocosm run watch {order.run_id}`"
         )
     run = service.store.get_run(order.run_id)
+    if order.official and run.status is RunStatus.RUNNING:
+        raise Refusal(409, f"the last episodes of run {run.id} are still being played; resume it when they have ended")
     dropped = service.store.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
     if not dropped and not run.counts.owed:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
@@ -50,8 +53,10 @@ def resume_order(service: Service, order: Order, *, retry_failed: bool = False) 
 def show_order(service: Service, order: Order, visibility: str, by: str) -> Order:
     """Say who may see a run; `by` is the actor that wants it.
 
-    Raises Refusal 409 for a guest's run, which is for everybody, and for test episodes.
+    Raises Refusal 409 for a guest's run and an official one, which are for everybody, and for test episodes.
     """
+    if order.official and visibility == PRIVATE:
+        raise Refusal(409, "an official run is public, whatever its score; start ordinary runs to try things out")
     if order.actor.startswith("guest:") and visibility == PRIVATE:
         raise Refusal(409, "runs of guests are public and go after some days; sign in for private runs")
     if order.purpose == "test" and visibility != PRIVATE:

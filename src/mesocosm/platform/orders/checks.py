@@ -20,11 +20,11 @@ _PLAYED = ("name", "detail", "tags", "binding_vow", "scoring", "system_prompt")
 """Parts of a domain's document that decide how it is played."""
 
 
-def check_size(service: Service, wanted: RunInput) -> None:
+def check_size(service: Service, episodes: int, trials: int) -> None:
     """Refuse more episodes than this platform plays in one run."""
-    most, asked = service.settings.max_episodes_per_run, wanted.num_episodes * wanted.trials
-    if asked > most:
-        what = f"num_episodes {wanted.num_episodes}" + (f" x {wanted.trials} trials" if wanted.trials > 1 else "")
+    most = service.settings.max_episodes_per_run
+    if episodes * trials > most:
+        what = f"num_episodes {episodes}" + (f" x {trials} trials" if trials > 1 else "")
         raise Refusal(422, f"{what} is more than the {most} episodes that one run may have; ask for at most {most}")
 
 
@@ -105,6 +105,11 @@ def find_place(
         raise Refusal(422, f"domain {domain.id!r} has {len(own)} environments of yours; name one as env_id: {listed}")
     if own:
         return _version(own[0])
+    return domain_place(service, domain)
+
+
+def domain_place(service: Service, domain: DomainRow) -> Place:
+    """Return where a domain is played as it is published: in its own environment, or at its address."""
     endpoint = domain.document.get("endpoint")
     endpoint = endpoint if isinstance(endpoint, Mapping) else {}
     served = service.environments.get(domain.environment_id) if domain.environment_id else None

@@ -5,14 +5,16 @@ import time
 
 import msgspec
 
+from mesocosm.client.documents.protocol import Protocol
 from mesocosm.client.documents.run import RunConfig, RunInput
 from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.core.run import Run, RunSpec
+from mesocosm.core.run import Run
 from mesocosm.platform.access.belonging import PRIVATE, PUBLIC
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.api.actions import checked_tags
 from mesocosm.platform.builds.view import check_document
 from mesocosm.platform.catalogue import ServedModel
+from mesocosm.platform.domains.protocols import by_protocol
 from mesocosm.platform.orders import checks
 from mesocosm.platform.orders.budget import left_for, run_limit
 from mesocosm.platform.orders.spec import Place, planned_run, run_spec
@@ -42,17 +44,25 @@ def place_order(
     """
     if caller.anonymous:
         raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
-    checks.check_size(service, wanted)
+    if not wanted.official:
+        checks.check_size(service, wanted.num_episodes, wanted.trials)
+    elif purpose != "run" or env_url:
+        raise Refusal(422, "only an ordinary run can be official; leave `official` out")
     checks.check_guest(service, caller, wanted)
     team_id = checks.check_team(service, caller, wanted.team_id)
-    asked = None if env_url else checks.find_environment(service, caller, wanted)
-    domain = checks.find_domain(service, caller, wanted.domain_id)
+    if wanted.official:
+        domain = checks.find_domain(service, caller, wanted.domain_id)
+        wanted, place, protocol = by_protocol(service, caller, domain, wanted)
+    else:
+        asked = None if env_url else checks.find_environment(service, caller, wanted)
+        domain, protocol = checks.find_domain(service, caller, wanted.domain_id), None
     checks.check_vow(domain, wanted)
     model = service.catalogue.resolve(wanted.agent_config.model, caller)
-    place = checks.find_place(service, caller, domain, wanted, asked=asked, env_url=env_url)
-    run = _planned(service, caller, wanted, place, model)
+    if protocol is None:
+        place = checks.find_place(service, caller, domain, wanted, asked=asked, env_url=env_url)
+    run = _planned(service, caller, wanted, place, model, protocol)
     order = _order(service, caller, wanted, domain, place, model, run)
-    order = _with(order, team_id=team_id, purpose=purpose, job_id=job_id)
+    order = _with(order, team_id=team_id, purpose=purpose, job_id=job_id, protocol=protocol)
     _admit(service, caller, order, run, cooldown=cooldown)
     return order
 
@@ -67,7 +77,14 @@ def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> T
     )
 
 
-def _planned(service: Service, caller: Principal, wanted: RunInput, place: Place, model: ServedModel) -> Run:
+def _planned(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    place: Place,
+    model: ServedModel,
+    protocol: Protocol | None,
+) -> Run:
     warnings = _check_warnings(service, place)
     limit = None
     if not model.priced:
@@ -79,7 +96,7 @@ def _planned(service: Service, caller: Principal, wanted: RunInput, place: Place
         limit = run_limit(service, left)
     try:
         tagged = wanted.model_copy(update={"tags": checked_tags(wanted.tags), "name": wanted.name.strip()})
-        run = planned_run(_spec(service, tagged, place, model, limit))
+        run = planned_run(run_spec(tagged, place, model, service.settings, run_usd=limit, protocol=protocol))
     except InvalidInput:
         raise
     except UsageError as error:
@@ -100,10 +117,6 @@ def _check_warnings(service: Service, place: Place) -> list[str]:
     return [f"the environment failed its author's `mesocosm check`: {'; '.join(report.problems)}"]
 
 
-def _spec(service: Service, wanted: RunInput, place: Place, model: ServedModel, limit: float | None) -> RunSpec:
-    return run_spec(wanted, place, model, service.settings, run_usd=limit)
-
-
 def _order(
     service: Service,
     caller: Principal,
@@ -113,7 +126,8 @@ def _order(
     model: ServedModel,
     run: Run,
 ) -> Order:
-    asked = RunConfig.model_validate(wanted.model_dump(exclude={"team_id", "visibility", "name", "tags", "trials"}))
+    beside = {"team_id", "visibility", "name", "tags", "trials", "official"}
+    asked = RunConfig.model_validate(wanted.model_dump(exclude=beside))
     config = asked.model_dump(mode="json")
     config["agent_config"]["model"] = model.asked
     config["env_id"] = place.environment_id
@@ -137,9 +151,15 @@ def _order(
     )
 
 
-def _with(order: Order, *, team_id: str | None, purpose: str, job_id: str | None) -> Order:
-    visibility = PRIVATE if purpose == "test" else order.visibility
-    return msgspec.structs.replace(order, team_id=team_id, purpose=purpose, job_id=job_id, visibility=visibility)
+def _with(order: Order, *, team_id: str | None, purpose: str, job_id: str | None, protocol: Protocol | None) -> Order:
+    return msgspec.structs.replace(
+        order,
+        team_id=team_id,
+        purpose=purpose,
+        job_id=job_id,
+        visibility=PRIVATE if purpose == "test" else order.visibility,
+        protocol=None if protocol is None else protocol.version,
+    )
 
 
 def _admit(service: Service, caller: Principal, order: Order, run: Run, *, cooldown: bool) -> None:

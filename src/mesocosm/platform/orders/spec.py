@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from mesocosm.client.documents.protocol import Protocol
 from mesocosm.client.documents.run import RunInput
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
@@ -34,15 +37,25 @@ class Place:
 
 
 def run_spec(
-    wanted: RunInput, place: Place, model: ServedModel, settings: Settings, *, run_usd: float | None = None
+    wanted: RunInput,
+    place: Place,
+    model: ServedModel,
+    settings: Settings,
+    *,
+    run_usd: float | None = None,
+    protocol: Protocol | None = None,
 ) -> RunSpec:
-    """Return the spec of a run; `run_usd` is what it may cost, None: what it likes."""
+    """Return the spec of a run, an official one with a `protocol`; `run_usd` is what it may cost, None: no limit."""
     agent = wanted.agent_config
     options: dict[str, Any] = {}
     if agent.system_prompt:
         options["system_prompt"] = agent.system_prompt
     if agent.techniques:
         options["techniques"] = {item.technique_id: item.params for item in agent.techniques}
+    most = settings.max_steps
+    if protocol is not None:
+        options["on_malformed"] = protocol.on_malformed
+        most = min(most, protocol.max_steps or most)
     seeds = None if wanted.seed_set is None else tuple(wanted.seed_set)
     return RunSpec(
         benchmark=BenchmarkRef(HOSTED, wanted.domain_id, place.options()),
@@ -53,7 +66,7 @@ def run_spec(
         selection=Selection(
             seeds=seeds, count=None if seeds is not None else wanted.num_episodes, trials=wanted.trials
         ),
-        limits=_limits(wanted, settings, run_usd),
+        limits=msgspec.structs.replace(_limits(wanted, settings, run_usd), episode_steps=most),
         parallel=min(wanted.max_parallel, settings.episodes_at_once),
         name=wanted.name,
         tags=tuple(wanted.tags),

@@ -64,6 +64,7 @@ def run_fields(order: Order, run: Run, *, inside: bool) -> dict[str, Any]:
         "env_version": order.environment_version,
         "visibility": order.visibility,
         "purpose": order.purpose,
+        "protocol": order.protocol,
         "name": run.name,
         "tags": list(run.tags),
         "started_at": moment(run.started_at),

@@ -70,7 +70,11 @@ class Playing:
         """Let it come to an end. Call it on the event loop."""
         self._why = self._why or why
         self._stopped.set()
-        self._control.stop(self._why.value, GRACE_S if why is Why.LEAVING else CANCEL_S)
+        grace = GRACE_S if why is Why.LEAVING else CANCEL_S
+        if why is Why.CANCELLED and self.order.official:
+            # Whoever could cancel episodes that go badly and resume would play them again until they go well.
+            grace = self._service.settings.episode_s
+        self._control.stop(self._why.value, grace)
 
     async def play(self) -> None:
         """Play it and write how it ended. Never raises but for a cancellation."""
