@@ -1,16 +1,17 @@
 """`mesocosm domain …`: what runs can be started on."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import RemoteGroup, anyone
+from mesocosm.cli.main import Finite, options
+from mesocosm.cli.platform.connection import RemoteGroup, anyone, member
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mesocosm.client.documents.leaderboard import LeaderboardEntry
+    from mesocosm.client.documents.protocol import OfficialBoard, Protocol
 
 
 @click.group(cls=RemoteGroup, invoke_without_command=True)
@@ -51,10 +52,21 @@ def show(domain_id: str) -> None:
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
 @click.argument("domain_id")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Entries.")
-def leaderboard(domain_id: str, limit: int) -> None:
+@click.option("--official", is_flag=True, help="Its official board: runs by its protocol, every attempt counted.")
+@click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
+def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
     """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
     from mesocosm.cli.platform.output import show
 
+    if protocol is not None and not official:
+        raise click.UsageError("--protocol is for the official board; add --official")
+    if official:
+        board = anyone().leaderboards.official(domain_id, version=protocol, limit=limit)
+        if options().json:
+            show(board)
+        else:
+            _print_official(board)
+        return
     found = anyone().leaderboards.get(domain_id, limit)
     if options().json:
         show(found)
@@ -63,6 +75,88 @@ def leaderboard(domain_id: str, limit: int) -> None:
         click.echo("nobody is on this leaderboard yet: it takes completed runs that are gallery_public", err=True)
         return
     _print(found)
+
+
+@domain.command(short_help="Show how official runs of a domain are played.")
+@click.argument("domain_id")
+def protocol(domain_id: str) -> None:
+    """Show the protocols of a domain, the newest first: how its official runs are and were played."""
+    from mesocosm.cli.platform.output import show
+
+    found = anyone().domains.protocols(domain_id)
+    if options().json:
+        show(found)
+        return
+    if not found:
+        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+    for one in found:
+        click.echo(_terms(one))
+
+
+@domain.command(short_help="Declare how official runs of a domain of yours are played.")
+@click.argument("domain_id")
+@click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of a run.")
+@click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Steps of an episode  [what the platform allows].")
+@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--on-malformed",
+    type=click.Choice(["auto", "pass", "ask", "fail"]),
+    default="auto",
+    show_default=True,
+    help="What becomes of a reply without a valid action.",
+)
+def declare(domain_id: str, **terms: Any) -> None:
+    """Declare how official runs of a domain are played from now on, in the environment that runs use now.
+
+    Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
+    """
+    from mesocosm.cli.platform.output import show
+
+    show(member().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None}))
+
+
+def _terms(one: "Protocol") -> str:
+    steps = f", {one.max_steps:,} steps" if one.max_steps is not None else ""
+    trials = f" x {one.trials} trials" if one.trials > 1 else ""
+    where = f", environment version {one.environment_version}" if one.environment_version is not None else ""
+    return (
+        f"protocol {one.version}  {one.episodes:,} seeds{trials}{steps}, {one.max_tokens:,} tokens per reply, "
+        f"temperature {one.temperature:g}, malformed replies: {one.on_malformed}, vow {one.vow_version}{where}, "
+        f"since {one.created_at:%Y-%m-%d}"
+    )
+
+
+def _print_official(board: "OfficialBoard") -> None:
+    from mesocosm.cli.render import interval, number, table
+
+    if board.protocol is None:
+        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+        return
+    click.echo(_terms(board.protocol), err=True)
+    rows = [
+        [
+            _place(one),
+            one.model,
+            number(one.primary_score),
+            interval(one.primary.low, one.primary.high) if one.primary is not None else "",
+            f"{one.n_scored:,}/{one.n_planned:,}",
+            f"{one.attempts.finished:,} of {one.attempts.total:,}",
+            one.run_id,
+            one.unranked,
+        ]
+        for one in board.entries
+    ]
+    rows += [
+        ["–", one.model, "", "", "", f"{one.attempts.finished:,} of {one.attempts.total:,}", "", "none is finished"]
+        for one in board.others
+    ]
+    if not rows:
+        click.echo("nobody is on this board yet: start a run with `mesocosm run create --official`", err=True)
+        return
+    columns = ["place", "model", "score", "95 % interval", "n", "attempts", "newest run", "why no place"]
+    table(columns, rows, options(), right=(2, 4), whole=(0, 2, 3, 4, 5, 6), spare=(6,))
 
 
 def _print(found: "Sequence[LeaderboardEntry]") -> None:

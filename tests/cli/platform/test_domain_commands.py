@@ -151,3 +151,13 @@ async def test_the_older_client_takes_a_token(platform: "Platform") -> None:
     await BenchClient(platform.url, token).create_domain(domain_of(URL))
 
     assert (await BenchClient(platform.url).get_domain("word-game"))["owner_id"]
+
+
+def test_what_a_protocol_fixes_is_refused_on_the_command_line(platform: "Platform", script: Path) -> None:
+    platform("register", script)
+    platform("domain", "declare", "smelter")
+    words = ("run", "create", "--domain", "smelter", "--model", "builtin/random", "--official")
+
+    assert "leave seed_set out" in platform(*words, "--seeds", "1").err
+    assert "temperature of an official run is 0.0" in platform(*words, "--temperature", "1").err
+    assert platform(*words[:-1]).code == 2

@@ -64,6 +64,21 @@ def test_a_run_that_is_waited_for_is_judged(game: "Platform") -> None:
         assert create(game, *words).code == 2, words
 
 
+def test_an_official_board_is_declared_run_on_and_shown(game: "Platform") -> None:
+    assert "no official board" in game("domain", "protocol", "word-game").err
+    declared = game("domain", "declare", "word-game", "--episodes", "2", "--max-tokens", "64")
+    assert declared.document["version"] == 1, declared.err
+    assert "protocol 1  2 seeds, 64 tokens per reply" in game("domain", "protocol", "word-game").out
+
+    words = ("--domain", "word-game", "--model", "builtin/random", "--official", "--wait")
+    run = game("run", "create", *words).document
+
+    assert (run["protocol"], run["visibility"], len(run["config"]["seed_set"])) == (1, "gallery_public", 2)
+    board = game("domain", "leaderboard", "word-game", "--official")
+    assert "1 of 1" in board.out
+    assert "protocol 1" in board.err
+
+
 def test_a_run_that_is_waited_for_shows_its_progress_and_its_end(game: "Platform") -> None:
     seen = create(game, "--seeds", "4", "5", "--wait")
 

@@ -1012,6 +1012,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/domains/{domain_id}/protocols": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Protocols
+         * @description List the protocols that official runs of a domain were and are played by, the newest first.
+         */
+        get: operations["domains_list_protocols"];
+        put?: never;
+        /**
+         * Create Protocol
+         * @description Declare how official runs of a domain are played from now on, in the environment that runs use now.
+         *
+         *     Other terms are a new version, which begins an empty official board; the boards of earlier versions stay. The same
+         *     terms again change nothing. 409 where the environment takes no seeds or failed its author's check.
+         */
+        post: operations["domains_create_protocol"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/domains/{domain_id}/publish": {
         parameters: {
             query?: never;
@@ -1171,6 +1198,29 @@ export interface paths {
          *     entries share places.
          */
         get: operations["leaderboards_get_leaderboard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboards/{domain_id}/official": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Official Board
+         * @description Return the official board of a domain: runs by its protocol, with seeds that the server drew for each.
+         *
+         *     Every attempt counts, whatever became of it. All finished runs of a participant with one model and configuration are
+         *     one entry; it takes a place only where none of their attempts with that model is unfinished or deleted.
+         */
+        get: operations["leaderboards_get_official_board"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2550,6 +2600,11 @@ export interface components {
              */
             planned: number;
             /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol?: number | null;
+            /**
              * Purpose
              * @description run, test or full_bench
              * @default run
@@ -2702,6 +2757,39 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * Attempts
+         * @description Official runs of one participant with one model under one protocol, whatever became of them.
+         *
+         *     A participant is an account. A run that was not finished may be resumed; a deleted one stays counted.
+         */
+        Attempts: {
+            /**
+             * Deleted
+             * @description those that were deleted
+             */
+            deleted: number;
+            /**
+             * Finished
+             * @description those that were played to their end
+             */
+            finished: number;
+            /**
+             * Going
+             * @description those that wait or are played
+             */
+            going: number;
+            /**
+             * Total
+             * @description all of them
+             */
+            total: number;
+            /**
+             * Unfinished
+             * @description those that were cancelled, failed, or lack too many values
+             */
+            unfinished: number;
         };
         /**
          * AuditPage
@@ -5058,6 +5146,11 @@ export interface components {
              */
             primary_score: number | null;
             /**
+             * Protocol
+             * @description version of the domain's protocol that they were played by; null: not official
+             */
+            protocol?: number | null;
+            /**
              * Published
              * @description runs of the same people or teams with this model by this vow version that are public
              * @default 0
@@ -5623,6 +5716,189 @@ export interface components {
             title: string;
         };
         /**
+         * OfficialAttempts
+         * @description A participant's attempts with a model none of which is finished.
+         */
+        OfficialAttempts: {
+            /** @description what became of them */
+            attempts: components["schemas"]["Attempts"];
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+        };
+        /**
+         * OfficialBoard
+         * @description The official board of a domain under one protocol.
+         */
+        OfficialBoard: {
+            /**
+             * Entries
+             * @description entries, best first, those that take no place last
+             */
+            entries: components["schemas"]["OfficialEntry"][];
+            /**
+             * Others
+             * @description attempts of those of whom no run is finished
+             */
+            others: components["schemas"]["OfficialAttempts"][];
+            /** @description the protocol; null: the domain has no official board */
+            protocol: components["schemas"]["Protocol"] | null;
+            /**
+             * Versions
+             * @description the versions there are, the newest first; each has a board of its own
+             */
+            versions: number[];
+        };
+        /**
+         * OfficialEntry
+         * @description All finished official runs of one participant with one model and one agent configuration.
+         *
+         *     It takes a place only where every attempt of that participant with that model is finished or still goes on.
+         */
+        OfficialEntry: {
+            /**
+             * Actors
+             * @description how many people's runs they are
+             */
+            actors: number;
+            /** @description how the agent was configured */
+            agent: components["schemas"]["LeaderboardAgent"];
+            /**
+             * All Scores
+             * @description every metric over all runs
+             */
+            all_scores: {
+                [key: string]: number;
+            };
+            /** @description what became of this participant's attempts with this model */
+            attempts: components["schemas"]["Attempts"];
+            /**
+             * Binding Vow Version
+             * @description the version of the binding vow
+             */
+            binding_vow_version: string;
+            /**
+             * Candidates
+             * @description out of how many that are over, deleted ones too: those that were declared public before they began; all of them where a public one was not declared
+             * @default 0
+             */
+            candidates: number;
+            /**
+             * Check
+             * @description the author's checks of the versions of the environment that were played, the worst of them; none: it is at an address
+             */
+            check?: ("passed" | "failed" | "outdated" | "unchecked") | null;
+            /**
+             * Cost Usd
+             * @description mean cost of an episode; null where a price is not known
+             */
+            cost_usd: number | null;
+            /**
+             * Domain Id
+             * @description the domain that they are of
+             */
+            domain_id: string;
+            /**
+             * Metrics
+             * @description every metric with interval and denominators
+             */
+            metrics: components["schemas"]["Metric"][];
+            /**
+             * Missing
+             * @description episodes without a value, by cause
+             */
+            missing: {
+                [key: string]: number;
+            };
+            /**
+             * Model
+             * @description the model
+             */
+            model: string;
+            /**
+             * N Planned
+             * @description episodes that were to be played
+             */
+            n_planned: number;
+            /**
+             * N Scored
+             * @description episodes with a value
+             */
+            n_scored: number;
+            /**
+             * N Tasks
+             * @description different tasks among the scored episodes
+             */
+            n_tasks: number;
+            /**
+             * Num Episodes
+             * @description finished episodes of all runs together
+             */
+            num_episodes: number;
+            /** @description the primary metric with interval and denominators */
+            primary: components["schemas"]["Metric"] | null;
+            /**
+             * Primary Score
+             * @description the primary metric over all runs; null: nothing was scored
+             */
+            primary_score: number | null;
+            /**
+             * Protocol
+             * @description version of the domain's protocol that they were played by; null: not official
+             */
+            protocol?: number | null;
+            /**
+             * Published
+             * @description runs of the same people or teams with this model by this vow version that are public
+             * @default 0
+             */
+            published: number;
+            /**
+             * Rank
+             * @description the best place that it may have; null: it takes none
+             */
+            rank: number | null;
+            /**
+             * Rank Last
+             * @description the last place that it may have
+             */
+            rank_last: number | null;
+            /**
+             * Reference
+             * @description floor or ceiling of the scale (random, empty, oracle agents), which take no place
+             * @enum {string}
+             */
+            reference: "" | "floor" | "ceiling";
+            /**
+             * Run Id
+             * @description the newest of the runs
+             */
+            run_id: string;
+            /**
+             * Run Ids
+             * @description the newest of them, at most 20
+             */
+            run_ids: string[];
+            /**
+             * Runs
+             * @description how many runs were taken together
+             */
+            runs: number;
+            /**
+             * Tied
+             * @description whether it shares its places with others
+             */
+            tied: boolean;
+            /**
+             * Unranked
+             * @description why it takes no place; empty where it does, and for references
+             * @default
+             */
+            unranked: string;
+        };
+        /**
          * Pair
          * @description Run `b` against run `a` in one metric: `delta` = b − a with its interval.
          *
@@ -5882,6 +6158,140 @@ export interface components {
             mean: number | null;
             /** N */
             n: number;
+        };
+        /**
+         * Protocol
+         * @description A protocol as a platform keeps it. It never changes: new terms are a new version with a board of its own.
+         * @example {
+         *       "episodes": 20,
+         *       "max_steps": 50,
+         *       "max_tokens": 1024,
+         *       "temperature": 0,
+         *       "trials": 1
+         *     }
+         */
+        Protocol: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description since when it holds
+             */
+            created_at: string;
+            /**
+             * Digest
+             * @description changes with the environment, or with what the domain says of the one it points to
+             */
+            digest: string;
+            /**
+             * Domain Id
+             * @description the domain
+             */
+            domain_id: string;
+            /**
+             * Environment Id
+             * @description the environment; null: it is at the domain's address
+             */
+            environment_id?: string | null;
+            /**
+             * Environment Version
+             * @description the version of it that every run plays
+             */
+            environment_version?: number | null;
+            /**
+             * Episodes
+             * @description number of seeds of a run
+             * @default 20
+             */
+            episodes: number;
+            /**
+             * Max Steps
+             * @description steps of an episode at most; null: what the platform allows
+             */
+            max_steps?: number | null;
+            /**
+             * Max Tokens
+             * @description tokens per reply at most
+             * @default 4096
+             */
+            max_tokens: number;
+            /**
+             * On Malformed
+             * @description what becomes of a reply without a valid action; auto: what the environment declares
+             * @default auto
+             * @enum {string}
+             */
+            on_malformed: "auto" | "pass" | "ask" | "fail";
+            /**
+             * Temperature
+             * @description sampling temperature
+             * @default 0
+             */
+            temperature: number;
+            /**
+             * Trials
+             * @description repetitions of every seed
+             * @default 1
+             */
+            trials: number;
+            /**
+             * Version
+             * @description counts the protocols of the domain, from 1 on
+             */
+            version: number;
+            /**
+             * Vow Version
+             * @description version of the domain's binding vow
+             */
+            vow_version: string;
+        };
+        /**
+         * ProtocolInput
+         * @description How official runs of a domain are played. The server draws the seeds of each run when it is started.
+         * @example {
+         *       "episodes": 20,
+         *       "max_steps": 50,
+         *       "max_tokens": 1024,
+         *       "temperature": 0,
+         *       "trials": 1
+         *     }
+         */
+        ProtocolInput: {
+            /**
+             * Episodes
+             * @description number of seeds of a run
+             * @default 20
+             */
+            episodes: number;
+            /**
+             * Max Steps
+             * @description steps of an episode at most; null: what the platform allows
+             */
+            max_steps?: number | null;
+            /**
+             * Max Tokens
+             * @description tokens per reply at most
+             * @default 4096
+             */
+            max_tokens: number;
+            /**
+             * On Malformed
+             * @description what becomes of a reply without a valid action; auto: what the environment declares
+             * @default auto
+             * @enum {string}
+             */
+            on_malformed: "auto" | "pass" | "ask" | "fail";
+            /**
+             * Temperature
+             * @description sampling temperature
+             * @default 0
+             */
+            temperature: number;
+            /**
+             * Trials
+             * @description repetitions of every seed
+             * @default 1
+             */
+            trials: number;
         };
         /**
          * Published
@@ -6157,6 +6567,11 @@ export interface components {
              * @default 0
              */
             planned: number;
+            /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol?: number | null;
             /**
              * Purpose
              * @description run, test or full_bench
@@ -6486,6 +6901,12 @@ export interface components {
              */
             num_episodes: number;
             /**
+             * Official
+             * @description play by the protocol of the domain, for its official board: the server draws the seeds, the run is public, and it counts as an attempt whatever becomes of it. What the protocol fixes is left out
+             * @default false
+             */
+            official: boolean;
+            /**
              * Outage Seconds
              * @description how long the run waits for a server that does not answer; at most, and by default, as the platform says
              */
@@ -6630,6 +7051,11 @@ export interface components {
              * @default 0
              */
             planned: number;
+            /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol?: number | null;
             /**
              * Purpose
              * @description run, test or full_bench
@@ -7624,6 +8050,11 @@ export interface components {
              * @description the primary metric over all runs; null: nothing was scored
              */
             primary_score: number | null;
+            /**
+             * Protocol
+             * @description version of the domain's protocol that they were played by; null: not official
+             */
+            protocol?: number | null;
             /**
              * Published
              * @description runs of the same people or teams with this model by this vow version that are public
@@ -12367,6 +12798,173 @@ export interface operations {
             };
         };
     };
+    domains_list_protocols: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Protocol"][];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    domains_create_protocol: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProtocolInput"];
+            };
+        };
+        responses: {
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Protocol"];
+                };
+            };
+            /** @description It is not known who asks, or the name and the password do not fit. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
     domains_publish: {
         parameters: {
             query?: never;
@@ -12926,6 +13524,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LeaderboardEntry"][];
+                };
+            };
+            /** @description What the client has, by its `If-None-Match`, is still what there is. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Who asks may not do that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description There is no such thing, or none that who asks may know of. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description The input is wrong; the document says where. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidDocument"];
+                };
+            };
+            /** @description The platform is too busy, or something that it needs does not work. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+        };
+    };
+    leaderboards_get_official_board: {
+        parameters: {
+            query?: {
+                /** @description how many entries */
+                limit?: number;
+                /** @description of the protocol; the newest by default */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a domain */
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Something the platform needs does not work. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalDocument"];
+                };
+            };
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfficialBoard"];
                 };
             };
             /** @description What the client has, by its `If-None-Match`, is still what there is. */

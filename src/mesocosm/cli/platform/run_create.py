@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import outage_options
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 @gate_options(baseline=False)
 @click.command(cls=Remote, many=("--seeds", "--tag"))
 @click.option("--domain", required=True, metavar="ID", help="Domain to play: mesocosm domain list.")
-@click.option("--vow-version", required=True, metavar="VERSION", help="Version of its binding vow, as in 1.0.0.")
+@click.option(
+    "--vow-version", metavar="VERSION", help="Version of its binding vow, as in 1.0.0  [--official: its own]."
+)
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
 @click.option("--episodes", type=click.IntRange(min=1), help="Number of episodes  [1, or one for each seed].")
 @click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at the same time.")
@@ -30,13 +33,19 @@ if TYPE_CHECKING:
 @click.option(
     "--visibility", type=click.Choice(["private", "gallery_public"]), help="Who may see it when it is over  [private]."
 )
+@click.option(
+    "--official",
+    is_flag=True,
+    help="For the official board: the protocol and the server's seeds hold; it always counts.",
+)
 @click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
 @click.option("--name", default="", help="What the run is called in lists.")
 @click.option("--tag", "tags", multiple=True, help="Word to find it by.")
 @outage_options
 @click.option("--wait/--no-wait", help="Follow it until it is over.")
 @team_options
-def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
+@click.pass_context
+def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, **given: Any) -> int:
     """Start a run on the platform. Prints it as JSON, with --wait when it is over.
 
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
@@ -46,7 +55,15 @@ def create(wait: bool, team: str | None, solo: bool, **given: Any) -> int:
 
     gate = options().gate
     gate.check_remote(wait=wait)
+    if given["official"]:
+        # Only what was said goes to the platform, which refuses what its protocol has otherwise.
+        unsaid = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
+        given = {name: None if name in unsaid else value for name, value in given.items()}
+    elif not given["vow_version"]:
+        raise click.UsageError("Missing option '--vow-version'.", context)
     client = somebody()
+    if given["official"] and not given["vow_version"]:
+        given["vow_version"] = client.domains.get(given["domain"]).binding_vow.version
     run = client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo)))
     if not wait:
         show(run)
@@ -66,27 +83,25 @@ def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
     from mesocosm.client.documents.run import RunInput
 
     seeds = given["seeds"]
+    agent = {name: given[name] for name in ("model", "system_prompt", "temperature", "max_tokens")}
+    episodes = given["episodes"] or (len(seeds) if seeds else None if given["official"] else 1)
     return document(
         RunInput,
         {
             "domain_id": given["domain"],
             "binding_vow_version": given["vow_version"],
-            "agent_config": {
-                "model": given["model"],
-                "system_prompt": given["system_prompt"],
-                "temperature": given["temperature"],
-                "max_tokens": given["max_tokens"],
-            },
-            "num_episodes": given["episodes"] or (len(seeds) if seeds else 1),
+            "agent_config": {name: value for name, value in agent.items() if value is not None},
+            "num_episodes": episodes,
             "seed_set": list(seeds) if seeds else None,
             "max_parallel": given["parallel"],
             "env_id": given["env_id"],
             "team_id": team_id,
             "visibility": given["visibility"],
             "name": given["name"],
-            "tags": list(given["tags"]),
+            "tags": list(given["tags"] or ()),
             "trials": given["trials"],
             "outage_seconds": given["outage_seconds"],
             "max_missing": given["max_missing"],
+            "official": given["official"] or None,
         },
     )
