@@ -66,29 +66,29 @@ def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any, *, large: bool =
     return value
 
 
-def too_much_work(document: bytes) -> bool:
-    """Return whether reading a JSON document takes more than MOST_WORK; takes a fraction of that itself."""
+def too_much_work(document: bytes, most: int = MOST_WORK) -> bool:
+    """Return whether reading a JSON document takes more than `most` units of work; takes a fraction of that itself."""
     kind = "escaped" if b"\\" in document else "plain" if document.isascii() else "wide"
     # What is worked on below is counted before: the work itself would take too long.
     marks = (b'"', b"\\\\") if kind == "escaped" else (b'"',)
-    if len(document) > MOST_WORK * _TEXT_BYTES[kind] or any(
-        _more_than(document, mark, MOST_WORK // _STRING * 2) for mark in marks
+    if len(document) > most * _TEXT_BYTES[kind] or any(
+        _more_than(document, mark, most // _STRING * 2) for mark in marks
     ):
         return True
     if kind == "escaped":
         document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
     pieces = document.split(b'"')
     outside = sum(map(len, pieces[::2]))
-    if outside > MOST_WORK * _INDENTED:
+    if outside > most * _INDENTED:
         return True
     structure = b"".join(pieces[::2]).translate(None, b" \t\r\n")
     work = (len(document) - outside) // _TEXT_BYTES[kind] + len(structure) + len(pieces) // 2 * _STRING
     work += (structure.count(b"[") + structure.count(b"{")) * _CONTAINER
     if b"e" in structure or b"E" in structure:
         found = _EXPONENTS.finditer(structure)
-        while work <= MOST_WORK and next(found, None):
+        while work <= most and next(found, None):
             work += _EXPONENT
-    return work > MOST_WORK
+    return work > most
 
 
 def _has(document: bytes, mark: bytes, number: int) -> bool:

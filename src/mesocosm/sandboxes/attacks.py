@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import available, python_folders
 from mesocosm.sandboxes.enclosure import Enclosure, choose
@@ -222,6 +223,10 @@ def holding(kind: Kind = "bubblewrap") -> list[str]:
     calls = "a filter of system calls" if syscall_filter() is not None else "NO filter of system calls for this machine"
     said.append(calls)
     said.append("processes, open files, file sizes and processor time by limits of each process (setrlimit)")
+    if held := cgroup.enforced():
+        said.append(f"{', '.join(held)} of each program as a whole by the kernel (control groups)")
+        return said
+    said.append(f"NO limits of control groups: {cgroup.why_not()}")
     said.append(
         "memory counted ten times a second (resident, swapped, shared, in sockets), so that a program can pass its "
         "limit for a tenth of a second; protect the machine as a whole with MemoryMax= on the unit of the worker"

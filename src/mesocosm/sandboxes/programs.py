@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import View, available, confined
 from mesocosm.sandboxes.supervisor import descendants
@@ -56,8 +57,9 @@ class Programs:
     """Runs programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
 
     The allowance bounds the memory of each process; all processes of a program together are ended (`limit`) when ten
-    looks a second find more than `most_memory` bytes in use. An unsafe program has the limits of its allowance, an
-    empty environment and a temporary folder, and apart from that all our rights: that is no isolation.
+    looks a second find more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`). An unsafe
+    program has the limits of its allowance, an empty environment and a temporary folder, and apart from that all our
+    rights: that is no isolation.
     """
 
     def __init__(
@@ -89,15 +91,30 @@ class Programs:
             raise ValueError(f"a program of more than {MOST_SOURCE:,} bytes; pass data by stdin")
         async with self._turn:
             if not self._unsafe:
-                return await self._run(source, stdin, seconds, most_output, None)
+                limits = cgroup.limits_of(self._allowance, self._most_memory)
+                group = await asyncio.to_thread(cgroup.make, limits)
+                try:
+                    return await self._run(source, stdin, seconds, most_output, None, group)
+                finally:
+                    if group is not None:
+                        await asyncio.shield(asyncio.to_thread(group.remove))
             with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
                 return await self._run(source, stdin, seconds, most_output, folder)
 
-    async def _run(self, source: str, stdin: bytes, seconds: float, most_output: int, folder: str | None) -> Ended:
+    async def _run(
+        self,
+        source: str,
+        stdin: bytes,
+        seconds: float,
+        most_output: int,
+        folder: str | None,
+        group: cgroup.Group | None = None,
+    ) -> Ended:
         started = time.monotonic()
         pipe = asyncio.subprocess.PIPE
         try:
             starting = asyncio.create_subprocess_exec(
+                *(group.words() if group is not None else ()),
                 *self._command,
                 source,
                 stdin=pipe,
@@ -137,6 +154,8 @@ class Programs:
             code = await _ended(process)
         code = 128 - code if code < 0 else code
         said = [b"" if task.cancelled() or not task.done() or task.exception() else task.result() for task in reading]
+        if group is not None and group.out_of_memory:
+            how = How.LIMIT
         ended = how or (How.OK if code == 0 else How.LIMIT if code - 128 in _LIMITS else How.FAILED)
         return Ended(ended, code, said[0], said[1][-4000:].decode("utf-8", "replace"), time.monotonic() - started)
 

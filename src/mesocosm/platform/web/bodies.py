@@ -4,8 +4,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mesocosm.core.foreign import too_much_work
 from mesocosm.platform.bench.errors import error_document
 
+MOST_WORK = 200_000
+"""Units of work (core.foreign) of reading a body. Each of them is some 100 ns of the server's event loop."""
 MOST = 2 * 1024 * 1024
 """Bytes of a body. The largest that means something is a domain with its vow."""
 
@@ -25,18 +28,21 @@ class Bodies:
         if not length.isdecimal() or len(length) > 20 or int(length) > MOST:
             await error_document(413, _WORDS)(scope, receive, send)
             return
-        come = 0
+        come = bytearray()
 
         async def counted() -> Message:
-            nonlocal come
             message = await receive()
-            come += len(message.get("body", b""))
-            if come > MOST:
-                # Of all errors, only this one passes those who read bodies.
+            come.extend(message.get("body", b""))
+            # Of all errors, only this one passes those who read bodies.
+            if len(come) > MOST:
                 raise HTTPException(413, _WORDS)
+            if not message.get("more_body") and len(come) > _SMALL and too_much_work(bytes(come), MOST_WORK):
+                raise HTTPException(413, _TOO_MANY)
             return message
 
         await self.app(scope, counted, send)
 
 
+_SMALL = 64 * 1024
+_TOO_MANY = "the body has more values than any request needs; send less"
 _WORDS = f"the body has more than {MOST:,} bytes, which no request needs; send less"

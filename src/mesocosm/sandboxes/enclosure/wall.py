@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, Allowance
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, available, confined, hand_over
 from mesocosm.sandboxes.enclosure.choice import Kind
@@ -43,6 +44,7 @@ class Wall:
         self._allowance = dataclasses.replace(allowance, data_bytes=data)
         self._most_memory = most_memory
         self._own = Scratch()
+        self._group: cgroup.Group | None = None
         self._container = container(image, allowance, most_memory, self._own.path) if kind == "docker" else None
 
     @property
@@ -70,6 +72,10 @@ class Wall:
             command = [*dataclasses.replace(self._allowance, processes=None).words(), *command]
         else:
             command = self._confined(command, view)
+        if self._container is None:
+            limits = cgroup.limits_of(self._allowance, self._most_memory)
+            self._group = await asyncio.to_thread(cgroup.make, limits)
+            command = [*(self._group.words() if self._group else ()), *command]
         return await start_process(command, cwd=cwd, env=variables, stdout=stdout, stderr=stderr)
 
     def watches(self, process: ForeignProcess) -> list[Watch]:
@@ -85,6 +91,8 @@ class Wall:
 
     def ending(self, code: int) -> str:
         """Return in words for its author which limit ended a program with this exit code, "" for none."""
+        if code and self._group is not None and self._group.out_of_memory:
+            return f"used more memory than its limit of {self._most_memory / MIB:,.0f} MB"
         signalled = _SIGNALS.get(code - 128 if code > 0 else -code, "")
         return signalled or (self._container.ending(code) if self._container is not None else "")
 
@@ -92,6 +100,8 @@ class Wall:
         """Remove what is left of the wall."""
         if self._container is not None:
             await self._container.remove()
+        if self._group is not None:
+            await asyncio.to_thread(self._group.remove)
         self._own.remove()
 
     def _confined(self, command: Sequence[str], view: View) -> list[str]:
