@@ -105,6 +105,45 @@ async def test_a_server_without_responses_gets_chat_completions(
     assert episode.terminal_info["output"] == wanted
 
 
+@pytest.mark.parametrize("absent", [(), ("/v1/completions",)])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_older_completion_is_asked_with_the_runs_model_and_settings(
+    lab: Any, openai_client: OpenAI, streamed: bool, absent: tuple[str, ...]
+) -> None:
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).completions.create
+        told: Any = {"model": "davinci-002", "prompt": "2+2=", "temperature": 1, "max_tokens": 5}
+        if streamed:
+            return "".join(chunk.choices[0].text for chunk in create(**told, stream=True) if chunk.choices)
+        return create(**told).choices[0].text
+
+    async with ModelServer("the answer is 4", models=["m"], absent=absent) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}", **SETTINGS)
+        sent = server.calls[-1]
+    assert episode.terminal_info["output"] == "the answer is 4"
+    assert sent.path == ("/v1/chat/completions" if absent else "/v1/completions")
+    wanted = {"model": "m", "temperature": 0.5, "max_tokens": 99, "top_p": 0.9, "seed": 7}
+    assert {name: sent.body.get(name) for name in wanted} == wanted
+    (call,) = lab.calls(episode)
+    assert (call["asked"], call["model"], call["text"]) == ("davinci-002", "vllm/m", "the answer is 4")
+    assert episode.usage.calls == 1
+    assert episode.usage.total > 0
+
+
+@pytest.mark.parametrize("told", [{"prompt": ["a", "b"]}, {"prompt": [1, 2]}, {"prompt": "a", "echo": True}])
+async def test_an_older_completion_that_no_message_can_say_is_refused_where_the_server_has_none(
+    lab: Any, openai_client: OpenAI, told: Any
+) -> None:
+    def program(variables: Any) -> Any:
+        create: Any = openai_client(variables).completions.create
+        with pytest.raises(openai.BadRequestError, match="cannot be given"):
+            create(model="m", **told)
+        return "refused"
+
+    (episode,) = await lab.play(program, "builtin/empty")
+    assert episode.terminal_info["output"] == "refused"
+
+
 async def test_embeddings_are_asked_of_the_runs_model(lab: Any, openai_client: OpenAI) -> None:
     def program(variables: Any) -> Any:
         return len(openai_client(variables).embeddings.create(model="text-embedding-3-small", input="x").data)

@@ -77,7 +77,7 @@ class OpenAIModel:
         The list of a provider's public address grows with every new model, and says nothing of the one that is asked.
         """
         found = {"address": shown(self._place.base_url)}
-        listed = self._listed and not self._place.hosted
+        listed = self._listed and not self._place.needs_key
         return {**found, "models": digest(sorted(self._listed))} if listed else found
 
     def adapt(self, settings: dict[str, Any]) -> None:

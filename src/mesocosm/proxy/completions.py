@@ -115,7 +115,7 @@ class ChatCompletions:
         if reply.tool_calls:
             message["tool_calls"] = [_call(call) for call in reply.tool_calls]
         choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
-        return {**_frame(asked, reply, "chat.completion"), "choices": [choice], "usage": _usage(reply.usage)}
+        return {**_frame(asked, reply, "chat.completion"), "choices": [choice], "usage": usage_fields(reply.usage)}
 
     def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
         """Return a reply as chunks."""
@@ -134,7 +134,7 @@ class ChatCompletions:
             yield chunk({"tool_calls": [{"index": n, **_call(call)}]})
         yield chunk({}, _finish(reply))
         if part(asked.data.get("stream_options"), "include_usage"):
-            yield sse.event({**frame, "choices": [], "usage": _usage(reply.usage)})
+            yield sse.event({**frame, "choices": [], "usage": usage_fields(reply.usage)})
         yield sse.DONE
 
     def error(self, status: int, message: str, code: str = "") -> Fields:
@@ -313,7 +313,8 @@ def _finish(reply: ModelReply) -> str:
     return "tool_calls" if reply.tool_calls and reply.finish_reason == "stop" else reply.finish_reason
 
 
-def _usage(usage: Usage) -> Fields:
+def usage_fields(usage: Usage) -> Fields:
+    """Return usage as a completion says it."""
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,

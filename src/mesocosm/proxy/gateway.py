@@ -19,6 +19,7 @@ from mesocosm.proxy.messages import Messages
 from mesocosm.proxy.passing import Passing
 from mesocosm.proxy.responses import Responses
 from mesocosm.proxy.server import Gone, Reply, Request, Server
+from mesocosm.proxy.texts import TextCompletions
 
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ _BYTES_PER_TOKEN = 4
 
 CHAT: Api = ChatCompletions()
 MESSAGES: Api = Messages()
-APIS: dict[str, Api] = {api.path: api for api in (CHAT, Responses(), Embeddings(), MESSAGES)}
+APIS: dict[str, Api] = {api.path: api for api in (CHAT, TextCompletions(), Responses(), Embeddings(), MESSAGES)}
 COUNT = "/messages/count_tokens"
 OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
 

@@ -147,6 +147,23 @@ def responses_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
+def text_answer(answer: Answer, model: str, size: int) -> bytes:
+    """Return the body of an answer to the older `/completions`."""
+    prompt, completion = tokens(answer, size)
+    choice = {"index": 0, "text": answer.text, "finish_reason": answer.finish_reason, "logprobs": None}
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return _encode(
+        {
+            "id": "cmpl-fake",
+            "object": "text_completion",
+            "created": 0,
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        }
+    )
+
+
 def embeddings_answer(answer: Answer, model: str, size: int) -> bytes:
     """Return the body of an answer to `/embeddings`: one vector of two numbers."""
     prompt, _ = tokens(answer, size)

@@ -42,6 +42,7 @@ class Dialect:
 
 OPENAI = Dialect(dialect.openai_answer, dialect.openai_error, streaming.openai_stream)
 RESPONSES = Dialect(dialect.responses_answer, dialect.openai_error, streaming.responses_stream)
+TEXTS = Dialect(dialect.text_answer, dialect.openai_error, streaming.text_stream)
 EMBEDDINGS = Dialect(dialect.embeddings_answer, dialect.openai_error)
 OLLAMA = Dialect(dialect.ollama_answer, dialect.ollama_error)
 ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error, streaming.anthropic_stream)
@@ -214,6 +215,8 @@ def _dialect(path: str) -> Dialect | None:
         return ANTHROPIC
     if path.endswith("/responses"):
         return RESPONSES
+    if path.endswith("/v1/completions"):
+        return TEXTS
     if path.endswith("/embeddings"):
         return EMBEDDINGS
     return GEMINI if path.endswith(":generateContent") else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.testing.dialect import Answer, anthropic_answer, openai_answer, responses_answer, tokens
+from mesocosm.testing.dialect import Answer, anthropic_answer, openai_answer, responses_answer, text_answer, tokens
 
 _encode = msgspec.json.Encoder().encode
 
@@ -19,6 +19,18 @@ def words(text: str) -> list[str]:
 def event(data: Any, name: str = "") -> bytes:
     """Return one server-sent event."""
     return (b"event: " + name.encode() + b"\n" if name else b"") + b"data: " + _encode(data) + b"\n\n"
+
+
+def text_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the chunks of an older completion."""
+    whole = msgspec.json.decode(text_answer(answer, model, size))
+    frame = {name: whole[name] for name in ("id", "object", "created", "model")}
+    for word in words(answer.text):
+        yield event({**frame, "choices": [{"index": 0, "text": word, "finish_reason": None}]})
+    yield event({**frame, "choices": [{"index": 0, "text": "", "finish_reason": answer.finish_reason}]})
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield event({**frame, "choices": [], "usage": whole["usage"]})
+    yield b"data: [DONE]\n\n"
 
 
 def openai_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:

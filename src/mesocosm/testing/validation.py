@@ -38,6 +38,12 @@ class _Responses(_Sampling, kw_only=True):
     tools: list[dict[str, Any]] | None = None
 
 
+class _Text(_Sampling, kw_only=True):
+    model: str | None = None
+    prompt: str | list[Any]
+    max_tokens: int | None = None
+
+
 class _Embeddings(msgspec.Struct, kw_only=True):
     model: str | None = None
     input: str | list[Any]
@@ -64,6 +70,7 @@ class _Gemini(msgspec.Struct):
 
 _SHAPES: dict[str, Any] = {
     "/chat/completions": msgspec.json.Decoder(_Chat).decode,
+    "/v1/completions": msgspec.json.Decoder(_Text).decode,
     "/responses": msgspec.json.Decoder(_Responses).decode,
     "/embeddings": msgspec.json.Decoder(_Embeddings).decode,
     "/messages": msgspec.json.Decoder(_Messages).decode,

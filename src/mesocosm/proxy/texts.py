@@ -1,0 +1,96 @@
+"""OpenAI's older completions: one text is continued."""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from mesocosm.core.message import Message
+from mesocosm.core.model import ModelReply, ModelSettings
+from mesocosm.proxy import api, sse
+from mesocosm.proxy.api import Asked, Fields, Known, Malformed, part, text_of
+from mesocosm.proxy.completions import ChatAssembler, ChatCompletions, read_usage, usage_fields
+
+_SETTINGS = frozenset({"seed", "stop", "presence_penalty", "frequency_penalty", "logit_bias"})
+_UNPORTABLE = ("suffix", "echo", "logprobs", "best_of")
+
+
+class TextCompletions(ChatCompletions):
+    """Implements api.Api for `/completions`. Where the server does not have it, the text is the user's message."""
+
+    path = "/completions"
+    owned = frozenset({"temperature", "max_tokens"})
+
+    def put_in(self, settings: ModelSettings) -> Fields | None:
+        """Return the settings of a model as fields of a request, None where only chat completions have one of them."""
+        if settings.extra.keys() - _SETTINGS:
+            return None
+        return super().put_in(settings)
+
+    def translatable(self, asked: Asked) -> bool:
+        """Return whether a chat completion can be asked for instead."""
+        return not asked.unportable
+
+    def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
+        """Read a request. Raises Malformed."""
+        data = api.values(fields, ("prompt",))
+        if "prompt" not in fields:
+            raise Malformed("'prompt' is missing")
+        given = api.value_in(fields["prompt"])
+        texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
+        unportable = [name for name in _UNPORTABLE if data.get(name)]
+        if data.get("n") not in {None, 1}:
+            unportable.append("n")
+        if len(messages) != len(texts):
+            unportable.append("a prompt of tokens")
+        elif len(messages) != 1:
+            unportable.append("several prompts")
+        return Asked(api.call(self.path, data), messages, data, tuple(unportable))
+
+    def read_answer(self, data: Fields) -> ModelReply | None:
+        """Return the reply in a completion: its first choice."""
+        choices = data.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        text = part(choice, "text")
+        if not isinstance(text, str):
+            return None
+        finish = text_of(part(choice, "finish_reason")) or "stop"
+        usage, model = read_usage(data.get("usage")), text_of(data.get("model"))
+        return ModelReply(text, finish_reason=finish, usage=usage, model=model)
+
+    def assembler(self) -> "TextAssembler":
+        """Return what puts a stream together."""
+        return TextAssembler()
+
+    def answer(self, reply: ModelReply, asked: Asked) -> Fields:
+        """Return a reply as a completion."""
+        return {**_frame(reply, asked, reply.finish_reason, reply.text), "usage": usage_fields(reply.usage)}
+
+    def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
+        """Return a reply as chunks."""
+        yield sse.event(_frame(reply, asked, None, reply.text))
+        yield sse.event(_frame(reply, asked, reply.finish_reason, ""))
+        if part(asked.data.get("stream_options"), "include_usage"):
+            yield sse.event({**_frame(reply, asked, None, ""), "choices": [], "usage": usage_fields(reply.usage)})
+        yield sse.DONE
+
+
+class TextAssembler(ChatAssembler):
+    """Puts chunks together; of several choices the first counts."""
+
+    def _choice(self, choice: Fields) -> None:
+        self._begun = True
+        self._finish = text_of(choice.get("finish_reason")) or self._finish
+        self._text.append(text_of(choice.get("text")))
+
+
+def _frame(reply: ModelReply, asked: Asked, finish: str | None, text: str) -> Fields:
+    return {
+        "id": f"cmpl-{uuid.uuid4().hex}",
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": asked.call.model or reply.model,
+        "choices": [{"index": 0, "text": text, "finish_reason": finish, "logprobs": None}],
+    }
