@@ -118,3 +118,17 @@ async def test_what_a_benchmark_warns_of_at_the_end_is_kept_with_the_run(lab: "L
     run = await lab.run(lab.spec(lab.model(), world=world, count=2))
     assert run.status is RunStatus.FINISHED
     assert lab.store.get_run(run.id).warnings == ("main.py has changed since the run began",)
+
+
+async def test_rows_that_occur_twice_are_one_cluster_and_told(lab: "Lab", tmp_path: Path) -> None:
+    world = WORLD.format(reward=1.0).replace("seed=None", "seed=None, task=None")
+    (tmp_path / "world.py").write_text(
+        f"{world}\n    @classmethod\n    def tasks(cls):\n"
+        "        from mesocosm.core.task import Task\n"
+        "        return [Task(str(n), input=n % 5) for n in range(15)]\n"
+    )
+    (tmp_path / "agent.py").write_text(AGENT.format(action="a"))
+    world_ref = BenchmarkRef("python", f"{tmp_path / 'world.py'}:World")
+    run = await lab.run(lab.spec(lab.model(), world=world_ref, agent=f"{tmp_path / 'agent.py'}:agent", count=None))
+    assert (run.status, run.metrics[0].n_scored, run.metrics[0].n_tasks) == (RunStatus.FINISHED, 15, 5)
+    assert run.warnings[0].startswith("10 of 15 tasks ask the same as one before them")

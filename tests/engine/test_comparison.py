@@ -311,6 +311,19 @@ def test_variants_of_one_item_are_one_item_and_still_listed_one_by_one(shelf: Sh
     assert "items, not tasks" in group_of(found).note
 
 
+@pytest.mark.parametrize("order", [("t", "t-2", "t-3"), ("t-3", "t-2", "t")])
+def test_five_tasks_that_were_each_asked_three_times_are_a_tie_like_five_tasks(
+    shelf: Shelf, order: tuple[str, ...]
+) -> None:
+    names = [f"{number}{name}" for number in range(5) for name in order]
+    # The item is called like the task that asked first, which has no cluster itself.
+    clusters = {name: f"{name[0]}t" for name in names if "-" in name}
+    shelf.add("a", {name: [1.0] for name in names}, clusters=clusters)
+    shelf.add("b", {name: [0.0] for name in names}, clusters=clusters)
+    pair = pair_of(compare(shelf, ["a", "b"]))
+    assert (pair.contrast.n_a, pair.winner) == (5, "tie")
+
+
 def test_a_variant_that_only_one_run_scored_stays_out_of_its_item(shelf: Shelf) -> None:
     clusters = {"t0": "item", "t1": "item", "t2": ""}
     shelf.add("a", singles([0.0, 1.0, 0.25]), [REWARD], clusters)

@@ -9,7 +9,7 @@ from mesocosm.core.episode import EpisodeKey
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import Selection
 from mesocosm.core.task import Task
-from mesocosm.engine.plan import owed, planned
+from mesocosm.engine.plan import Repeats, owed, planned
 
 
 class Rows:
@@ -67,3 +67,47 @@ def test_what_is_finished_is_not_owed() -> None:
     finished = {EpisodeKey(tasks[1].digest(), 0), EpisodeKey(tasks[2].digest(), 1)}
     left = [(item.task.seed, item.trial) for item in owed(benchmark(*tasks), Selection(trials=2), finished)]
     assert left == [(0, 0), (2, 0), (3, 0), (0, 1), (1, 1), (3, 1)]
+
+
+def clusters(*tasks: Task, trials: int = 1) -> list[str | None]:
+    """Return the name by which each planned task counts: that of its item, or its own."""
+    plan = planned(benchmark(*tasks), Selection(trials=trials))
+    return [item.task.cluster or item.digest for item in plan]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [row("b", "2 + 2"), Task("b", input="2 + 2", target="4"), Task("b", input="2 + 2", target="four")],
+)
+def test_tasks_that_ask_the_same_are_one_cluster_whatever_their_targets(again: Task) -> None:
+    first, other, last = clusters(Task("a", input="2 + 2", target="4"), row("o", "3 + 3"), again)
+    assert first == last != other
+
+
+def test_tasks_that_ask_the_same_are_one_cluster_in_every_trial() -> None:
+    assert len(set(clusters(row("a", 1), row("b", 1), row("c", 1), trials=3))) == 1
+
+
+def test_a_task_that_names_its_item_keeps_it() -> None:
+    tasks = [Task("a", input=1, cluster="one"), Task("b", input=1, cluster="two"), Task("c", input=1)]
+    assert clusters(*tasks) == ["one", "two", "one"]
+
+
+def test_tasks_with_other_targets_and_no_input_are_no_cluster() -> None:
+    assert len(set(clusters(Task("a", target=1), Task("b", target=2)))) == 2
+
+
+def test_a_plan_tells_how_many_tasks_ask_again_once_all_have_been_seen() -> None:
+    repeats = Repeats()
+    plan = planned(benchmark(row("a", 1), row("b", 2), row("c", 1), row("d", 1)), Selection(trials=2), repeats)
+    assert [next(plan).task.id for _ in range(4)] == ["a", "b", "c", "d"]
+    assert repeats.warnings() == ()
+    list(plan)
+    (warning,) = repeats.warnings()
+    assert warning.startswith("2 of 4 tasks ask the same as one before them")
+
+
+def test_a_plan_without_repeated_tasks_warns_of_nothing() -> None:
+    repeats = Repeats()
+    list(planned(benchmark(row("a", 1), row("b", 2)), Selection(), repeats))
+    assert repeats.warnings() == ()

@@ -19,6 +19,7 @@ from mesocosm.engine.metrics import measure
 from mesocosm.engine.results import Results, results, stage_of
 from mesocosm.engine.sample import Tasks, read_sample
 from mesocosm.engine.slices import Slices, slices
+from mesocosm.engine.trials import Trials, passes
 
 REWARD = Metric("reward", "reward", low=0.0, primary=True)
 PASS = Metric("pass_rate", "reward", "pass_rate", threshold=0.5, inclusive=True)
@@ -290,3 +291,16 @@ def test_what_a_grader_left_out_is_no_pair_and_not_missing() -> None:
     found = read_sample(rows, REWARD, tasks)
 
     assert (found.scored, found.missing, found.mean(0)) == (1, 1, 1.0)
+
+
+def test_tasks_that_ask_the_same_are_no_independent_tasks_of_pass_at_k() -> None:
+    apart, again = Trials(), Trials()
+    for number in range(30):
+        value = float(number % 2)
+        apart.add(apart.place(str(number)), value)
+        # The first of each item has no cluster; the item is called like it.
+        again.add(again.place(str(number), "" if number < 10 else str(number % 10)), value)
+    one, other = (passes(trials, 0.5)[0].at for trials in (apart, again))
+    assert (one.value, other.value) == (0.5, 0.5)
+    assert None not in (one.low, one.high, other.low, other.high)
+    assert other.high - other.low > 1.5 * (one.high - one.low)  # type: ignore[operator]

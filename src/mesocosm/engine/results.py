@@ -209,7 +209,7 @@ def stage_of(cause: str) -> str:
 def _read(rows: Iterable[ResultRow]) -> _Seen:
     seen = _Seen()
     place_of = seen.trials.place
-    for task, _, score, outcome, failure, missing, duration, labels in rows:
+    for task, cluster, score, outcome, failure, missing, duration, labels in rows:
         seen.done += 1
         if duration is not None:
             seen.durations.append(duration)
@@ -217,15 +217,15 @@ def _read(rows: Iterable[ResultRow]) -> _Seen:
             _note(seen.labels, _labels.decode(labels))
         if score is not None and usable(score):
             seen.rewards.append(score)
-            seen.trials.add(place_of(task), score)
+            seen.trials.add(place_of(task, cluster), score)
         elif outcome == "worst":
             seen.causes[failure or UNEXPLAINED, True] += 1
-            seen.trials.fail(place_of(task))
+            seen.trials.fail(place_of(task, cluster))
         elif outcome == "skipped":
             seen.skipped += 1
         else:
             seen.causes[missing or failure or Cause.VALUE_MISSING.value, False] += 1
-            seen.trials.miss(place_of(task))
+            seen.trials.miss(place_of(task, cluster))
     return seen
 
 

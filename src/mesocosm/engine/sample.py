@@ -15,8 +15,8 @@ from mesocosm.stats import LARGEST
 class Tasks:
     """The tasks of several runs, numbered in the order in which they were met.
 
-    `digests` are their names, `clusters` the number of the item that each is a variant of: a task that is no variant is
-    an item of its own.
+    `digests` are their names, `clusters` the number of the item that each is a variant of, which is that of the first
+    of its variants met: a task that is no variant is an item of its own. An item may be named after one of its tasks.
     """
 
     digests: list[str] = field(default_factory=list)
@@ -35,8 +35,10 @@ class Tasks:
             return self.places[digest]
         place = self.places[digest] = len(self.digests)
         self.digests.append(digest)
-        # Below zero, so that no item takes the number of a task.
-        self.clusters.append(self.items.setdefault(cluster, -1 - len(self.items)) if cluster else place)
+        if cluster:
+            self.clusters.append(self.items.setdefault(cluster, self.places.get(cluster, place)))
+        else:
+            self.clusters.append(self.items.get(digest, place))
         return place
 
 

@@ -42,7 +42,7 @@ from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import NOT_RUN, Collected, measure
 from mesocosm.engine.offline import Unasked
-from mesocosm.engine.plan import owed, size
+from mesocosm.engine.plan import Repeats, owed, size
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.retry import Backoff
 
@@ -300,6 +300,7 @@ class _Session:
         self.held = False
         self.withdrawn: tuple[Episode, ...] = ()
         self.alike = False
+        self.repeats = Repeats()
         self.served: tuple[str, ...] = ()
         self.judge_served: tuple[str, ...] = ()
 
@@ -394,7 +395,7 @@ class _Session:
                     executor.stop(self.control.reason)
                 self._tell(lambda observer: observer.run_started(tracker))
                 working = msgspec.structs.replace(record, spec=self._spec())
-                todo = owed(parts.benchmark, record.spec.selection, finished)
+                todo = owed(parts.benchmark, record.spec.selection, finished, self.repeats)
                 await executor.execute(working, tracker.follow(todo), parts, journal)
         finally:
             self.control.executor = None
@@ -467,7 +468,7 @@ class _Session:
             self.store.owe_failed(self.record.id)
         record = self.store.get_run(self.record.id)
         benchmark, info = self.parts.benchmark, self.parts.benchmark.info
-        for warning in benchmark.warnings() if isinstance(benchmark, Warns) else ():
+        for warning in (*self.repeats.warnings(), *(benchmark.warnings() if isinstance(benchmark, Warns) else ())):
             self._kept(warning)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()

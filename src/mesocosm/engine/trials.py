@@ -35,21 +35,26 @@ class Passes:
 
 @dataclass(slots=True)
 class Trials:
-    """What became of the trials of each task; tasks are numbered as they are met.
+    """What became of the trials of each task; tasks are numbered as they are met, and so are the items they belong to.
 
     A trial with a value, or one that failed by the agent's own doing, is a trial. One that is missing for another cause
     says nothing of the agent and is none; one that a grader left out never is.
     """
 
     places: dict[str, int] = field(default_factory=dict)
+    items: dict[str, int] = field(default_factory=dict)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
     values: "array[float]" = field(default_factory=lambda: array("d"))
     tasks: "array[int]" = field(default_factory=lambda: array("q"))
     failed: "array[int]" = field(default_factory=lambda: array("q"))
     missing: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def place(self, task: str) -> int:
-        """Return the number of a task; a new one gets the next."""
-        return self.places.setdefault(task, len(self.places))
+    def place(self, task: str, cluster: str = "") -> int:
+        """Return the number of a task, which may be a variant of the item `cluster`; a new one gets the next."""
+        if task not in self.places:
+            self.places[task] = len(self.places)
+            self.clusters.append(self.items.setdefault(cluster or task, len(self.items)))
+        return self.places[task]
 
     def add(self, place: int, value: float) -> None:
         """Count a trial with a value."""
@@ -65,7 +70,7 @@ class Trials:
         self.missing.append(place)
 
     def counts(self, bar: float, *, pessimistic: bool = False) -> list[tuple[int, int]]:
-        """Return (trials, passes) of each task that has trials; a pass is a value above `bar`."""
+        """Return (trials, passes) of each task, also of those without trials; a pass is a value above `bar`."""
         sizes, passed = array("q", bytes(8 * len(self.places))), array("q", bytes(8 * len(self.places)))
         for place, value in zip(self.tasks, self.values, strict=True):
             sizes[place] += 1
@@ -74,7 +79,7 @@ class Trials:
             sizes[place] += 1
         for place in self.missing if pessimistic else ():
             sizes[place] += 1
-        return [(size, passes) for size, passes in zip(sizes, passed, strict=True) if size]
+        return list(zip(sizes, passed, strict=True))
 
 
 def passes(trials: Trials, bar: float) -> tuple[Passes, ...]:
@@ -86,11 +91,14 @@ def passes(trials: Trials, bar: float) -> tuple[Passes, ...]:
     counts = trials.counts(bar)
     worst = trials.counts(bar, pessimistic=True) if trials.missing else None
     most = max((size for size, _ in counts), default=0)
-    return tuple(_passes(counts, worst, k) for k in range(1, min(most, MOST) + 1))
+    items = trials.clusters if len(trials.items) < len(trials.places) else None
+    return tuple(_passes(counts, worst, items, k) for k in range(1, min(most, MOST) + 1))
 
 
-def _passes(counts: list[tuple[int, int]], worst: list[tuple[int, int]] | None, k: int) -> Passes:
-    at, hat = pass_at_k(counts, k), pass_hat_k(counts, k)
+def _passes(
+    counts: list[tuple[int, int]], worst: list[tuple[int, int]] | None, items: "array[int] | None", k: int
+) -> Passes:
+    at, hat = pass_at_k(counts, k, clusters=items), pass_hat_k(counts, k, clusters=items)
     if worst is None:
         return Passes(k, _chance(at.interval, None), _chance(hat.interval, None))
     low_at, low_hat = pass_at_k(worst, k), pass_hat_k(worst, k)

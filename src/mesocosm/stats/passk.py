@@ -1,7 +1,7 @@
 """pass@k and pass^k: what k trials of a task are worth, from n >= k recorded ones."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,25 +22,36 @@ class PassK:
     skipped: int
 
 
-def pass_at_k(counts: Sequence[tuple[int, int]], k: int, level: float = 0.95) -> PassK:
+def pass_at_k(
+    counts: Sequence[tuple[int, int]], k: int, level: float = 0.95, clusters: Sequence[Hashable] | None = None
+) -> PassK:
     """Return the chance that at least one of k trials passes: mean over tasks of 1 - C(n-c, k) / C(n, k).
 
     `counts` holds (trials n, passes c) of each task. Source: Chen et al. 2021, arXiv:2107.03374. The interval is over
-    tasks: Wilson when every task is worth 0 or 1, else Student or normal, cut to [0, 1]. Raises ValueError for
-    impossible counts, k < 1, or when no task has k trials.
+    tasks: Wilson when every task is worth 0 or 1, else Student or normal, cut to [0, 1]. `clusters` names the item of
+    each task where some are variants of one: then the interval is clustered. Raises ValueError for impossible counts,
+    k < 1, or when no task has k trials.
     """
-    return _over_tasks(counts, k, level, lambda n, c: 1 - _share(n - c, n, k))
+    return _over_tasks(counts, k, level, clusters, lambda n, c: 1 - _share(n - c, n, k))
 
 
-def pass_hat_k(counts: Sequence[tuple[int, int]], k: int, level: float = 0.95) -> PassK:
+def pass_hat_k(
+    counts: Sequence[tuple[int, int]], k: int, level: float = 0.95, clusters: Sequence[Hashable] | None = None
+) -> PassK:
     """Return the chance that all of k trials pass (pass^k): mean over tasks of C(c, k) / C(n, k).
 
     Source: Yao et al. 2024, arXiv:2406.12045. Everything else is as in `pass_at_k`.
     """
-    return _over_tasks(counts, k, level, lambda n, c: _share(c, n, k))
+    return _over_tasks(counts, k, level, clusters, lambda n, c: _share(c, n, k))
 
 
-def _over_tasks(counts: Sequence[tuple[int, int]], k: int, level: float, worth: Callable[[int, int], float]) -> PassK:
+def _over_tasks(
+    counts: Sequence[tuple[int, int]],
+    k: int,
+    level: float,
+    clusters: Sequence[Hashable] | None,
+    worth: Callable[[int, int], float],
+) -> PassK:
     for n, c in counts:
         if not 0 <= c <= n:
             raise ValueError(f"{c} passes of {n} trials are impossible; give 0 <= passes <= trials")
@@ -50,7 +61,8 @@ def _over_tasks(counts: Sequence[tuple[int, int]], k: int, level: float, worth: 
     if not values:
         most = max((n for n, _ in counts), default=0)
         raise ValueError(f"no task has {k} trials, the most is {most}; choose a smaller k or run more trials")
-    interval = aggregate("mean", values, level=level, proportions=True)
+    items = None if clusters is None else [item for item, (n, _) in zip(clusters, counts, strict=True) if n >= k]
+    interval = aggregate("mean", values, items, level=level, proportions=True)
     if interval.bounded:
         interval = interval.clipped(0.0, 1.0)
     return PassK(k, interval, len(values), len(counts) - len(values))
