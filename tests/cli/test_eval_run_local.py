@@ -194,13 +194,13 @@ def test_fresh_begins_anew_and_keeps_the_old_run(workspace: Workspace) -> None:
     assert names[1].startswith("mine.archive-")
 
 
-def test_retry_failed_runs_what_failed_or_was_skipped_again(workspace: Workspace) -> None:
+def test_retry_failed_runs_what_has_no_value_again_and_leaves_what_counts_as_worst(workspace: Workspace) -> None:
     workspace.rows("1", "fails", "skipped", "bad number", "0")
     first = workspace.data()
     assert (first["summary"]["failed"], first["summary"]["skipped"]) == (2, 1)
     second = workspace.data("--retry-failed")
     assert second["eval_run"]["id"] == first["eval_run"]["id"]
-    assert workspace.played() == Counter({"row 0": 1, "row 1": 2, "row 2": 2, "row 3": 2, "row 4": 1})
+    assert workspace.played() == Counter({"row 0": 1, "row 1": 1, "row 2": 2, "row 3": 2, "row 4": 1})
     assert second["summary"]["progress"]["completed"] == 5
 
 

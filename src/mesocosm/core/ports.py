@@ -413,7 +413,10 @@ class Store(Protocol):
         ...
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove every failed episode and those without a value of `score`, so that they are owed again."""
+        """Remove the episodes without a value of `score`, so that they are owed again; return how many.
+
+        Those that count as worst stay: to play a failure of the agent until it passes would raise the number.
+        """
         ...
 
     def journal(

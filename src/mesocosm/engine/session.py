@@ -86,9 +86,9 @@ class Settings:
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
     `checked` says that the model was asked already whether it can answer. With `alone` a new run is not begun while
     another process works on the same experiment: RunHeld.
-    `retry_failed` repeats what says nothing about the agent, `retry_unscored` (the name of a score) everything that has
-    no value of it, whoever is to blame. A run goes on only with the servers that answered it before, unless
-    `same_server` says that they have merely moved.
+    `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a score) also what a
+    grader left without a value of it. What counts as worst is repeated by neither. A run goes on only with the servers
+    that answered it before, unless `same_server` says that they have merely moved.
     """
 
     retry_failed: bool = False

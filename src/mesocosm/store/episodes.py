@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, delete, func, or_, select, update
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import RULES, UnknownName
@@ -28,6 +28,15 @@ from mesocosm.store.seals import rechain, reseal
 
 _objects = msgspec.json.Decoder(dict[str, Any])
 _FINISHED = sorted(status.value for status in FINISHED)
+
+_INVALID = (
+    episodes.c.status == EpisodeStatus.FAILED,
+    or_(
+        episodes.c.failure_cause.is_(None),
+        episodes.c.failure_cause.in_([cause.value for cause, rule in RULES.items() if not rule.valid]),
+    ),
+)
+"""Failed, and no valid measurement."""
 _BATCH = 500
 """Ids per statement; older SQLite libraries take at most 999 parameters."""
 
@@ -67,11 +76,7 @@ class Episodes(Part):
 
     def drop_failed(self, run_id: str) -> int:
         """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
-        causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
-        invalid = or_(episodes.c.failure_cause.is_(None), episodes.c.failure_cause.in_(causes))
-        failed = delete(episodes).where(
-            episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, invalid
-        )
+        failed = delete(episodes).where(episodes.c.run_id == run_id, UNUSUAL, *_INVALID)
 
         def work(connection: Connection) -> int:
             keep_usage(connection, run_id, failed.whereclause)
@@ -125,14 +130,11 @@ class Episodes(Part):
         return self._database.write(work)
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove every failed episode and those without a value of `score`, for whatever cause; return how many."""
+        """Remove the episodes without a value of `score`, those that count as worst apart; return how many."""
         lacking = select(scores.c.episode_id).where(
-            scores.c.run_id == run_id, scores.c.name == score, scores.c.value.is_(None)
+            scores.c.run_id == run_id, scores.c.name == score, scores.c.value.is_(None), scores.c.worst.is_(False)
         )
-        unscored = delete(episodes).where(
-            episodes.c.run_id == run_id,
-            or_(episodes.c.status == EpisodeStatus.FAILED, episodes.c.id.in_(lacking)),
-        )
+        unscored = delete(episodes).where(episodes.c.run_id == run_id, or_(and_(*_INVALID), episodes.c.id.in_(lacking)))
 
         def work(connection: Connection) -> int:
             keep_usage(connection, run_id, unscored.whereclause)

@@ -150,7 +150,7 @@ class Work(AbstractContextManager["Work"]):
                 self._keep_log(earlier)
                 done = f"{earlier.counts.done:,} of {earlier.counts.planned:,} samples are finished"
                 if self.flags.retry_failed:
-                    done += "; those that failed or were skipped are run again"
+                    done += "; those without a value are run again, failures that count as worst stay"
                 click.echo(f"continues run {earlier.name or earlier.id}: {done}", err=True)
                 return await session.play_on(earlier, parts, self.store, watching, control=control, settings=settings)
 
