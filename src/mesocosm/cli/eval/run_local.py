@@ -37,9 +37,7 @@ class Many(click.IntRange):
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
 @click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
-@click.option(
-    "--retry-failed", is_flag=True, help="Run rows again that have no value; those that count as worst stay."
-)
+@click.option("--retry-failed", is_flag=True, help="Run rows again that have no value; those that count as worst stay.")
 @click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows at the same time [batch_size].")
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a value: --set evaluation.n=4. Repeatable."
