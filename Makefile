@@ -84,11 +84,11 @@ $(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml
 
 $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/foreign-servers.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign-servers.txt
 	touch $@
 
 $(FOREIGN)/clients/.installed: requirements/foreign.txt pyproject.toml $(VIEWER)
 	rm -rf $(@D) && $(FOREIGN_PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/foreign.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@

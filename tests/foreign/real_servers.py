@@ -187,8 +187,8 @@ def llama(place: Path, port: int = 0) -> Iterator[RealServer]:
     writer = Path(__file__).with_name("tiny_model.py")
     subprocess.run([program("python"), str(writer), str(file)], check=True, capture_output=True)
     port = port or free_port()
-    words = [program("python"), "-m", "llama_cpp.server", "--model", str(file), "--model_alias", "tiny"]
-    words += ["--n_ctx", str(CONTEXT), "--seed", "1", "--host", "127.0.0.1", "--port", str(port), "--api_key", KEY]
+    server_program = Path(__file__).with_name("llama_server.py")
+    words = [program("python"), str(server_program), str(file), "tiny", str(CONTEXT), str(port), KEY]
     with started(words, port, "/v1/models", "tiny", place / "llama.log") as server:
         server.models = ("tiny",)
         yield server

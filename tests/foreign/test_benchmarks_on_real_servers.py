@@ -136,7 +136,7 @@ async def test_a_server_that_is_killed_leaves_the_rest_owed_and_the_same_command
     with real_servers.llama(place) as server:
         command = asyncio.create_task(asyncio.to_thread(sums.mesocosm, *words, "--model", server.named()))
         # The server's own log is all that it tells.
-        while server.log.read_text().count("POST /v1/chat/completions") < 5 and not command.done():  # noqa: ASYNC110
+        while server.log.read_text().count("processing task") < 5 and not command.done():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         server.kill()
         outcome = await command

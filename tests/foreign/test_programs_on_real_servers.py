@@ -89,8 +89,8 @@ def test_llama_answers_every_protocol_with_the_runs_model(kind: str, through_lla
 
 
 def test_tools_and_schemas_come_from_a_real_engine(laboratory: Laboratory, llama_server: RealServer) -> None:
-    asked = ask(laboratory, llama_server, "tool", "grammar", most=200)
-    assert asked.got == {"tool": ["room"], "grammar": ["floor"]}
+    asked = ask(laboratory, llama_server, "required_tool", "schema", "grammar", most=200)
+    assert asked.got == {"required_tool": ["room"], "schema": ["floor"], "grammar": ["floor"]}
 
 
 def test_the_runs_token_limit_cuts_a_reply_whatever_the_client_asks_for(

@@ -12,16 +12,22 @@ import numpy
 
 LAYERS, WIDTH, HEADS, INNER, CONTEXT = 1, 64, 4, 128, 4096
 SPECIAL = {"<unk>": gguf.TokenType.UNKNOWN, "<s>": gguf.TokenType.CONTROL, "</s>": gguf.TokenType.CONTROL}
-TEMPLATE = (
-    "{{ bos_token }}{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}assistant: {% endif %}"
-)
+SPACE = "\u2581"
+"""How this kind of tokenizer writes a space."""
+TEMPLATE = """\
+{{- bos_token }}{% if tools %}{{ 'tools:' }}{% for tool in tools %}{{ tool | tojson }}{% endfor %}{{ '\n' }}{% endif %}
+{%- for message in messages %}{{ message.role + ': ' }}{% if message.content %}{{ message.content }}{% endif %}
+{%- if message.tool_calls %}{% for call in message.tool_calls %}
+{{- '{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}' }}
+{%- endfor %}{% endif %}
+{{- '\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"""
+"""A reply that calls a tool is the JSON object of the call, and nothing before it."""
 
 
 def write(path: Path) -> None:
     """Write the model."""
     random = numpy.random.default_rng(20_000)
-    words = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
+    words = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256)), SPACE]
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_name("random bytes")
     writer.add_block_count(LAYERS)
@@ -36,10 +42,12 @@ def write(path: Path) -> None:
     writer.add_tokenizer_model("llama")
     writer.add_token_list([word.encode() for word in words])
     writer.add_token_scores([0.0] * len(words))
-    writer.add_token_types([*SPECIAL.values(), *[gguf.TokenType.BYTE] * 256])
+    writer.add_token_types([*SPECIAL.values(), *[gguf.TokenType.BYTE] * 256, gguf.TokenType.NORMAL])
     writer.add_unk_token_id(0)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
+    # What a grammar allows next is tokenized by itself: no space may come before it.
+    writer.add_add_space_prefix(False)
     writer.add_chat_template(TEMPLATE)
 
     def weights(name: str, rows: int, columns: int) -> None:

@@ -36,13 +36,22 @@ def chat(client: openai.OpenAI, text: str = QUESTION, **more: Any) -> Any:
     return client.chat.completions.create(messages=said(text), **given)
 
 
-def tool(client: openai.OpenAI) -> Any:
+def called(client: openai.OpenAI, **more: Any) -> Any:
     """Return the arguments of a call of a tool."""
     offered: Any = {"type": "function", "function": {"name": "look_up", "parameters": LOOK_UP}}
-    choice = {"type": "function", "function": {"name": "look_up"}}
     text = '[[call look_up {"room": "101"}]]'
-    message = chat(client, text, tools=[offered], tool_choice=choice, max_tokens=200).choices[0].message
+    message = chat(client, text, tools=[offered], max_tokens=200, **more).choices[0].message
     return sorted(json.loads(message.tool_calls[0].function.arguments))
+
+
+def tool(client: openai.OpenAI) -> Any:
+    """Ask for a call of a tool by its name."""
+    return called(client, tool_choice={"type": "function", "function": {"name": "look_up"}})
+
+
+def required_tool(client: openai.OpenAI) -> Any:
+    """The same, as llama.cpp takes it. A model that says noise must be urged to begin a call."""
+    return called(client, tool_choice="required", extra_body={"logit_bias": {"{": 100}})
 
 
 def schema(client: openai.OpenAI) -> Any:
@@ -83,6 +92,7 @@ OPENAI: dict[str, Callable[[openai.OpenAI], Any]] = {
     "responses_stream": responses_stream,
     "embeddings": lambda client: len(client.embeddings.create(model=MODEL, input=QUESTION).data[0].embedding),
     "tool": tool,
+    "required_tool": required_tool,
     "schema": schema,
     "grammar": grammar,
     "cut": lambda client: chat(client, "Tell me much. [[say four]]", max_tokens=500).choices[0].finish_reason,
