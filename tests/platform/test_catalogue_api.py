@@ -214,12 +214,11 @@ HIGH = {"label": "somebody", "value": 0.4, "source": "https://example.org"}
 
 
 @pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/{run}"])
-def test_a_published_score_stands_beside_the_own_best(api: "ApiClient", add: AddRun, path: str) -> None:
+def test_a_published_score_stands_beside_the_own_one(api: "ApiClient", add: AddRun, path: str) -> None:
     run_id = add("x/a", 40, value=0.5, provenance={"bench": {"high_score": HIGH}})
     answer = api.get(path.format(run=run_id)).json()
     run = answer["items"][0] if "items" in answer else answer
     assert run["published"] == {**HIGH, "delta": pytest.approx(0.1)}
-    assert run["high_score"]["value"] == 0.5
 
 
 @pytest.mark.parametrize("facts", [None, {}, {"high_score": None}, {"high_score": {"value": "0.4"}}, [1]])

@@ -11,7 +11,7 @@ import pytest
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
-from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.score import Score
 from mesocosm.platform.documents.comparison import Comparison
 from mesocosm.platform.record.cache import Cache
 from mesocosm.store import SqlStore, open_store
@@ -142,18 +142,6 @@ async def test_three_runs_make_two_pairs_with_the_first(api: "ApiClient", play: 
     pairs = compared(api, *(run.id for run in runs))["benchmarks"][0]["pairs"]
     assert [(pair["a"], pair["b"]) for pair in pairs] == [(runs[0].id, runs[1].id), (runs[0].id, runs[2].id)]
     assert [pair["p_adjusted"] for pair in pairs] == pytest.approx([2 / 64, 2 * 2 / 1024])
-
-
-async def test_runs_are_shown_with_the_high_score_of_their_benchmark(api: "ApiClient", play: Play) -> None:
-    results = [
-        (MetricResult("solved", "mean", value, 0.1, 0.9, "wilson", 20, 20, 20, primary=True),) for value in (0.25, 0.75)
-    ]
-    a = await play(*passes(5), metrics=results[0])
-    b = await play(*passes(15), metrics=results[1])
-    found = compared(api, a.id, b.id)
-    assert found["runs"][0]["high_score"] == {"run_id": b.id, "model": b.model, "value": 0.75}
-    assert found["runs"][0]["delta"] == -0.5
-    assert [score["value"] for score in found["benchmarks"][0]["scores"]] == [0.25, 0.75]
 
 
 async def test_differences_of_configuration_are_listed(api: "ApiClient", play: Play) -> None:

@@ -65,15 +65,10 @@ def test_runs_are_filtered(client: "ApiClient", query: dict[str, Any], count: in
     assert (len(answer["items"]), answer["total"]) == (count, count)
 
 
-def test_a_run_stands_beside_the_best_one_of_its_benchmark(client: "ApiClient") -> None:
-    best, other = sorted(listed(client, benchmark="word-game"), key=lambda item: item["model"])
-    assert other["high_score"] == {
-        "run_id": best["id"],
-        "model": "builtin/oracle",
-        "value": best["primary"]["value"],
-    }
-    assert other["delta"] == other["primary"]["value"] - best["primary"]["value"]
-    assert best["delta"] == 0
+def test_no_run_is_set_against_another_without_a_comparison(client: "ApiClient") -> None:
+    (run, *_) = listed(client, benchmark="word-game")
+    assert not {"high_score", "delta", "best", "rank"} & run.keys()
+    assert client.get("/v1/runs", params={"sort": "delta"}).status_code == 422
 
 
 async def test_a_run_whose_process_is_gone_is_interrupted(

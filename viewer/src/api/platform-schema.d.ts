@@ -4804,18 +4804,6 @@ export interface components {
             version: string;
         };
         /**
-         * HighScore
-         * @description The best run of the same benchmark with the same content.
-         */
-        HighScore: {
-            /** Model */
-            model: string;
-            /** Run Id */
-            run_id: string;
-            /** Value */
-            value: number;
-        };
-        /**
          * HistogramDocument
          * @description The distribution of the primary score: `counts` of equal bins from `low` to `high`.
          */
@@ -6725,11 +6713,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Delta
-             * @description score minus high score
-             */
-            delta: number | null;
-            /**
              * Domain Id
              * @description the domain of a platform that it is played in
              */
@@ -6744,7 +6727,6 @@ export interface components {
             failures: components["schemas"]["FailureGroup"][];
             /** Group Id */
             group_id: string | null;
-            high_score: components["schemas"]["HighScore"] | null;
             /**
              * Holder
              * @description the process that works on it
@@ -7289,11 +7271,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Delta
-             * @description score minus high score
-             */
-            delta: number | null;
-            /**
              * Domain Id
              * @description the domain of a platform that it is played in
              */
@@ -7306,7 +7283,6 @@ export interface components {
             error: string;
             /** Group Id */
             group_id: string | null;
-            high_score: components["schemas"]["HighScore"] | null;
             /** Id */
             id: string;
             /** Kind */
@@ -14713,7 +14689,7 @@ export interface operations {
                 model?: string[];
                 /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
-                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
+                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
                 state?: ("pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
                 whose?: "" | "mine" | "team" | "public";

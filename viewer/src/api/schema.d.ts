@@ -1286,18 +1286,6 @@ export interface components {
             version: string;
         };
         /**
-         * HighScore
-         * @description The best run of the same benchmark with the same content.
-         */
-        HighScore: {
-            /** Model */
-            model: string;
-            /** Run Id */
-            run_id: string;
-            /** Value */
-            value: number;
-        };
-        /**
          * HistogramDocument
          * @description The distribution of the primary score: `counts` of equal bins from `low` to `high`.
          */
@@ -1727,11 +1715,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Delta
-             * @description score minus high score
-             */
-            delta: number | null;
-            /**
              * Domain Id
              * @description the domain of a platform that it is played in
              */
@@ -1746,7 +1729,6 @@ export interface components {
             failures: components["schemas"]["FailureGroup"][];
             /** Group Id */
             group_id: string | null;
-            high_score: components["schemas"]["HighScore"] | null;
             /**
              * Holder
              * @description the process that works on it
@@ -1949,11 +1931,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Delta
-             * @description score minus high score
-             */
-            delta: number | null;
-            /**
              * Domain Id
              * @description the domain of a platform that it is played in
              */
@@ -1966,7 +1943,6 @@ export interface components {
             error: string;
             /** Group Id */
             group_id: string | null;
-            high_score: components["schemas"]["HighScore"] | null;
             /** Id */
             id: string;
             /** Kind */
@@ -2892,7 +2868,7 @@ export interface operations {
                 model?: string[];
                 /** @description words that all occur in id, name, benchmark, title, model, agent, tags */
                 q?: string;
-                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "high_score" | "-high_score" | "delta" | "-delta" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
+                sort?: "created_at" | "-created_at" | "name" | "-name" | "benchmark" | "-benchmark" | "model" | "-model" | "agent" | "-agent" | "state" | "-state" | "score" | "-score" | "cost" | "-cost" | "tokens" | "-tokens" | "duration" | "-duration" | "attempt" | "-attempt" | "id" | "-id";
                 state?: ("pending" | "running" | "finished" | "partial" | "failed" | "stopped" | "interrupted")[];
                 tag?: string[];
                 whose?: "" | "mine" | "team" | "public";

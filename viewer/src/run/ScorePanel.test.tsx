@@ -21,13 +21,8 @@ describe('ScorePanel', () => {
     expect(screen.queryByText(/0\.000/)).toBeNull()
   })
 
-  it('leads to the best run of the benchmark', async () => {
-    const best = { run_id: 'r-best', model: 'openai/big@http://127.0.0.1:1/v1', value: 0.9 }
-    await draw(<ScorePanel run={run({ high_score: best, delta: -0.55 })} />)
-    expect(screen.getByRole('link', { name: 'openai/big 0.900' })).toHaveProperty(
-      'href',
-      expect.stringContaining('/runs/r-best'),
-    )
-    expect(screen.getByText('−0.550')).toBeTruthy()
+  it('tells of a partial run that it has no place', async () => {
+    await draw(<ScorePanel run={run({ state: 'partial' })} />)
+    expect(screen.getByText(/no place on a leaderboard/)).toBeTruthy()
   })
 })

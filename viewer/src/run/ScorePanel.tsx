@@ -1,12 +1,9 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
-import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
 import { exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
 import { SourceLink } from '../parts/SourceLink'
-import { ModelName } from '../runs/ModelName'
-import { useStanding } from '../runs/useStanding'
 import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
 import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
@@ -34,7 +31,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
               <li key={sentence}>{sentence}</li>
             ))}
             {!metric.higher_is_better && <li>Less is better.</li>}
-            <Distance run={run} />
+            {run.state === 'partial' && <li>Partial: it has no place on a leaderboard.</li>}
             <Published run={run} />
           </ul>
         </>
@@ -55,37 +52,19 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
   )
 }
 
-/** How far the run is from the best one of the same benchmark. */
-function Distance({ run }: { run: Schema<'RunDetail'> }) {
-  const { high_score: best, delta } = run
-  const standing = useStanding(run)
-  if (run.state === 'partial') return <li>Partial: it is compared with no best run, and has no rank.</li>
-  if (best === null || delta === null) return null
-  if (best.run_id === run.id) {
-    if (standing === undefined) return null
-    return (
-      <li>
-        {standing === 'only' ? 'The only run of this benchmark with a score.' : 'The best run of this benchmark.'}
-      </li>
-    )
-  }
-  return (
-    <li>
-      <span title={exact(delta)}>{signed(delta)}</span> to the best run,{' '}
-      <Link to="/runs/$runId" params={{ runId: best.run_id }}>
-        <ModelName model={best.model} short /> {measure(best.value)}
-      </Link>
-    </li>
-  )
-}
-
 /** How far the run is from the best score that somebody published. */
 function Published({ run: { published, primary } }: { run: Schema<'RunDetail'> }) {
   if (published === null || published.delta === null) return null
   const { label, value, delta, source } = published
+  const { low, high } = primary ?? { low: null, high: null }
+  const bounds = low === null || high === null ? '' : interval(low - value, high - value)
   return (
     <li>
-      <span title={exact(delta)}>{signed(delta)}</span> to the best published score,{' '}
+      <span title={exact(delta)}>{signed(delta)}</span>{' '}
+      <span title="The interval of this run, minus the published score as if that were exact">
+        {bounds || 'no interval'}
+      </span>{' '}
+      to the best published score,{' '}
       <SourceLink source={source}>
         <bdi>{label}</bdi> {measure(value)}
       </SourceLink>

@@ -58,8 +58,6 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     tags: [],
     counts: counts(),
     primary: metric(),
-    high_score: null,
-    delta: null,
     published: null,
     usage: usage(),
     created_at: '2026-11-21T12:00:00Z',

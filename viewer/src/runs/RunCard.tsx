@@ -1,7 +1,6 @@
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
 import { When } from '../parts/When'
-import { Delta } from './Delta'
 import { ModelName } from './ModelName'
 import type { Row } from './page'
 import styles from './RunCard.module.css'
@@ -34,7 +33,6 @@ export function RunCard({ row, scale, open, onFold }: RunCardProps) {
       </p>
       <RunScore run={run} scale={scale} />
       <p className={styles.facts}>
-        <Delta run={run} />
         <Money usd={run.usage.cost_usd} />
         <Duration seconds={run.duration_s} />
         <When at={run.created_at} />

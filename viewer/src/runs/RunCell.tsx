@@ -1,13 +1,11 @@
 import { memo } from 'react'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
-import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
 import { When } from '../parts/When'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { Attempts } from './Attempts'
 import type { ColumnId } from './columns'
-import { Delta } from './Delta'
 import { GroupLink } from './GroupLink'
 import { modelWords } from './model'
 import { ownerWords } from './ownership'
@@ -60,10 +58,6 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
       return <RunState run={run} />
     case 'score':
       return <RunScore run={run} scale={scale} />
-    case 'high_score':
-      return <Num value={run.high_score?.value} />
-    case 'delta':
-      return <Delta run={run} />
     case 'published':
       return <PublishedScore run={run} />
     case 'cost':

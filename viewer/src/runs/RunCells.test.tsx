@@ -1,56 +1,10 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
 import { ActiveFilters } from './ActiveFilters'
-import { Delta } from './Delta'
 import { RunScore } from './RunScore'
 import { RunState } from './RunState'
 import { metricFixture, runFixture } from './runFixture'
-import { rivalsKey } from './standing'
-
-const best = { run_id: 'best', model: 'openai/large', value: 0.7 }
-
-/** Draw the distance of a run, of which these runs of its benchmark have a score. */
-function drawDelta(run: ReturnType<typeof runFixture>, scored = [run.id, 'other']) {
-  const client = new QueryClient()
-  client.setQueryData(rivalsKey(run), scored)
-  render(
-    <QueryClientProvider client={client}>
-      <Delta run={run} />
-    </QueryClientProvider>,
-  )
-}
-
-describe('the distance to the best run', () => {
-  it('has a sign and says its direction', () => {
-    drawDelta(runFixture({ delta: -0.1, high_score: best }))
-    expect(screen.getByText('−0.100')).toBeTruthy()
-    expect(screen.getByLabelText('worse than the best')).toBeTruthy()
-  })
-
-  it('is better below zero where lower is better', () => {
-    const primary = metricFixture({ higher_is_better: false })
-    drawDelta(runFixture({ delta: -0.1, high_score: best, primary }))
-    expect(screen.getByLabelText('better than the best')).toBeTruthy()
-  })
-
-  it('is none for the best run itself', () => {
-    drawDelta(runFixture({ id: 'best', delta: 0, high_score: best }))
-    expect(screen.getByText('best').dataset.look).toBe('best')
-  })
-
-  it('is no praise for the only run with a score', () => {
-    drawDelta(runFixture({ id: 'best', delta: 0, high_score: best }), ['best'])
-    expect(screen.getByText('only run').className).toBe('muted')
-    expect(screen.queryByText('best')).toBeNull()
-  })
-
-  it('is missing without a best run', () => {
-    drawDelta(runFixture())
-    expect(screen.getByText('–')).toBeTruthy()
-  })
-})
 
 describe('the score', () => {
   it('is value, interval and n', () => {

@@ -6,7 +6,6 @@ const OPTIONS: { value: RunSort; label: string }[] = [
   { value: 'created_at', label: 'oldest first' },
   { value: '-score', label: 'highest score' },
   { value: 'score', label: 'lowest score' },
-  { value: '-delta', label: 'nearest to the best' },
   { value: 'name', label: 'name' },
   { value: 'benchmark', label: 'benchmark' },
   { value: 'model', label: 'model' },

@@ -11,7 +11,7 @@ const ids = (width: number, chosen?: string[]) =>
 describe('the automatic choice', () => {
   it('shows every column of the plan on a wide screen', () => {
     expect(ids(1_500)).toEqual(
-      'name benchmark model agent state score high_score delta cost tokens duration created_at attempt'.split(' '),
+      'name benchmark model agent state score cost tokens duration created_at attempt'.split(' '),
     )
   })
 

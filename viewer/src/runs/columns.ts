@@ -13,8 +13,6 @@ export type ColumnId =
   | 'owner'
   | 'visibility'
   | 'score'
-  | 'high_score'
-  | 'delta'
   | 'published'
   | 'cost'
   | 'tokens'
@@ -59,16 +57,6 @@ export const COLUMNS: readonly ColumnFacts[] = [
     priority: 1,
   }),
   ...(place.mode === 'platform' ? OWNERSHIP : []),
-  column('high_score', 'Best', 'The best score of any run with the same benchmark content', 70, {
-    sort: 'high_score',
-    numeric: true,
-    priority: 9,
-  }),
-  column('delta', 'Δ best', 'Score minus the best score of the same benchmark content', 82, {
-    sort: 'delta',
-    numeric: true,
-    priority: 8,
-  }),
   column(
     'published',
     'Published',

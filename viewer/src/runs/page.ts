@@ -14,29 +14,13 @@ export interface Change {
 /** Runs of one page. */
 export const PAGE_SIZE = 100
 
-/** A page with the changed runs in the places where they were, all of them beside the best score that is known now, and
- * without those that are gone. */
+/** A page with the changed runs in the places where they were, and without those that are gone. */
 export function patchedPage(page: Page, change: Change): Page {
   const changed = new Map(change.runs.map((run) => [run.id, run]))
   const gone = new Set(change.deleted)
-  const best = new Map(change.runs.map((run) => [contentKey(run), run.high_score]))
-  const renewed = (run: Run) => changed.get(run.id) ?? comparedWith(run, best.get(contentKey(run)))
-  const items = page.items.filter((run) => !gone.has(run.id)).map(renewed)
+  const items = page.items.filter((run) => !gone.has(run.id)).map((run) => changed.get(run.id) ?? run)
   if (items.length === page.items.length && items.every((run, index) => run === page.items[index])) return page
   return { ...page, items, total: page.total - (page.items.length - items.length) }
-}
-
-function contentKey({ benchmark, benchmark_digest }: Run): string {
-  return JSON.stringify([benchmark, benchmark_digest])
-}
-
-/** The run beside another best score; the same object when that is no news. */
-function comparedWith(run: Run, best: Run['high_score'] | undefined): Run {
-  if (best === undefined) return run
-  const { high_score: before, primary } = run
-  if (best?.run_id === before?.run_id && best?.value === before?.value) return run
-  const value = primary?.value ?? null
-  return { ...run, high_score: best, delta: value === null || best === null ? null : value - best.value }
 }
 
 /** Ids of the changed runs that are newer than the list: those that no page has and that were created after `since`. */

@@ -30,15 +30,6 @@ it('changes a run in every list without making the list look freshly read', () =
   expect(client.getQueryState(KEYS[0] ?? [])?.isInvalidated).toBe(false)
 })
 
-it('compares the other runs of a benchmark with a new best score', () => {
-  const client = held()
-  const high_score = { run_id: 'b', model: 'openai/large', value: 0.9 }
-  patchLists(client, { runs: [runFixture({ id: 'b', state: 'finished', high_score, delta: 0 })], deleted: [] })
-  const other = client.getQueryData<Page>(KEYS[0] ?? [])?.items[0]
-  expect(other?.high_score).toEqual(high_score)
-  expect(other?.delta).toBeCloseTo(-0.3)
-})
-
 it('reads lists again of which a run is gone', () => {
   const client = held()
   patchLists(client, { runs: [], deleted: ['a'] })

@@ -1,6 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { type Change, type Page, patchedPage } from './page'
-import { rivalsKey } from './standing'
 
 const LISTS = { queryKey: ['/v1/runs', null] }
 
@@ -15,10 +14,6 @@ export function patchLists(client: QueryClient, change: Change): void {
     client.setQueryData(key, patched, { updatedAt: client.getQueryState(key)?.dataUpdatedAt })
   }
   if (shorter) void client.invalidateQueries(LISTS)
-  if (change.deleted.length > 0) void client.invalidateQueries({ queryKey: ['rivals'] })
-  for (const run of change.runs) {
-    if (run.state !== 'running' && run.state !== 'pending') void client.invalidateQueries({ queryKey: rivalsKey(run) })
-  }
 }
 
 /** Ids of the runs in all lists that are held. */

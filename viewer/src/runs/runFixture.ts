@@ -23,8 +23,6 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     tags: [],
     counts: { planned: 100, completed: 48, truncated: 1, timeout: 0, failed: 1, done: 50, owed: 50 },
     primary: metricFixture(),
-    high_score: null,
-    delta: null,
     published: null,
     usage: { prompt: 900, completion: 100, cached: 0, reasoning: 0, total: 1_000, calls: 10, cost_usd: null },
     created_at: '2026-01-01T00:00:00Z',

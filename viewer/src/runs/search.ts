@@ -12,8 +12,6 @@ export const SORT_KEYS = [
   'agent',
   'state',
   'score',
-  'high_score',
-  'delta',
   'cost',
   'tokens',
   'duration',

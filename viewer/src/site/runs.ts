@@ -14,8 +14,6 @@ const RANKS: Record<string, (run: Run) => Rank> = {
   agent: (run) => run.agent,
   state: (run) => run.state,
   score: (run) => run.primary?.value ?? null,
-  high_score: (run) => run.high_score?.value ?? null,
-  delta: (run) => run.delta,
   cost: (run) => run.usage.cost_usd,
   tokens: (run) => run.usage.total,
   duration: (run) => run.duration_s,

@@ -6,7 +6,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from mesocosm.core.run import RunStatus
 from mesocosm.platform.access.ownership import ownership
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.access.redaction import MARK
@@ -94,8 +93,7 @@ class Listening:
 
     def told(self, change: RunChange) -> RunChange | None:
         """Return what of a change this listener may know; None where that is nothing."""
-        others = [run.high_score.run_id for run in change.runs if run.high_score is not None]
-        orders = self._register.of([*(run.id for run in change.runs), *others])
+        orders = self._register.of([run.id for run in change.runs])
         runs = [self._shown(run, orders) for run in change.runs if self._sees(orders.get(run.id), run.state)]
         # The id of a run that is gone tells nothing to those who never saw it.
         return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
@@ -125,7 +123,4 @@ class Listening:
             changes = {"model": order.model, **ownership(self.who, order, inside=inside)}
             if run.error and not inside:
                 changes["error"] = MARK
-        best = run.high_score
-        if best is not None and not self._sees(orders.get(best.run_id), RunStatus.FINISHED):
-            changes |= {"high_score": None, "delta": None}
         return run.model_copy(update=changes) if changes else run

@@ -10,7 +10,6 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison import chosen, compare_runs, going_on
 from mesocosm.platform.documents.comparison import Comparison, comparison_document
-from mesocosm.platform.documents.run import HighScore
 from mesocosm.platform.place import Results
 from mesocosm.platform.record.cache import Cache
 from mesocosm.platform.web.answer import raw
@@ -30,24 +29,17 @@ def compare(
 ) -> Response:
     """Compare two or more runs, paired by task where they share tasks."""
     runs = chosen(store, run)
-    best = _best(store, runs)
 
     def make() -> bytes:
         standings = Standings.of(store)
-        document = comparison_document(compare_runs(standings.score_rows, runs, metric), best, standings.played)
+        document = comparison_document(compare_runs(standings.score_rows, runs, metric), standings.played)
         return document.__pydantic_serializer__.to_json(document)
 
     if any(map(going_on, runs)):
         return raw(make())
-    return raw(_cache.get(_key(store, runs, metric, best), make))
+    return raw(_cache.get(_key(store, runs, metric), make))
 
 
-def _best(store: SqlStore, runs: Sequence[Run]) -> dict[tuple[str, str], HighScore]:
-    found = store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs})
-    return {pair: HighScore(run_id=best.run_id, model=best.model, value=best.score) for pair, best in found.items()}
-
-
-def _key(store: SqlStore, runs: Sequence[Run], metric: str, best: dict[tuple[str, str], HighScore]) -> str:
+def _key(store: SqlStore, runs: Sequence[Run], metric: str) -> str:
     """Return what changes whenever the answer would: the rows of the runs change with everything done to them."""
-    high = [(best[pair].run_id, best[pair].value) for pair in sorted(best)]
-    return digest_bytes(msgspec.json.encode([store.place, metric, runs, high]))
+    return digest_bytes(msgspec.json.encode([store.place, metric, runs]))

@@ -23,7 +23,7 @@ from mesocosm.platform.record.episode_list import episode_page
 from mesocosm.platform.record.figures import FigureBook, Figures
 from mesocosm.platform.record.glance import moving
 from mesocosm.platform.record.lately import Lately
-from mesocosm.platform.record.run_list import facets, high_score, run_page
+from mesocosm.platform.record.run_list import facets, run_page
 from mesocosm.platform.record.work import workplace
 from mesocosm.platform.web.answer import TAGGED, answer, settled
 from mesocosm.store import SqlStore
@@ -97,5 +97,5 @@ def read_run(store: SqlStore, run: Run) -> RunDetail:
         commands = store.commands(run)
     else:
         commands = reproduction(run, place=workplace(store).words, failed=failed)
-    detail = run_detail(run, high_score(store, run), facts, commands)
+    detail = run_detail(run, facts, commands)
     return store.owned(detail) if isinstance(store, Sight) else detail

@@ -11,7 +11,7 @@ from mesocosm.engine import comparison
 from mesocosm.engine.pair import Contrast
 from mesocosm.platform.documents.document import Document, Json, shown
 from mesocosm.platform.documents.metric import MetricDocument, metric_document
-from mesocosm.platform.documents.run import HighScore, RunSummary, run_summary
+from mesocosm.platform.documents.run import RunSummary, run_summary
 from mesocosm.store.standings import Played
 
 Lookup = Callable[[str, Sequence[str]], Mapping[str, Played]]
@@ -107,12 +107,10 @@ class Comparison(Document):
     benchmarks: list[BenchmarkComparison]
 
 
-def comparison_document(
-    found: comparison.Comparison, best: Mapping[tuple[str, str], HighScore], played: Lookup
-) -> Comparison:
-    """Return a comparison as a document; `best` holds the best run of a benchmark by its id and digest."""
+def comparison_document(found: comparison.Comparison, played: Lookup) -> Comparison:
+    """Return a comparison as a document."""
     return Comparison(
-        runs=[run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in found.runs],
+        runs=[run_summary(run) for run in found.runs],
         differences=[Difference(field=item.field, values=list(map(shown, item.values))) for item in found.differences],
         benchmarks=[_benchmark(group, played) for group in found.groups],
     )

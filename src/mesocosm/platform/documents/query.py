@@ -9,7 +9,7 @@ from mesocosm.platform.documents.run import State
 
 RunSort = Literal[
     "created_at", "-created_at", "name", "-name", "benchmark", "-benchmark", "model", "-model", "agent", "-agent",
-    "state", "-state", "score", "-score", "high_score", "-high_score", "delta", "-delta", "cost", "-cost",
+    "state", "-state", "score", "-score", "cost", "-cost",
     "tokens", "-tokens", "duration", "-duration", "attempt", "-attempt", "id", "-id",
 ]  # fmt: skip
 EpisodeSort = Literal[

@@ -33,14 +33,6 @@ class CountsDocument(Document):
     owed: int
 
 
-class HighScore(Document):
-    """The best run of the same benchmark with the same content."""
-
-    run_id: str
-    model: str
-    value: float
-
-
 class Published(Document):
     """The best score that somebody published for the same unit and split; `delta` is the run's score minus it."""
 
@@ -70,8 +62,6 @@ class RunSummary(Document):
     tags: list[str]
     counts: CountsDocument
     primary: MetricDocument | None
-    high_score: HighScore | None
-    delta: float | None = Field(description="score minus high score")
     published: Published | None = Field(description="null where unit and split of no published score agree")
     usage: UsageDocument
     created_at: datetime
@@ -253,18 +243,18 @@ def counts_document(counts: Counts) -> CountsDocument:
     )
 
 
-def run_summary(run: Run, best: HighScore | None = None) -> RunSummary:
-    """Return a run as a row of a list; `best` is the best run of the same benchmark with the same content."""
-    return RunSummary(**_summary(run, best))
+def run_summary(run: Run) -> RunSummary:
+    """Return a run as a row of a list."""
+    return RunSummary(**_summary(run))
 
 
-def run_detail(run: Run, best: HighScore | None, facts: RunFacts, commands: Reproduction) -> RunDetail:
+def run_detail(run: Run, facts: RunFacts, commands: Reproduction) -> RunDetail:
     """Return everything known of a run; its metrics are those of `facts`, which a running run has none of itself."""
     metrics = [metric_document(metric) for metric in facts.metrics]
-    summary = _summary(run, best)
+    summary = _summary(run)
     primary = next((metric for metric in metrics if metric.primary), None)
     return RunDetail(
-        **{**summary, "primary": primary, "delta": _delta(primary, best), "published": _published(run, primary)},
+        **{**summary, "primary": primary, "published": _published(run, primary)},
         metrics=metrics,
         failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
         mean_reward=facts.means[0],
@@ -332,10 +322,6 @@ def series_document(score: str, series: Series) -> RunSeries:
     )
 
 
-def _delta(primary: MetricDocument | None, best: HighScore | None) -> float | None:
-    return None if primary is None or primary.value is None or best is None else primary.value - best.value
-
-
 def _published(run: Run, primary: MetricDocument | None) -> Published | None:
     facts = run.provenance.get("bench")
     found = facts.get("high_score") if isinstance(facts, dict) else None
@@ -349,7 +335,7 @@ def _published(run: Run, primary: MetricDocument | None) -> Published | None:
     return Published(label=str(label or ""), value=value, source=str(source or ""), delta=delta)
 
 
-def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
+def _summary(run: Run) -> dict[str, Any]:
     state = state_of(run)
     primary = None if run.primary is None else metric_document(run.primary)
     return {
@@ -370,8 +356,6 @@ def _summary(run: Run, best: HighScore | None) -> dict[str, Any]:
         "tags": list(run.tags),
         "counts": counts_document(run.counts),
         "primary": primary,
-        "high_score": best,
-        "delta": _delta(primary, best),
         "published": _published(run, primary),
         "usage": usage_document(run.usage),
         "created_at": instant(run.created_at),

@@ -7,11 +7,9 @@ from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.platform.access.sight import Sight
-from mesocosm.platform.documents.document import discreet
 from mesocosm.platform.documents.query import RunFilterQuery, RunQuery
 from mesocosm.platform.documents.run import (
     Facet,
-    HighScore,
     RunFacets,
     RunPage,
     RunSummary,
@@ -20,7 +18,7 @@ from mesocosm.platform.documents.run import (
     state_of,
 )
 from mesocosm.platform.record.so_far import GOING, LATEST
-from mesocosm.store import BestRun, RunFilter, SqlStore, abandoned
+from mesocosm.store import RunFilter, SqlStore, abandoned
 from mesocosm.store.changes import RunChanges, RunState
 
 _ROUNDS = 2
@@ -112,24 +110,10 @@ def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
 
 
 def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
-    """Return runs as rows, each beside the best one of its benchmark; those that go on with their metrics so far."""
+    """Return runs as rows; those that go on with their metrics so far."""
     runs = LATEST.shown(store, runs)
-    best = {
-        group: _high_score(first)
-        for group, first in store.best_runs({(run.benchmark, run.benchmark_digest) for run in runs}).items()
-    }
-    rows = [run_summary(run, best.get((run.benchmark, run.benchmark_digest))) for run in runs]
+    rows = [run_summary(run) for run in runs]
     return [store.owned(row) for row in rows] if isinstance(store, Sight) else rows
-
-
-def _high_score(first: BestRun) -> HighScore:
-    return HighScore(run_id=first.run_id, model=discreet(first.model), value=first.score)
-
-
-def high_score(store: SqlStore, run: Run) -> HighScore | None:
-    """Return the best run of the benchmark of a run, with the same content."""
-    first = store.best_runs({(run.benchmark, run.benchmark_digest)}).get((run.benchmark, run.benchmark_digest))
-    return None if first is None else _high_score(first)
 
 
 def facets(store: SqlStore) -> RunFacets:
