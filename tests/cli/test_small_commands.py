@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -175,6 +177,34 @@ def test_a_bundle_goes_from_one_place_to_another(mesocosm: "Invoke", played: "Pl
     assert again.out.startswith(f"imported run {played.run_id}: 0 new episodes\n")
     for words in (("run", "show", "last", "--json"), ("run", "episodes", "last", "--traces")):
         assert mesocosm(*words, *elsewhere) == mesocosm(*words, *played.there)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda run: run["metrics"][0].update(value=0.97), "is stored as 0.97, its episodes give"),
+        (lambda run: run["metrics"][0].update(n_scored=600, n_planned=600), "is stored as that of 600 of 600 episodes"),
+        (lambda run: run.update(model="openai/gpt-5"), "its model is 'openai/gpt-5'"),
+    ],
+)
+def test_a_bundle_whose_run_says_more_than_its_episodes_is_refused(
+    change: Callable[[Any], None], told: str, mesocosm: "Invoke", played: "Played", tmp_path: Path
+) -> None:
+    mesocosm("export", played.run_id, "-o", tmp_path / "run.zip", *played.there)
+    with ZipFile(tmp_path / "run.zip") as honest, ZipFile(tmp_path / "edited.zip", "w") as edited:
+        for name in honest.namelist():
+            data = honest.read(name)
+            if name.endswith("run.json"):
+                run = json.loads(data)
+                change(run)
+                data = json.dumps(run).encode()
+            edited.writestr(name, data)
+
+    taken = mesocosm("import", tmp_path / "edited.zip", "--results-dir", tmp_path / "elsewhere")
+
+    assert taken.code == 2
+    assert told in taken.err
+    assert "was edited" in taken.err
 
 
 def test_a_replay_of_a_run_that_is_here_adds_nothing(mesocosm: "Invoke", mine: "Played", tmp_path: Path) -> None:

@@ -520,3 +520,42 @@ def test_no_gate_opens_without_a_condition_that_passed(
     assert all(verdict.found for verdict in verdicts)
     if any(Answer.ERROR in answers for answers in of.values()):
         assert exit_code(verdicts, allow_undecided=True) == 1
+
+
+def test_an_environment_with_other_rules_is_no_baseline() -> None:
+    others = shelf(BAD, benchmark_digest="old")
+    others.add(GOOD, benchmark_digest="new")
+    verdicts = others.judged("regression", "worse-by<0.5")
+    assert [verdict.answer for verdict in verdicts] == ["undecided"] * 2
+    assert "other rules" in verdicts[0].found
+
+
+def test_another_choice_of_rows_under_the_same_grader_can_be_compared() -> None:
+    info = {"metrics": msgspec.to_builtins((ACCURACY,)), "inputs": {"dataset": "d", "grader": "exact"}}
+    found = shelf(GOOD, info=info, benchmark_digest="all")
+    found.add(GOOD[:20], info={**info, "inputs": {**info["inputs"], "rows": "20"}}, benchmark_digest="some")
+    assert found.answers("regression") == ["pass"]
+
+
+def test_programs_that_never_asked_the_model_cannot_tell_of_it() -> None:
+    info = {"metrics": msgspec.to_builtins((ACCURACY,)), "judged": True}
+    assert one(GOOD, "score<0.5", info=info).answer == "undecided"
+    assert one(GOOD, "score<0.5", info=info, usage=Usage(5, 5, calls=30)).answer == "pass"
+
+
+def test_runs_of_one_name_are_told_apart() -> None:
+    alike = shelf(GOOD, GOOD, GOOD, model="openai/m")
+    subjects = [verdict.subject for verdict in alike.judged("regression p<0.05")]
+    assert subjects == ["openai/m against the baseline", "openai/m against the baseline (2)"]
+
+
+def test_a_baseline_that_was_rescored_by_other_rules_cannot_tell() -> None:
+    rescored = shelf(GOOD, provenance={"rescored_with": "other rules"})
+    rescored.add(GOOD)
+    assert rescored.answers("regression") == ["undecided"]
+
+
+def test_runs_that_declare_the_metric_differently_cannot_tell() -> None:
+    declared = shelf(GOOD, metric=REWARD)
+    declared.add(GOOD, metric=msgspec.structs.replace(REWARD, low=-1.0))
+    assert declared.answers("regression") == ["undecided"]

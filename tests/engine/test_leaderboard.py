@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
+from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.leaderboard import Standing, above, leaderboard, reference
 from mesocosm.stats import newcombe, wilson
@@ -129,3 +129,16 @@ def test_equal_values_with_equal_intervals_beat_each_other_in_no_direction() -> 
 def test_only_the_built_in_models_are_references() -> None:
     assert (reference("builtin/random"), reference("builtin/oracle")) == ("floor", "ceiling")
     assert (reference("builtin/empty"), reference("ollama/random")) == ("floor", "")
+
+
+def test_a_run_that_was_rescored_by_other_rules_has_no_place_among_the_others() -> None:
+    rescored = run("generous", rate(100, 100))
+    rescored.provenance = {"rescored_with": "other rules"}
+    found = leaderboard([run("a", rate(90, 100)), run("b", rate(10, 100)), rescored])
+    assert places(found) == [("generous", None, None), ("a", 1, 1), ("b", 2, 2)]
+
+
+def test_programs_that_never_asked_their_model_have_no_place() -> None:
+    silent = run("openai/m", rate(100, 100))
+    silent.info, silent.counts = {"judged": True}, Counts(100, 100)
+    assert places(leaderboard([silent])) == [("openai/m", None, None)]

@@ -121,14 +121,13 @@ async def test_an_older_copy_takes_nothing_back(
     assert store.get_run(run.id).error == "newer"
 
 
-async def test_an_episode_of_a_known_key_stays_out(
+async def test_a_bundle_of_a_run_that_went_on_in_two_places_is_refused(
     source: SqlStore, store: SqlStore, samples: "Samples", run: Run
 ) -> None:
     copy(source, store, run)
     again = samples.entry(run.id, 5)
-
-    assert store.insert_bundle(source.get_run(run.id), [again]) == 0
-
+    with pytest.raises(UsageError, match="the two are no longer one run"):
+        store.insert_bundle(source.get_run(run.id), [again])
     with pytest.raises(UnknownName):
         store.episode(again.episode.id)
 

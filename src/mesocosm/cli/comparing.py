@@ -29,7 +29,9 @@ def rows(found: Comparison) -> Iterator[list[str]]:
             own = "–" if score is None else bounds(score.low, score.high)
             value = number(None if score is None else score.value)
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
-            yield [group.runs[0].benchmark if not place else "", named(run), value, own, *_against(group, pair, place)]
+            twins = sum(named(other) == named(run) for other in group.runs) > 1
+            who = f"{named(run)} · {run.id}" if twins else named(run)
+            yield [group.runs[0].benchmark if not place else "", who, value, own, *_against(group, pair, place)]
 
 
 def _against(group: Group, pair: Pair | None, place: int) -> list[str]:

@@ -134,7 +134,10 @@ class Gate:
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
     ) -> "Iterator[Verdict]":
-        """Yield an error for each run that has no baseline, whether a condition needs it or not: one was named."""
+        """Yield an error for each run that has no baseline, whether a condition needs it or not: one was named.
+
+        What the baseline played and this command did not cannot be told.
+        """
         from mesocosm.engine.gate import Answer, Verdict
 
         if not self.baselines:
@@ -148,6 +151,10 @@ class Gate:
             else:
                 why = f"the baseline is a run of {', '.join(sorted({one.benchmark for one in known})) or 'nothing'}"
             yield Verdict(f"baseline {' '.join(self.baselines)}", run.benchmark, run.name or run.id, Answer.ERROR, why)
+        for name in dict.fromkeys(run.benchmark for run in others and known):
+            if name not in {run.benchmark for run in runs}:
+                told = "the baseline has a run of it, and none was made here"
+                yield Verdict(f"baseline {' '.join(self.baselines)}", name, name, Answer.UNDECIDED, told)
 
 
 @dataclass(frozen=True)

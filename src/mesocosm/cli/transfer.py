@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.model import ModelName
 
 if TYPE_CHECKING:
+    from mesocosm.core.run import Run
+    from mesocosm.interop.bundle import Bundle
     from mesocosm.store import SqlStore
 
 
@@ -130,6 +134,24 @@ def _take_replay(path: Path) -> list[tuple[str, int]]:
     return [(replay.run.id, store.insert_bundle(replay.run, replay.entries))]
 
 
+def _measured(run: "Run", bundle: "Bundle") -> "Run":
+    """Return a run with the metrics that its episodes give. Raises UsageError where its row says something else."""
+    from mesocosm.engine.metrics import disagreements, of_episodes
+
+    told, made = [], ModelName.parse(run.spec.model.name).shown()
+    if run.model.partition("@")[0] != made.partition("@")[0]:
+        told.append(f"its model is {run.model!r}, and it was made with {made!r}")
+    metrics = run.metrics
+    if run.info.get("metrics"):
+        metrics = of_episodes(run, bundle.episodes(run.id))
+        told += disagreements(run, metrics)
+    if told:
+        raise UsageError(
+            f"run {run.id} is not what was exported: {'; '.join(told)}; the bundle is damaged, or it was edited"
+        )
+    return msgspec.structs.replace(run, metrics=metrics)
+
+
 def _take_bundle(path: Path) -> list[tuple[str, int]]:
     from mesocosm.cli.run import results
     from mesocosm.interop.bundle import Bundle
@@ -145,7 +167,7 @@ def _take_bundle(path: Path) -> list[tuple[str, int]]:
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
                 for item in bundle.artifacts(run_id)
             ]
-            run = settled(bundle.run(run_id), options().results())
+            run = _measured(settled(bundle.run(run_id), options().results()), bundle)
             new = store.insert_bundle(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
         for grouped in bundle.groups():

@@ -1,6 +1,5 @@
 """`mesocosm verify`: whether stored results are what was recorded."""
 
-import math
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from mesocosm.store.verification import Verified
 
 DAMAGED = 1
+MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
 
 
 @click.command(cls=Command)
@@ -72,22 +72,13 @@ def _coverage(verified: "Verified") -> str:
 
 
 def _numbers(store: "SqlStore", run_id: str) -> list[str]:
-    """Return the metrics of a finished run whose value is not that of its episodes."""
-    from mesocosm.engine.metrics import so_far
+    """Return the metrics of a run that was ended whose numbers are not those of its episodes."""
+    from mesocosm.engine.metrics import disagreements, so_far
 
     run = store.get_run(run_id)
-    if run.status is not RunStatus.FINISHED or not run.info.get("metrics"):
+    if run.status not in MEASURED or not run.info.get("metrics"):
         return []
-    here = {metric.name: metric.value for metric in so_far(run, store)}
-    return [
-        f"its {metric.name} is stored as {metric.value}, its episodes give {here[metric.name]}"
-        for metric in run.metrics
-        if metric.name in here and not _equal(metric.value, here[metric.name])
-    ]
-
-
-def _equal(a: float | None, b: float | None) -> bool:
-    return a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    return disagreements(run, so_far(run, store))
 
 
 def _show(place: str, file: str, found: dict[str, list[str]], covered: dict[str, str]) -> None:

@@ -179,6 +179,21 @@ class Run(msgspec.Struct, omit_defaults=True):
         return self.spec.benchmark.kind == HOSTED
 
     @property
+    def rules(self) -> str:
+        """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
+        return str(self.provenance.get("rescored_with") or self.benchmark_digest)
+
+    @property
+    def unasked(self) -> bool:
+        """Whether programs played all of it without a call of the model that is on record.
+
+        They may have scored without a model, or asked another one by themselves: the results are not the model's.
+        """
+        programs = self.info.get("judged") or self.info.get("growing")
+        apart = self.info.get("offline") or self.model.startswith("builtin/")
+        return bool(programs and not apart and self.counts.scoreable and not self.usage.calls)
+
+    @property
     def primary(self) -> MetricResult | None:
         """The metric that ranks this run, once computed."""
         return next((metric for metric in self.metrics if metric.primary), None)

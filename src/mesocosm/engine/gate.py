@@ -20,6 +20,7 @@ answers hold for all of them together.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -166,7 +167,16 @@ def judge(
         else:
             verdicts, nothing = [_alone(run, condition, samples) for run in runs], "there is no run to judge"
         found += verdicts or [Verdict(condition.text, "", "", Answer.ERROR, nothing)]
-    return tuple(found)
+    return tuple(_apart(found))
+
+
+def _apart(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """Number the verdicts on runs that share a name: reports of tests merge cases that are called alike."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for one in verdicts:
+        name = (one.condition, one.benchmark, one.subject)
+        seen[name] += 1
+        yield one if seen[name] == 1 else replace(one, subject=f"{one.subject} ({seen[name]})")
 
 
 def judge_comparison(found: Comparison, conditions: Sequence[Condition], samples: Samples) -> tuple[Verdict, ...]:
@@ -282,7 +292,8 @@ def _metric(condition: Condition, result: MetricResult, declared: Metric | None,
     name, value = result.name, result.value
     if value is None:
         return Answer.ERROR, f"{name} has no value{_why(result.missing)}"
-    told = f"{name} is {value:.4f}{_why(result.missing)}"
+    bounds = "" if result.low is None or result.high is None else f" {_bounds(result.low, result.high)}"
+    told = f"{name} is {value:.4f}{bounds}{_why(result.missing)}"
     low, high = _range(result.aggregation, declared)
     if low is not None and high is not None and low <= value <= high and _never(condition, low, high):
         return Answer.ERROR, f"{told}, and lies between {low:g} and {high:g}, so the condition can never hold"
@@ -301,6 +312,8 @@ def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
     """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
     if _status(run) is not RunStatus.FINISHED:
         return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
+    if run.unasked:
+        return Answer.UNDECIDED, f"{told}, but no call of its model is on record"
     return (Answer.FAIL, told) if holds else None
 
 
@@ -406,7 +419,8 @@ def _compared(condition: Condition, found: Comparison | None) -> Iterator[Verdic
         for run in group.runs[1:]:
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
             answer, told = _against(condition, group, run, pair, pairs)
-            yield Verdict(condition.text, name, f"{_named(run)} against {_named(base)}", answer, told)
+            against = _named(base) if _named(base) != _named(run) else "the baseline"
+            yield Verdict(condition.text, name, f"{_named(run)} against {against}", answer, told)
 
 
 def _against(condition: Condition, group: Group, run: Run, pair: Pair | None, pairs: int) -> tuple[Answer, str]:
@@ -418,6 +432,8 @@ def _against(condition: Condition, group: Group, run: Run, pair: Pair | None, pa
     if not pair.contrast.paired:
         return Answer.ERROR, "they share no scored task"
     told = _difference(metric, pair)
+    if metrics_of(run)[metric.name] != metric:
+        return Answer.UNDECIDED, f"{told}, but the runs declare {metric.name} differently; rescore one of them"
     weak = _weak(group.runs[0], run, pair.contrast)
     if weak:
         return Answer.UNDECIDED, f"{told}, but {weak}"
@@ -463,9 +479,24 @@ def _weak(base: Run, run: Run, contrast: Contrast) -> str:
     for one, side in ((base, "the baseline"), (run, "it")):
         if _status(one) is not RunStatus.FINISHED:
             return f"{side} is {_state(one)}"
+        if one.unasked:
+            return f"{side} has no call of its model on record"
+    if _rules(base) != _rules(run):
+        return "they were played by other rules: the content of the benchmark is another; play the baseline again"
     common = _common(contrast)
     most = common + max(contrast.counts.only_a, contrast.counts.only_b)
     return f"they share {common:,} of {most:,} tasks; it takes half of them" if 2 * common < most else ""
+
+
+def _rules(run: Run) -> str:
+    """Return the digest of what turns an answer into a score.
+
+    Tasks whose content is another are never paired. So of a dataset that was chosen or changed in another way the
+    shared rows can be compared, as long as the same declared grader looked at them. A grader inside the rollout's own
+    code is not told from the code that is to be judged.
+    """
+    inputs = run.info.get("inputs") or {}
+    return str(inputs.get("grader", "")) if "dataset" in inputs else run.rules
 
 
 def _by_chance(condition: Condition, pair: Pair, loss: float, pairs: int, told: str) -> tuple[Answer, str]:

@@ -8,6 +8,7 @@ import msgspec
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, Store
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
@@ -110,7 +111,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     run = store.get_run(run.id)
     _check_metrics(run, metrics)
     run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics))}
-    run.provenance = {**run.provenance, "rescored_at": time.time()}
+    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": digest(run.info["metrics"])}
     run.metrics = so_far(run, store)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)

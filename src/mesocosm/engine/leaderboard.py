@@ -1,6 +1,7 @@
 """Which of several runs of a benchmark is best, as far as their intervals can tell."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -46,8 +47,11 @@ def leaderboard(runs: Sequence[Run]) -> tuple[Standing, ...]:
     # Sorting is stable, and does not mind the sign of a value that is turned around.
     listed.sort(key=lambda item: item[0].created_at, reverse=True)
     listed.sort(key=lambda item: _quality(item[1]), reverse=True)
-    contestants = [metric for run, metric in listed if _ranked(run)]
-    return tuple(_standing(run, metric, contestants) for run, metric in listed)
+    # Runs that were rescored by other rules are no contestants of those that were not; most rank.
+    terms = Counter(run.rules for run, _ in listed if _ranked(run))
+    rules = max(terms, key=lambda one: terms[one], default="")
+    contestants = [metric for run, metric in listed if _ranked(run) and run.rules == rules]
+    return tuple(_standing(run, metric, contestants, ranked=run.rules == rules) for run, metric in listed)
 
 
 def reference(model: str) -> Reference:
@@ -71,9 +75,9 @@ def _tells(metric: MetricResult) -> bool:
     return metric.low != metric.high or metric.n_tasks >= fewest_pairs(metric.level)
 
 
-def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult]) -> Standing:
+def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult], *, ranked: bool) -> Standing:
     kind = reference(run.model)
-    if not _ranked(run):
+    if not (ranked and _ranked(run)):
         return Standing(run, metric, None, None, kind)
     ahead = sum(_beats(other, metric) for other in contestants)
     behind = sum(_beats(metric, other) for other in contestants)
@@ -81,7 +85,7 @@ def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult
 
 
 def _ranked(run: Run) -> bool:
-    return not reference(run.model) and run.status is not RunStatus.PARTIAL
+    return not reference(run.model) and run.status is not RunStatus.PARTIAL and not run.unasked
 
 
 def _beats(a: MetricResult, b: MetricResult) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import ScoreRow, Store
 from mesocosm.core.run import Run
@@ -119,6 +120,43 @@ def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
     metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     return measure(metrics, store.score_rows(run.id), expected(run), discover=bool(run.info.get("discovers")))
+
+
+def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ...]:
+    """Return the metrics of a run over episodes that are not in a store yet; they come in the order of the plan."""
+    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+    rows = (
+        ScoreRow(one.task_digest, one.cluster, one.trial, score.name, score.value, score.missing, score.worst)
+        for one in episodes
+        if one.status in FINISHED
+        for score in {score.name: score for score in one.scores}.values()
+    )
+    return measure(metrics, rows, expected(run), discover=bool(run.info.get("discovers")))
+
+
+def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
+    """Say where the results in a run's row are not those `found` in its episodes.
+
+    Intervals are not compared: earlier versions computed some of them in another way.
+    """
+    known = {metric.name: metric for metric in found}
+    told = []
+    for stored in run.metrics:
+        here = known.get(stored.name)
+        if here is None:
+            told.append(f"{stored.name} is stored as {stored.value}, and nothing says what it was measured of")
+        elif not _equal(stored.value, here.value):
+            told.append(f"its {stored.name} is stored as {stored.value}, its episodes give {here.value}")
+        elif (stored.n_scored, stored.n_planned) != (here.n_scored, here.n_planned):
+            told.append(
+                f"its {stored.name} is stored as that of {stored.n_scored:,} of {stored.n_planned:,} episodes; "
+                f"{here.n_scored:,} of {here.n_planned:,} have a value"
+            )
+    return told
+
+
+def _equal(a: float | None, b: float | None) -> bool:
+    return a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def expected(run: Run) -> int:

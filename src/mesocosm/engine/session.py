@@ -470,6 +470,8 @@ class _Session:
         benchmark, info = self.parts.benchmark, self.parts.benchmark.info
         for warning in (*self.repeats.warnings(), *(benchmark.warnings() if isinstance(benchmark, Warns) else ())):
             self._kept(warning)
+        if record.unasked:
+            self._warned(UNASKED)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
@@ -553,6 +555,11 @@ class _Session:
             self.warnings[message] = None
         return new
 
+
+UNASKED = (
+    "no call of the model is on record, so what was scored did not come from it; a program must ask the address that "
+    "it is given, not a server of its own choice"
+)
 
 SHORT_SECRET = (
     f"a secret of this run has fewer than {SHORTEST} characters; it is hidden wherever these characters stand, also in "

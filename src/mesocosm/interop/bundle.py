@@ -28,6 +28,7 @@ import msgspec
 
 import mesocosm
 from mesocosm.core.entry import Blob, Chunk, Entry
+from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event
 from mesocosm.core.failure import UsageError
 from mesocosm.core.foreign import read_json
@@ -183,6 +184,14 @@ class Bundle:
             if entry.episode.run_id != run_id:
                 raise UsageError(f"{self.path}: {place}: the episode belongs to run {entry.episode.run_id!r}")
             yield entry
+
+    def episodes(self, run_id: str) -> Iterator[Episode]:
+        """Yield the episodes of a run, without their traces, in the order of the plan."""
+        last = ""
+        for entry in self.entries(run_id):
+            if entry.episode.id != last:
+                last = entry.episode.id
+                yield entry.episode
 
     def blobs(self, run_id: str) -> Iterator[Blob]:
         """Yield the large content of a run, each piece checked against its digest."""

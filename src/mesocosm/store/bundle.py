@@ -8,6 +8,7 @@ from itertools import islice
 from sqlalchemy import Connection, select, update
 
 from mesocosm.core.entry import Blob, Entry
+from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
@@ -137,8 +138,9 @@ def _insert_entries(
     stored = select(episodes.c.id).where(episodes.c.id.in_(found))
     before = set(connection.scalars(stored)) - fresh
     database.add(connection, episodes, [episode_row(episode, primary) for episode in found.values()], known="keep")
-    # Not every new row is in: another episode may have the same task and trial here.
-    fresh = set(connection.scalars(stored)) - before
+    there = set(connection.scalars(stored))
+    _check_one_history(found, there)
+    fresh = there - before
     lines = [(entry.episode.id, chunk) for entry in batch if entry.episode.id in fresh for chunk in entry.chunks]
     database.add(connection, event_chunks, chunk_rows(lines), known="keep")
     rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
@@ -147,3 +149,13 @@ def _insert_entries(
         listed = [blob_row(blob, database.objects) for blob in entry.blobs]
         insert_blobs(database, connection, entry.episode.run_id, listed)
     return fresh
+
+
+def _check_one_history(found: Mapping[str, Episode], there: set[str]) -> None:
+    """Raise UsageError when a finished episode is not in: another one has its task and trial here."""
+    for key, episode in found.items():
+        if key not in there and episode.status in FINISHED:
+            raise UsageError(
+                f"episode {episode.index} of run {episode.run_id} was played here and where the bundle comes from, so "
+                "the two are no longer one run; import the bundle into another results directory to compare them"
+            )
