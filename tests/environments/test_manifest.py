@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.environments import manifest as module
+from mesocosm.environments import content
 from mesocosm.environments.document import _syntax_fix
 from mesocosm.environments.manifest import content_digest, find_manifest, load_manifest, manifest_problems
 
@@ -361,7 +361,7 @@ def test_the_digest_changes_with_the_contract(tmp_path: Path, change: dict[str, 
 
 
 def test_large_files_count_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGE", 4)
+    monkeypatch.setattr(content, "LARGE", 4)
     directory = repository(tmp_path)
     path = directory / "weights.bin"
     path.write_bytes(b"123456")

@@ -12,6 +12,9 @@ import msgspec
 DIGEST_HEX = 32
 """Digests keep 128 bits of SHA-256: no collision before some 10^19 things, and half the index size."""
 
+APPLICATION_ID = int.from_bytes(b"meso")
+"""What our SQLite files have as their `application_id`, so that they are known whatever their name."""
+
 POOL = 512
 """Ids whose randomness is drawn from the system at once; a draw for each would be a tenth of an episode."""
 

@@ -10,6 +10,10 @@ Malformed = Literal["pass", "ask", "fail"]
 """What becomes of a reply without a valid action: the environment gets its text, the model is asked again, it fails."""
 
 
+MOST_FILES = 1000
+"""Files of a benchmark whose digests a run keeps; of more than so many it keeps none."""
+
+
 class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of a benchmark before anything runs.
 
@@ -21,7 +25,8 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that nobody declared: each
     becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of beside the model, by
     the names under which people know it: they are part of its signature, and a change of one can be named. `malformed`
-    is what its environments want done with a reply without a valid action.
+    is what its environments want done with a reply without a valid action. `files` are the digests of the files that
+    `digest` covers, by name: they name what has changed.
     """
 
     id: str
@@ -46,3 +51,15 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     discovers: bool = False
     inputs: dict[str, str] = {}
     malformed: Malformed = "ask"
+    files: dict[str, str] = {}
+
+    def document(self) -> dict[str, Any]:
+        """Return what runs keep as their `info`: all but the files, which stand in their provenance."""
+        found: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, files={}))
+        return found
+
+    def listed_files(self) -> dict[str, str]:
+        """Return the files as runs keep them: names as JSON can hold them, short digests; none above MOST_FILES."""
+        if len(self.files) > MOST_FILES:
+            return {}
+        return {name.encode(errors="backslashreplace").decode(): content[:16] for name, content in self.files.items()}

@@ -82,7 +82,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     benchmark no longer has the tasks that the run was made of.
     """
     _check_tasks(run, benchmark, store)
-    run.info = msgspec.to_builtins(benchmark.info)
+    run.info = benchmark.info.document()
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
     # Before the scores: the one that ranks an episode is written beside it by what the description says.
     store.save_terms(run)

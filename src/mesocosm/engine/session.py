@@ -54,6 +54,10 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+_NAMED = 10
+"""Changed files that a message names."""
+
+
 class Stoppable(Protocol):
     """What works and can be told to stop."""
 
@@ -213,8 +217,9 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
         counts=Counts(planned=parts.benchmark.count(spec.selection) * spec.selection.trials),
         created_at=time.time(),
         tags=spec.tags,
-        info=msgspec.to_builtins(info),
+        info=info.document(),
         provenance={
+            **({"files": files} if (files := info.listed_files()) else {}),
             "mesocosm": mesocosm.__version__,
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.machine()}",
@@ -256,6 +261,8 @@ def _same_experiment(record: Run, parts: Parts) -> None:
     named = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
     if named:
         changes = [f"changed since: {', '.join(named)}"]
+    elif record.benchmark_digest != info.digest:
+        changes += _changed_files(record.provenance.get("files", {}), info.listed_files())
     if not changes:
         # The spec is the stored one, so what is left is the content of a file that it names.
         of_agent = _agent_content(record.spec.agent)
@@ -267,6 +274,22 @@ def _same_experiment(record: Run, parts: Parts) -> None:
         f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes)}. "
         "Bring the old content back, or start a new run."
     )
+
+
+def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Say which files of a benchmark were changed, added or removed where both lists are known."""
+    if not before or not now:
+        return
+    if before == now:
+        yield "all of its files are the same, what its manifest declares is not"
+    for what, names in (
+        ("changed", [name for name in now if before.get(name, now[name]) != now[name]]),
+        ("added", [name for name in now if name not in before]),
+        ("removed", [name for name in before if name not in now]),
+    ):
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            yield f"{what}: {', '.join(names[:_NAMED])}{more}"
 
 
 class _Session:

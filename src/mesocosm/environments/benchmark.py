@@ -208,6 +208,7 @@ def _info(manifest: Manifest, files: Mapping[str, str]) -> BenchmarkInfo:
         title=manifest.name,
         version=vow.version,
         digest=content_digest(manifest, files),
+        files=dict(files),
         kind="environment",
         metrics=manifest.scoring.metrics_for_core(vow.reward),
         description=manifest.description,

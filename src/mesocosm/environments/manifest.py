@@ -18,6 +18,7 @@ from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.core.vow import BindingVow, read_vow
+from mesocosm.environments.content import files_below
 from mesocosm.environments.document import read_json
 from mesocosm.environments.plausibility import contract_problems
 
@@ -250,23 +251,13 @@ def _place_problems(adapter: str, directory: Path, outside: str) -> Iterator[Pro
         yield Problem("adapter", f"file {place} {kind}", fix)
 
 
-LARGE = 64 * 2**20
-"""Bytes from which a file counts by name and size alone: a data set beside the code must not cost seconds a run."""
-
-_SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules", "venv"})
-_SKIPPED_PLACES = frozenset({"showcase", "benchmark_results", "data/traces"})
-_SKIPPED_FILES = re.compile(r"test_.*\.py|.*\.(pyc|pyo|md|log)", re.IGNORECASE)
-
-
 def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -> str:
     """Return 32 hex digits that change with anything that can change how the environment behaves.
 
-    Covered: binding vow, scoring, system prompt, and every file beneath the adapter's directory by relative name and
-    content (files above 64 MiB by name and size). Not covered: names and descriptions for people, ids, the place on
-    the disk, unknown keys; hidden files, virtual environments, caches, logs, Markdown, test_*.py, and what runs leave
-    behind (showcase/, benchmark_results/, data/traces/). Links to directories are not followed. The code of a server
-    without an adapter is not known here, so its digest is that of the contract. `files` are those of `content_files`,
-    where they have been read already. Raises UsageError when something cannot be read.
+    Covered: binding vow, scoring, system prompt, and the files beneath the adapter's directory by relative name and
+    content: see `content_files`. Not covered: names and descriptions for people, ids, the place on the disk, unknown
+    keys. The code of a server without an adapter is not known here, so its digest is that of the contract. `files` are
+    those of `content_files`, where they have been read already. Raises UsageError when something cannot be read.
     """
     total = hashlib.sha256(_contract(manifest))
     for name, fingerprint in (content_files(manifest) if files is None else files).items():
@@ -277,13 +268,12 @@ def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -
 def content_files(manifest: Manifest) -> dict[str, str]:
     """Return the fingerprints of the files that `content_digest` covers, by name beneath the adapter's directory.
 
-    Raises UsageError when one cannot be read.
+    They are those of `content.files_below`. Raises UsageError when one cannot be read.
     """
     if manifest.adapter is None:
         return {}
     try:
-        found = sorted(_content(manifest.adapter.parent, manifest.path.resolve()))
-        return {name: _fingerprint(path) for name, path in found}
+        return files_below(manifest.adapter.parent, manifest.path.resolve())
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(
@@ -345,27 +335,3 @@ def _role_order(vow: BindingVow) -> list[str]:
         if isinstance(roles, Mapping) and list(roles) != sorted(roles):
             return list(roles)
     return []
-
-
-def _fingerprint(path: Path) -> str:
-    size = path.stat().st_size
-    if size > LARGE:
-        return f"{size} bytes"
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _content(root: Path, manifest: Path) -> Iterator[tuple[str, Path]]:
-    """Yield relative POSIX name and path of the regular files that count."""
-    pending = [root]
-    while pending:
-        for entry in os.scandir(pending.pop()):
-            path = Path(entry.path)
-            name = path.relative_to(root).as_posix()
-            if entry.name.startswith(".") or name in _SKIPPED_PLACES:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED_DIRECTORIES and not (path / "pyvenv.cfg").exists():
-                    pending.append(path)
-            elif entry.is_file() and not _SKIPPED_FILES.fullmatch(entry.name) and path != manifest:
-                yield name, path

@@ -1,5 +1,6 @@
 """The JSON form of a run: the field names of the platform, then everything else."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +32,11 @@ def _config(run: Run) -> dict[str, Any]:
         "max_parallel": run.spec.parallel,
         "env_id": None,
     }
+
+
+def without_files(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's provenance without the digests of its environment's files, which only a comparison needs."""
+    return {name: value for name, value in provenance.items() if name != "files"}
 
 
 def run_document(run: Run) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "error": run.error or None,
         "warnings": list(run.warnings),
         "trials": selection.trials,
-        "provenance": run.provenance,
+        "provenance": without_files(run.provenance),
     }
 
 

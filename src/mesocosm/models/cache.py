@@ -21,6 +21,7 @@ import msgspec
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.gateway import Served
+from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
@@ -134,6 +135,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     deadline = time.monotonic() + _BUSY_S
     while True:
         try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                # Before there is a log, so that it stands in the file itself from the beginning.
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if (

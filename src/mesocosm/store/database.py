@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
+from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.store.faults import explain, transient
 from mesocosm.store.migrations import migrate
 from mesocosm.store.objects import Objects
@@ -300,6 +301,8 @@ def _use_wal(database: Database) -> None:
     while True:
         connection = database.engine.raw_connection()
         try:
+            # Before there is a log, so that it stands in the file itself from the beginning.
+            connection.cursor().execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.cursor().execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if time.monotonic() - start > database.patience:

@@ -13,6 +13,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
+from mesocosm.interop.record import without_files
 from mesocosm.platform.documents.document import Document, Json, discreet, instant, moment, shown
 from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, metric_document, usage_document
 from mesocosm.store import Artifact, abandoned
@@ -262,7 +263,7 @@ def run_detail(run: Run, facts: RunFacts, commands: Reproduction) -> RunDetail:
         warnings=[discreet(warning) for warning in run.warnings],
         spec=shown(msgspec.to_builtins(run.spec, str_keys=True)),
         info=shown(run.info),
-        provenance=shown(run.provenance),
+        provenance=shown(without_files(run.provenance)),
         commands=commands,
         artifacts=[artifact_document(artifact) for artifact in facts.artifacts],
         holder=None if run.holder is None else str(run.holder),

@@ -16,7 +16,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.run import BenchmarkRef, Run
 
-_PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes"})
+_PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files"})
 """Entries of a run's provenance that stay at home."""
 _OPTIONS = frozenset({"env_url", "explicit_env_url", "pass_env"})
 _SHORTEST = 6
