@@ -4,15 +4,17 @@ import importlib.util
 import json
 import re
 import shlex
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from mesocosm.platform.record.commands import repeat_command
-from mesocosm.store import open_store
+from mesocosm.store import DATABASE_NAME, open_store, this_process
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
@@ -69,6 +71,31 @@ def test_the_same_command_again_runs_nothing_and_says_so(bench: Bench) -> None:
     first, second = only(bench(*RUN)), bench(*RUN[:-1])
     assert "Nothing was run: all of it was done before." in second.out
     assert re.search(rf"^sums +skipped .* {first['run_id']}$", second.out, re.MULTILINE)
+
+
+def put_back(results: Path, holder: str | None = None) -> None:
+    """Make the run what a process leaves that was killed behind its last episode, or one that still works on it."""
+    with closing(sqlite3.connect(results / DATABASE_NAME)) as connection:
+        connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = ?", [holder])
+        connection.commit()
+
+
+def test_a_run_that_was_killed_behind_its_last_episode_gets_its_numbers_and_is_not_played_again(
+    bench: Bench, tmp_path: Path
+) -> None:
+    first = only(bench(*RUN))
+    put_back(tmp_path / "benchmark_results")
+    again = bench(*RUN)
+    assert (again.code, statuses(again)) == (0, {"sums": "succeeded"})
+    assert (only(again)["run_id"], only(again)["score"]) == (first["run_id"], first["score"])
+
+
+def test_what_another_process_works_on_is_incomplete(bench: Bench, tmp_path: Path) -> None:
+    bench(*RUN)
+    put_back(tmp_path / "benchmark_results", msgspec.json.encode(this_process()).decode())
+    again = bench(*RUN)
+    assert (again.code, statuses(again)) == (3, {"sums": "skipped"})
+    assert "is going on by process" in only(again)["reason"]
 
 
 def test_skipping_consumes_no_attempt(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mesocosm.store import open_store
+from mesocosm.store import DATABASE_NAME, open_store
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
@@ -139,6 +140,19 @@ def test_the_same_command_again_runs_nothing(workspace: Workspace) -> None:
     assert "nothing was run" in again.out
     assert workspace.played() == played
     assert workspace.data()["eval_run"]["id"] == first["eval_run"]["id"]
+
+
+def test_a_run_that_was_killed_behind_its_last_row_gets_its_numbers_and_is_not_played_again(
+    workspace: Workspace,
+) -> None:
+    first, played = workspace.data(), workspace.played()
+    with closing(sqlite3.connect(workspace.root / "benchmark_results" / DATABASE_NAME)) as connection:
+        connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = NULL")
+        connection.commit()
+    again = workspace.data()
+    assert workspace.played() == played
+    assert again["eval_run"]["id"] == first["eval_run"]["id"]
+    assert (again["eval_run"]["status"], again["results"]) == (first["eval_run"]["status"], first["results"])
 
 
 def test_run_local_takes_a_configuration_too(workspace: Workspace) -> None:

@@ -45,7 +45,8 @@ async def test_only_a_growing_benchmark_is_opened_where_its_run_was_begun(lab: A
     [
         (True, RunStatus.STOPPED, Action.RESUME),
         (True, RunStatus.FAILED, Action.RUN),
-        (False, RunStatus.STOPPED, Action.RUN),
+        (False, RunStatus.STOPPED, Action.RESUME),
+        (False, RunStatus.FAILED, Action.RUN),
     ],
 )
 def test_a_growing_run_that_was_cut_off_is_continued_though_nothing_known_is_owed(

@@ -48,6 +48,8 @@ FAILED = run("failed", RunStatus.FAILED, NOTHING)
 BROKEN = run("broken", RunStatus.FAILED, CUT)
 STOPPED = run("stopped", RunStatus.STOPPED, CUT)
 KILLED = run("killed", RunStatus.RUNNING, CUT)
+ENDED = run("ended", RunStatus.RUNNING, DONE)
+EXHAUSTED = run("exhausted", RunStatus.STOPPED, DONE)
 PARTIAL = run("partial", RunStatus.PARTIAL, CUT)
 LACKING = run("lacking", RunStatus.PARTIAL, DONE)
 
@@ -60,6 +62,8 @@ LACKING = run("lacking", RunStatus.PARTIAL, DONE)
         ([FAILED], Action.RUN, Action.RUN),
         ([STOPPED], Action.RESUME, Action.RESUME),
         ([KILLED], Action.RESUME, Action.RESUME),
+        ([ENDED], Action.RESUME, Action.RESUME),
+        ([EXHAUSTED], Action.RESUME, Action.RESUME),
         ([BROKEN], Action.RESUME, Action.RESUME),
         ([FINISHED, FAILED], Action.SKIP, Action.RUN),
         ([FINISHED, STOPPED], Action.SKIP, Action.RESUME),
@@ -94,7 +98,7 @@ def test_what_could_not_begin_is_run_again_with_rerun_failed() -> None:
     assert decide(Past(asked=True), "s", RERUN).action is Action.RUN
 
 
-@pytest.mark.parametrize("cut_off", [STOPPED, KILLED, PARTIAL])
+@pytest.mark.parametrize("cut_off", [STOPPED, KILLED, ENDED, PARTIAL])
 def test_a_forced_run_that_was_cut_off_goes_on(cut_off: Run) -> None:
     forced = msgspec.structs.replace(cut_off, provenance={"forced": True})
     decision = decide(Past([FINISHED, forced]), "s", FORCE)

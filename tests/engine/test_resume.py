@@ -21,6 +21,7 @@ from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, Holder, Run, RunStatus
 from mesocosm.engine.session import Control
+from mesocosm.store import abandoned, this_process
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -306,3 +307,20 @@ async def test_the_stored_spec_starts_the_same_experiment_again(lab: "Lab") -> N
     run = await lab.run(lab.spec(lab.model(), trials=2, seeds=(4, 5), temperature=0.5))
     again = await lab.run(lab.store.get_run(run.id).spec)
     assert (again.signature, again.attempt) == (run.signature, 2)
+
+
+async def test_a_run_names_its_process_before_that_takes_it(lab: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    def hold(run_id: str, holder: Holder) -> None:
+        raise Killed
+
+    monkeypatch.setattr(lab.store, "hold", hold)
+    with pytest.raises(Killed):
+        await lab.run(lab.spec(lab.model()))
+    (run,) = lab.store.list_runs().items
+    assert (run.status, run.holder) == (RunStatus.PENDING, this_process())
+    assert not abandoned(run)
+    monkeypatch.undo()
+    assert (await lab.resume(run.id)).status is RunStatus.FINISHED

@@ -10,6 +10,8 @@ from mesocosm.core.ports import Parts
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.engine.grading import outcome
 
+NEVER = "never run before"
+"""Why an experiment is left that is only to be run again."""
 FORCED = "forced"
 """In the provenance of a run: it was begun although an earlier one of the same experiment had finished."""
 
@@ -87,7 +89,7 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
         return _continued(latest) if latest is not None and goes_on else Decision(Action.RUN, "forced")
     if latest is None:
         if policy.rerun_failed and not history.failed_to_begin(signature):
-            return Decision(Action.SKIP, "never run before")
+            return Decision(Action.SKIP, NEVER)
         return Decision(Action.RUN, "never run")
     if history.going(latest):
         who = f" by {latest.holder}" if latest.holder else ""
@@ -141,11 +143,13 @@ def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
 
 
 def _unfinished(run: Run) -> bool:
-    """Return whether a run can go on: it owes episodes, lacks too many values, or had not taken in all it found."""
-    if run.status is RunStatus.FINISHED:
-        return False
-    grows = bool(run.info.get("growing")) and run.status is not RunStatus.FAILED
-    return bool(run.counts.owed) or run.status is RunStatus.PARTIAL or grows
+    """Return whether a run can go on: it owes episodes, lacks too many values, or was cut off before its end.
+
+    One that was cut off behind its last episode owes none, and has no numbers yet.
+    """
+    if run.status is RunStatus.FAILED:
+        return bool(run.counts.owed)
+    return run.status is not RunStatus.FINISHED
 
 
 def _continued(run: Run) -> Decision:
@@ -154,5 +158,5 @@ def _continued(run: Run) -> Decision:
     elif run.counts.owed:
         why = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
     else:
-        why = "it was cut off before all it found was taken in"
+        why = "it was cut off before its numbers were computed"
     return Decision(Action.RESUME, f"continues run {run.id}: {why}", run)

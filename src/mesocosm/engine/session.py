@@ -336,6 +336,8 @@ class _Session:
             if changed:
                 raise UsageError(f"run {self.record.id} cannot go on, it would mix two servers: {changed}")
         if new:
+            # Killed before it takes the run, this process must be known to be gone.
+            self.record.holder, self.record.heartbeat_at = self.holder, time.time()
             self.record = await _whole(partial(self.store.add_run, self.record, alone=self.settings.alone))
         try:
             await _whole(self._hold)
@@ -395,7 +397,7 @@ class _Session:
         record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
         record.started_at = record.started_at or now
         record.provenance = {**record.provenance, "session_at": now}
-        if before.ended_at is None and before.heartbeat_at is not None:
+        if before.started_at is not None and before.ended_at is None and before.heartbeat_at is not None:
             # The process of the session before is gone, and wrote no end of it.
             record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
         self.store.save_run(record, self.holder)

@@ -10,6 +10,7 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.gating import gate_options, runs_markdown
 from mesocosm.cli.main import Command, Options, options
+from mesocosm.engine.decision import NEVER
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
@@ -98,13 +99,17 @@ def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> i
 
 
 def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int:
-    """Return the exit code. What was `named` and cannot run here has failed; with --all it is left out."""
+    """Return the exit code. What was `named` and cannot run here has failed; with --all it is left out.
+
+    What is skipped because another process works on it is not done.
+    """
     statuses = {result.outcome.status for result in results}
     if interrupted:
         return INTERRUPTED
     if "failed" in statuses or (named and "incompatible" in statuses):
         return 1
-    return INCOMPLETE if UNDECIDED & statuses else 0
+    skipped = {result.outcome.reason for result in results if result.outcome.status == "skipped"}
+    return INCOMPLETE if UNDECIDED & statuses or skipped - DONE_BEFORE - {NEVER} else 0
 
 
 def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "SqlStore", judged: dict[str, Any]) -> None:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 DONE, CONTINUED, NEW = "done", "continued", "new"
+_OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
+"""Any other run was cut off, maybe behind its last row and before its numbers were computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class Work(AbstractContextManager["Work"]):
             if earlier is not None:
                 self._adopt_terms(earlier, record, parts)
             partial = earlier is not None and lacks_too_much(earlier, self.spec.limits.max_missing)
-            if earlier is not None and not earlier.counts.owed and not self.flags.retry_failed and not partial:
+            over = earlier is not None and earlier.status in _OVER and not earlier.counts.owed and not partial
+            if earlier is not None and over and not self.flags.retry_failed:
                 await self._check_server(earlier, parts)
                 self.what = DONE
                 return self.store.get_run(earlier.id)
