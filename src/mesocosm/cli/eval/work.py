@@ -25,7 +25,7 @@ from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Run, RunSpec
+from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
 from mesocosm.engine.decision import lacks_too_much, other_server, servers
