@@ -96,6 +96,20 @@ def statements_compiled_once() -> Generator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_synchronous() -> Generator[str]:
+    """Let no test wait for the disk: no power is lost here. Returns how files are written outside of tests.
+
+    A commit would wait some milliseconds, and many tests make hundreds. Other processes write as they always do.
+    """
+    from mesocosm.store import database
+
+    own = database.SYNCHRONOUS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "SYNCHRONOUS", "OFF")
+        yield own
+
+
 class LoopClock:
     """The time of a test's event loop: a deadline comes when the test says so, however slow the machine is."""
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, QueuePool
 from sqlalchemy.exc import DBAPIError
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
-from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store import DATABASE_NAME, SqlStore, database, open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.faults import explain, transient
 
@@ -44,8 +44,11 @@ def test_a_sqlite_url_names_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.sqlite").exists()
 
 
-def test_the_settings_of_sqlite_are_durable_and_checked(sqlite_store: SqlStore) -> None:
-    with sqlite_store._database.once() as connection:
+def test_the_settings_of_sqlite_are_durable_and_checked(
+    tmp_path: Path, own_synchronous: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "SYNCHRONOUS", own_synchronous)
+    with closing(open_database(tmp_path, patience=0.3)) as opened, opened.once() as connection:
         settings = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """Seconds that a locked file or a vanished server is waited for before giving up."""
 
+SYNCHRONOUS = "FULL"
+"""How SQLite writes to the disk: what is committed survives a loss of power."""
+
 _GLANCE_MS = 8
 """How long SQLite itself waits for its write lock; its waiting sleeps for up to 100 ms at a time, ours for 5."""
 
@@ -238,7 +241,7 @@ def sqlite_engine(path: Path, *, writable: bool = True, patience: float = PATIEN
     @event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA temp_store = MEMORY")
 
     @event.listens_for(engine, "begin")
