@@ -13,6 +13,7 @@ import styles from '../platform/platform.module.css'
 import { RunTable } from '../runlist/RunTable'
 import { DomainActions } from './DomainActions'
 import { LeaderboardTable } from './LeaderboardTable'
+import { OfficialBoard } from './OfficialBoard'
 import { VowPanel } from './VowPanel'
 
 /** A domain: what it is about, what it promises, who is good at it. */
@@ -56,6 +57,7 @@ function DomainView({ domain }: { domain: Doc<'Domain'> }) {
         </>
       }
     >
+      <OfficialBoard domain={domain} />
       <Board domain={domain} />
       <div className={styles.columns}>
         <NewestRuns domainId={domain.id} />

@@ -1,14 +1,20 @@
 import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
+import { CheckBadge } from '../environments/CheckBadge'
 import { count, interval, measure, plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { IntervalBar } from '../parts/IntervalBar'
 import { Money } from '../parts/Money'
 import styles from './LeaderboardTable.module.css'
-import { agentWords, placeOf, placeWords } from './places'
+import { agentWords, attemptWords, placeOf, placeWords } from './places'
 
 /** An entry of a leaderboard; those of a team say which domain they are of. */
-export type Entry = Doc<'LeaderboardEntry'> & { domain_name?: string }
+export type Entry = Doc<'LeaderboardEntry'> & {
+  domain_name?: string
+  /** Of an official entry: what became of its participant's attempts, and why it takes no place. */
+  attempts?: Doc<'Attempts'>
+  unranked?: string
+}
 
 /** An entry, and how it is shown. */
 export interface LeaderboardRowProps {
@@ -60,12 +66,20 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
       </td>
       <td data-numeric data-minor title={`of ${plural(entry.actors, 'person', 'people')}`}>
         {count(entry.runs)}
-        {entry.published < entry.candidates && (
+        {entry.attempts && entry.attempts.finished < entry.attempts.total && (
+          <>
+            {' '}
+            <Badge tone={entry.unranked ? 'warn' : 'live'} title={attemptWords(entry.attempts)}>
+              {count(entry.attempts.finished)} of {count(entry.attempts.total)} attempts
+            </Badge>
+          </>
+        )}
+        {!entry.attempts && entry.published < entry.candidates && (
           <>
             {' '}
             <Badge
               tone="warn"
-              title="Runs of the same people with this model that were played to their end; not all of them are shown"
+              title="Runs of the same people with this model that are over, deleted ones too; not all of them are shown"
             >
               {count(entry.published)} of {count(entry.candidates)} published
             </Badge>
@@ -88,6 +102,8 @@ function Who({ entry, version }: { entry: Entry; version?: string }) {
         <bdi>{entry.model}</bdi>
       </Link>{' '}
       {words && <span className="muted">{words}</span>}{' '}
+      {entry.unranked && <span className="muted">no place: {entry.unranked}</span>}{' '}
+      {(entry.check === 'failed' || entry.check === 'outdated') && <CheckBadge state={entry.check} />}{' '}
       {other && <Badge title="Played by rules of another version">vow {entry.binding_vow_version}</Badge>}
     </>
   )

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
+import { CheckPanel } from '../environments/CheckPanel'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
@@ -19,6 +20,7 @@ export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
           <Terms vow={vow} />
         </div>
       </Panel>
+      {domain.check && <CheckPanel check={domain.check} />}
       <Panel title="Scoring">
         <dl className={styles.terms}>
           {domain.scoring.metrics.map((metric) => (

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { agentWords, placeOf, placeWords, scaleOf } from './places'
+import { agentWords, attemptWords, placeOf, placeWords, scaleOf } from './places'
 
 const entry = (rank: number | null, last: number | null, reference: '' | 'floor' | 'ceiling' = '') => ({
   rank,
@@ -33,5 +33,16 @@ it('names what is special about an agent', () => {
   expect(agentWords(plain)).toBe('')
   expect(agentWords({ ...plain, custom_prompt: true, techniques: ['memory'], temperature: 0.7 })).toBe(
     'own prompt, memory, temperature 0.7',
+  )
+})
+
+it('says why somebody takes no place, and what became of attempts', () => {
+  const attempts = { total: 3, finished: 1, going: 0, unfinished: 1, deleted: 1 }
+  expect(placeWords({ ...entry(null, null), unranked: 'of 3 attempts 1 deleted' })).toBe(
+    'Takes no place: of 3 attempts 1 deleted',
+  )
+  expect(attemptWords(attempts)).toBe('Of 3 attempts with this model: 1 finished, 1 not finished, 1 deleted')
+  expect(attemptWords({ total: 1, finished: 0, going: 1, unfinished: 0, deleted: 0 })).toBe(
+    'Of 1 attempt with this model: 0 finished, 1 going on',
   )
 })

@@ -1,5 +1,6 @@
 /** How the place of an entry on a leaderboard is written. */
 import type { Doc } from '../api/platform'
+import { plural } from '../format'
 
 /** The place in short: `1`, `2–4` for one that it shares, the end of the scale that it is, or a dash. */
 export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference'>): string {
@@ -10,13 +11,42 @@ export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last
 }
 
 /** The place in words. */
-export function placeWords(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied'>): string {
+export function placeWords(
+  entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied'> & { unranked?: string },
+): string {
+  if (entry.unranked) return `Takes no place: ${entry.unranked}`
   if (entry.reference === 'floor') return 'What chance reaches; takes no place'
   if (entry.reference === 'ceiling') return 'What the best actions reach; takes no place'
   if (entry.rank === null || entry.rank === undefined) return 'Takes no place: nothing was scored'
   return entry.tied
     ? `Any place from ${placeOf(entry).replace('–', ' to ')}: the differences to its neighbours may be chance`
     : `Place ${entry.rank}`
+}
+
+/** What became of a participant's official attempts, in words. */
+export function attemptWords(attempts: Doc<'Attempts'>): string {
+  const parts = [
+    `${attempts.finished} finished`,
+    attempts.going > 0 && `${attempts.going} going on`,
+    attempts.unfinished > 0 && `${attempts.unfinished} not finished`,
+    attempts.deleted > 0 && `${attempts.deleted} deleted`,
+  ]
+  return `Of ${plural(attempts.total, 'attempt')} with this model: ${parts.filter(Boolean).join(', ')}`
+}
+
+/** How official runs are played, in words. */
+export function protocolWords(protocol: Doc<'Protocol'>): string {
+  const trials = protocol.trials ?? 1
+  const parts = [
+    `${protocol.episodes ?? 0} seeds drawn by the server for each run${trials > 1 ? `, ${trials} times each` : ''}`,
+    protocol.max_steps != null && `${protocol.max_steps} steps`,
+    `${protocol.max_tokens} tokens an answer`,
+    `temperature ${protocol.temperature}`,
+    protocol.on_malformed !== 'auto' && `malformed replies: ${protocol.on_malformed}`,
+    `vow ${protocol.vow_version}`,
+    protocol.environment_version != null && `environment version ${protocol.environment_version}`,
+  ]
+  return parts.filter(Boolean).join(', ')
 }
 
 /** The scale that all entries are drawn on: from zero, or the lowest, to one, or the highest. */

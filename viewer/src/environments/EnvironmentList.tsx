@@ -3,6 +3,7 @@ import type { Doc } from '../api/platform'
 import { Badge } from '../parts/Badge'
 import { When } from '../parts/When'
 import styles from '../platform/platform.module.css'
+import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 
 /** Environments as cards. */
@@ -25,6 +26,7 @@ export function EnvironmentList({ environments }: { environments: readonly Doc<'
               submitted <When at={one.resubmitted_at ?? one.created_at} />
             </span>
             {one.scope === 'team' && <Badge>team</Badge>}
+            {one.check && <CheckBadge state={one.check.state ?? 'unchecked'} problems={one.check.problems} />}
           </p>
         </li>
       ))}

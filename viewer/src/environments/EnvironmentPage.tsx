@@ -8,6 +8,7 @@ import { LinkButton } from '../platform/LinkButton'
 import { Loaded } from '../platform/Loaded'
 import styles from '../platform/platform.module.css'
 import { BuildPanel } from './BuildPanel'
+import { CheckPanel } from './CheckPanel'
 import { EnvironmentActions } from './EnvironmentActions'
 import { EnvironmentRuns } from './EnvironmentRuns'
 import { EnvironmentStatus } from './EnvironmentStatus'
@@ -75,6 +76,7 @@ function EnvironmentView({ environment }: { environment: Doc<'EnvironmentDetail'
           <EnvironmentRuns environmentId={environment.id} />
         </div>
         <div className={styles.stack}>
+          {environment.check && <CheckPanel check={environment.check} />}
           <UsagePanel usage={environment.usage} />
           <VersionPanel environment={environment} />
         </div>

@@ -5,6 +5,7 @@ import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 import { Loaded } from '../platform/Loaded'
+import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 import { building } from './stages'
 
@@ -42,7 +43,10 @@ export function VersionPanel({ environment }: { environment: Doc<'Environment'> 
                   </th>
                   <td title={one.error_message ?? undefined}>
                     <EnvironmentStatus status={one.state} />{' '}
-                    {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}
+                    {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}{' '}
+                    {one.state === 'ready' && one.check && (
+                      <CheckBadge state={one.check.state ?? 'unchecked'} problems={one.check.problems} />
+                    )}
                   </td>
                   <td data-minor>{one.vow_version ?? '–'}</td>
                   <td>{one.commit ? <code title={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>

@@ -28,7 +28,7 @@ function show(events: EventDocument[], row = 0, onCall = vi.fn()) {
   )
 }
 
-test.each([...KINDS, 'a kind of tomorrow'])('%s with any payload is shown somehow', (kind) => {
+test.each([...KINDS, 'a kind of tomorrow', 'constructor'])('%s with any payload is shown somehow', (kind) => {
   for (const payload of [null, 'text', 7, [], {}, { message: 5, data: null, role: 1, usage: 'x', tool_calls: 'x' }]) {
     const { container, unmount } = show([event(kind, payload)])
     expect(container).toBeTruthy()

@@ -1,4 +1,5 @@
 /** What kinds of events are called, and which of them stand out. */
+import { lookOf } from '../parts/look'
 import type { EventDocument } from './events'
 import { payloadOf, textIn } from './events'
 
@@ -23,7 +24,7 @@ const LABELS: Record<string, { label: string; tone: EventTone }> = {
 
 /** Return what an event is called. */
 export function labelOf(event: EventDocument): { label: string; tone: EventTone } {
-  const known = LABELS[event.kind] ?? { label: event.kind.replaceAll('_', ' '), tone: 'note' as const }
+  const known = lookOf(LABELS, event.kind) ?? { label: event.kind.replaceAll('_', ' '), tone: 'note' as const }
   const stream = event.kind === 'log' ? textIn(payloadOf(event), 'stream') : ''
   if (stream !== '') return { ...known, label: stream === 'stderr' ? 'Error output' : 'Output' }
   // A model may be asked by more than one: the calls of a grader are those of its judge.
@@ -34,5 +35,5 @@ export function labelOf(event: EventDocument): { label: string; tone: EventTone 
 
 /** Return what events of a kind are called. */
 export function kindName(kind: string): string {
-  return LABELS[kind]?.label ?? kind.replaceAll('_', ' ')
+  return lookOf(LABELS, kind)?.label ?? kind.replaceAll('_', ' ')
 }

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
+import { CheckBadge } from '../environments/CheckBadge'
 import { count, interval, measure } from '../format'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
@@ -37,7 +38,8 @@ export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
             <td>
               <Link to="/domains/$domainId" params={{ domainId: run.domain_id }}>
                 <bdi>{run.domain_name}</bdi>
-              </Link>
+              </Link>{' '}
+              {(run.check === 'failed' || run.check === 'outdated') && <CheckBadge state={run.check} />}
             </td>
             <td data-numeric data-breaks title={run.primary?.name}>
               <strong className="number">{measure(run.primary_score)}</strong>{' '}

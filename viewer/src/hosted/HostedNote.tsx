@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { Badge } from '../parts/Badge'
 import styles from '../platform/platform.module.css'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { useMe } from '../session/useMe'
@@ -15,6 +16,14 @@ export function HostedNote({ runId }: { runId: string }) {
     <p className={styles.facts}>
       {run.status === 'pending' && <QueueNote runId={runId} />}
       <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+      {run.protocol != null && (
+        <Badge
+          tone="live"
+          title="Played by the protocol of its domain, with seeds that the server drew; it always counts"
+        >
+          official, protocol {run.protocol}
+        </Badge>
+      )}
       <span>{ownerWords(run, me)}</span>
       <span>
         <Link to="/domains/$domainId" params={{ domainId: run.config.domain_id }}>

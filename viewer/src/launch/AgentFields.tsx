@@ -36,24 +36,26 @@ export function AgentFields({
           problem={problems.model}
         />
       )}
-      <Row>
-        <TextField
-          label="Temperature"
-          inputMode="decimal"
-          hint="0: the most likely answer."
-          value={order.temperature}
-          onChange={(temperature) => set({ temperature })}
-          problem={problems.temperature}
-        />
-        <TextField
-          label="Tokens of an answer"
-          inputMode="numeric"
-          hint="At most; too few cut actions off."
-          value={order.maxTokens}
-          onChange={(maxTokens) => set({ maxTokens })}
-          problem={problems.maxTokens}
-        />
-      </Row>
+      {!order.official && (
+        <Row>
+          <TextField
+            label="Temperature"
+            inputMode="decimal"
+            hint="0: the most likely answer."
+            value={order.temperature}
+            onChange={(temperature) => set({ temperature })}
+            problem={problems.temperature}
+          />
+          <TextField
+            label="Tokens of an answer"
+            inputMode="numeric"
+            hint="At most; too few cut actions off."
+            value={order.maxTokens}
+            onChange={(maxTokens) => set({ maxTokens })}
+            problem={problems.maxTokens}
+          />
+        </Row>
+      )}
       <TextArea
         label="System prompt"
         optional

@@ -6,6 +6,18 @@ import type { PartProps } from './LaunchForm'
 /** How much is played. */
 export function EpisodeFields({ order, set, problems, most }: PartProps & { most: number | undefined }) {
   const seeded = order.seeds.trim() !== ''
+  if (order.official) {
+    return (
+      <TextField
+        label="At once"
+        inputMode="numeric"
+        hint="Episodes played side by side."
+        value={order.parallel}
+        onChange={(parallel) => set({ parallel })}
+        problem={problems.parallel}
+      />
+    )
+  }
   return (
     <Row>
       <TextField

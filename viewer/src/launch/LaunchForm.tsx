@@ -11,6 +11,7 @@ import { AgentFields } from './AgentFields'
 import { DomainFields } from './DomainFields'
 import { EpisodeFields } from './EpisodeFields'
 import { episodesProblem } from './limits'
+import { OfficialField } from './OfficialField'
 import { FRESH, type Order, orderBody, orderProblems, type Problems, placed } from './order'
 import { Summary } from './Summary'
 import type { LaunchSearch } from './search'
@@ -45,7 +46,10 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
   })
   const { limits, reason } = useLimits(order.team)
   const many = episodesProblem(Number(order.episodes), limits)
-  const own = { ...orderProblems(order), ...(many && order.seeds.trim() === '' ? { episodes: many } : {}) }
+  const own = {
+    ...orderProblems(order),
+    ...(many && order.seeds.trim() === '' && !order.official ? { episodes: many } : {}),
+  }
   const told = placed(start.error instanceof ApiError ? start.error.fields : {})
   const problems = { ...told.at, ...(tried ? own : {}) }
   const offered = limits?.domains ? domains.filter(({ id }) => limits.domains?.includes(id)) : domains
@@ -75,6 +79,7 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
         }
       >
         <DomainFields {...part} domains={offered} onDomain={(id) => setOrder(withDomain(order, domains, id))} />
+        {isMember(me) && <OfficialField {...part} />}
         <AgentFields {...part} models={models} guest={!isMember(me)} />
         <EpisodeFields {...part} most={limits?.episodes_per_run} />
         <WhoseFields {...part} guest={!isMember(me)} />

@@ -10,23 +10,27 @@ export function WhoseFields({ order, set, problems, guest }: PartProps & { guest
   return (
     <>
       <TeamField order={order} set={set} problems={problems} />
-      <Choice
-        label="Who may see it"
-        value={order.visibility}
-        onChange={(visibility) => set({ visibility })}
-        options={[
-          {
-            value: 'private',
-            label: 'private',
-            hint: order.team ? 'you and your team' : 'you alone; you can change that later',
-          },
-          {
-            value: 'gallery_public',
-            label: 'public',
-            hint: 'everybody, once it has completed: it counts for the leaderboard and stands in the gallery; prompts and reasoning stay hidden',
-          },
-        ]}
-      />
+      {order.official ? (
+        <p className="muted">An official run is public from the start, and stays so.</p>
+      ) : (
+        <Choice
+          label="Who may see it"
+          value={order.visibility}
+          onChange={(visibility) => set({ visibility })}
+          options={[
+            {
+              value: 'private',
+              label: 'private',
+              hint: order.team ? 'you and your team' : 'you alone; you can change that later',
+            },
+            {
+              value: 'gallery_public',
+              label: 'public',
+              hint: 'everybody, once it has completed: it counts for the leaderboard and stands in the gallery; prompts and reasoning stay hidden',
+            },
+          ]}
+        />
+      )}
     </>
   )
 }

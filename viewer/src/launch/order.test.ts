@@ -49,3 +49,20 @@ it('tells how much a run needs at most', () => {
   expect(mostOf(FULL, 10)).toEqual({ calls: 50, tokens: 204_800 })
   expect(mostOf(FULL, null)).toBeUndefined()
 })
+
+const OFFICIAL = { ...FULL, official: true, seeds: '1, 2', temperature: 'x', episodes: '0', environment: 'e' }
+
+it('sends of an official run only what the protocol leaves open', () => {
+  const body = orderBody({ ...OFFICIAL, systemPrompt: 'Be brief' })
+  expect(Object.keys(body).sort()).toEqual(
+    ['agent_config', 'binding_vow_version', 'domain_id', 'max_parallel', 'name', 'official', 'team_id'].sort(),
+  )
+  expect(Object.keys(body.agent_config).sort()).toEqual(['model', 'system_prompt', 'techniques'])
+  expect(orderProblems(OFFICIAL)).toEqual({})
+})
+
+it('tells the command of an official run', () => {
+  expect(orderCommand(OFFICIAL)).toBe(
+    'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --official --parallel 2 --solo',
+  )
+})

@@ -26,6 +26,8 @@ export interface Order {
   team: string
   visibility: 'private' | 'gallery_public'
   name: string
+  /** Played by the protocol of the domain: what that fixes is not sent. */
+  official: boolean
 }
 
 /** What the form begins with. */
@@ -44,10 +46,11 @@ export const FRESH: Order = {
   team: '',
   visibility: 'private',
   name: '',
+  official: false,
 }
 
 /** What is wrong with fields, by their names. */
-export type Problems = Partial<Record<Exclude<keyof Order, 'techniques'> | `technique ${string}`, string>>
+export type Problems = Partial<Record<Exclude<keyof Order, 'techniques' | 'official'> | `technique ${string}`, string>>
 
 /** What is wrong before anything is sent. */
 export function orderProblems(order: Order): Problems {
@@ -55,8 +58,18 @@ export function orderProblems(order: Order): Problems {
   if (order.domain === '') found.domain = 'Choose what is played.'
   if (order.model.trim() === '') found.model = 'Choose who plays.'
   else if (order.model.includes('*')) found.model = 'Write the name in full in place of the *.'
-  if (!whole(order.episodes, 1)) found.episodes = 'A whole number from 1 on.'
   if (!whole(order.parallel, 1)) found.parallel = 'A whole number from 1 on.'
+  if (!order.official) Object.assign(found, termProblems(order))
+  for (const one of order.techniques) {
+    if (one.on && paramsOf(one) === undefined) found[`technique ${one.id}`] = 'Write an object in JSON, such as {}.'
+  }
+  return found
+}
+
+/** What is wrong with what a protocol fixes for an official run. */
+function termProblems(order: Order): Problems {
+  const found: Problems = {}
+  if (!whole(order.episodes, 1)) found.episodes = 'A whole number from 1 on.'
   if (!whole(order.maxTokens, 1)) found.maxTokens = 'A whole number from 1 on.'
   const heat = Number(order.temperature)
   if (order.temperature.trim() === '' || !(heat >= 0 && heat <= 2)) found.temperature = 'A number from 0 to 2.'
@@ -65,27 +78,31 @@ export function orderProblems(order: Order): Problems {
   } catch (error) {
     found.seeds = error instanceof Error ? error.message : String(error)
   }
-  for (const one of order.techniques) {
-    if (one.on && paramsOf(one) === undefined) found[`technique ${one.id}`] = 'Write an object in JSON, such as {}.'
-  }
   return found
 }
 
-/** What is sent. */
+/** What is sent; of an official run what the protocol leaves open. */
 export function orderBody(order: Order): Doc<'RunInput'> {
+  if (order.official) {
+    const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(order)
+    const open = {
+      domain_id: order.domain,
+      binding_vow_version: order.version,
+      agent_config: agent,
+      max_parallel: Number(order.parallel),
+      team_id: order.team || null,
+      name: order.name.trim(),
+      official: true,
+    }
+    // Fields with a default need not be sent; the type of a document has all of them.
+    return open as Doc<'RunInput'>
+  }
   const seeds = readSeeds(order.seeds)
   return {
     domain_id: order.domain,
     binding_vow_version: order.version,
-    agent_config: {
-      model: order.model.trim(),
-      temperature: Number(order.temperature),
-      max_tokens: Number(order.maxTokens),
-      system_prompt: order.systemPrompt.trim() || null,
-      techniques: order.techniques
-        .filter((one) => one.on)
-        .map((one) => ({ technique_id: one.id, params: paramsOf(one) ?? {} })),
-    },
+    agent_config: agentOf(order),
+    official: false,
     num_episodes: seeds?.length ?? Number(order.episodes),
     max_parallel: Number(order.parallel),
     seed_set: seeds,
@@ -98,8 +115,20 @@ export function orderBody(order: Order): Doc<'RunInput'> {
   }
 }
 
+function agentOf(order: Order): Doc<'AgentInput'> {
+  return {
+    model: order.model.trim(),
+    temperature: Number(order.temperature),
+    max_tokens: Number(order.maxTokens),
+    system_prompt: order.systemPrompt.trim() || null,
+    techniques: order.techniques
+      .filter((one) => one.on)
+      .map((one) => ({ technique_id: one.id, params: paramsOf(one) ?? {} })),
+  }
+}
+
 /** The fields of the form by the places that the platform names them with. */
-const PLACES: Record<string, keyof Order> = {
+const PLACES: Record<string, Exclude<keyof Order, 'techniques' | 'official'>> = {
   domain_id: 'domain',
   binding_vow_version: 'version',
   'agent_config.model': 'model',
@@ -121,7 +150,7 @@ export function placed(fields: Readonly<Record<string, string>>): { at: Problems
   const rest: string[] = []
   for (const [place, words] of Object.entries(fields)) {
     const found = Object.entries(PLACES).find(([known]) => place === known || place.startsWith(`${known}.`))
-    if (found && found[1] !== 'techniques') at[found[1]] = words
+    if (found) at[found[1]] = words
     else rest.push(`${place}: ${words}`)
   }
   return { at, rest }
@@ -135,15 +164,19 @@ export function orderCommand(order: Order): string {
     `--domain ${shellWord(order.domain || 'DOMAIN')}`,
     `--vow-version ${shellWord(order.version || 'VERSION')}`,
     `--model ${shellWord(order.model.trim() || 'MODEL')}`,
-    `--episodes ${seeds?.length ?? (order.episodes || '1')}`,
   ]
-  if (seeds) words.push(`--seed-set ${shellWord(JSON.stringify(seeds))}`)
+  if (order.official) words.push('--official')
+  else words.push(`--episodes ${seeds?.length ?? (order.episodes || '1')}`)
+  if (seeds && !order.official) words.push(`--seeds ${seeds.join(' ')}`)
   if (order.parallel !== '1') words.push(`--parallel ${order.parallel}`)
-  if (Number(order.temperature) !== 0) words.push(`--temperature ${order.temperature}`)
-  words.push(`--max-tokens ${order.maxTokens || '4096'}`)
+  if (!order.official) {
+    if (Number(order.temperature) !== 0) words.push(`--temperature ${order.temperature}`)
+    words.push(`--max-tokens ${order.maxTokens || '4096'}`)
+  }
   if (order.systemPrompt.trim()) words.push(`--system-prompt ${shellWord(order.systemPrompt.trim())}`)
-  if (order.environment) words.push(`--env-id ${shellWord(order.environment)}`)
-  words.push(order.team ? `--team ${shellWord(order.team)}` : '--solo', `--visibility ${order.visibility}`)
+  if (order.environment && !order.official) words.push(`--env-id ${shellWord(order.environment)}`)
+  words.push(order.team ? `--team ${shellWord(order.team)}` : '--solo')
+  if (!order.official) words.push(`--visibility ${order.visibility}`)
   return words.join(' ')
 }
 
@@ -154,7 +187,7 @@ export function mostOf(
 ): { calls: number; tokens: number } | undefined {
   const seeds = quietly(() => readSeeds(order.seeds))
   const episodes = seeds?.length ?? Number(order.episodes)
-  if (!maxSteps || !(episodes >= 1) || !whole(order.maxTokens, 1)) return undefined
+  if (order.official || !maxSteps || !(episodes >= 1) || !whole(order.maxTokens, 1)) return undefined
   return { calls: episodes * maxSteps, tokens: episodes * maxSteps * Number(order.maxTokens) }
 }
 

@@ -9,6 +9,7 @@ export function withDomain(order: Order, domains: readonly Doc<'Domain'>[], id: 
     ...order,
     domain: domain?.id ?? '',
     environment: '',
+    official: false,
     version: domain?.binding_vow.version ?? '',
     techniques: (domain?.binding_vow.techniques ?? []).map((one) => ({
       id: one.technique_id,

@@ -1,11 +1,19 @@
 import type { Schema } from '../api/paths'
 import { Badge, type Tone } from './Badge'
 import type { IconName } from './Icon'
+import { lookOf, UNKNOWN } from './look'
 
 /** States of runs and of episodes. */
 export type State = Schema<'RunSummary'>['state'] | Schema<'EpisodeSummary'>['state']
 
-const LOOKS: Record<State, { tone: Tone; icon: IconName; word: string; meaning: string }> = {
+interface Look {
+  tone: Tone
+  icon?: IconName
+  word: string
+  meaning: string
+}
+
+const LOOKS: Record<State, Look> = {
   pending: { tone: 'idle', icon: 'clock', word: 'pending', meaning: 'has not begun' },
   running: { tone: 'live', icon: 'play', word: 'running', meaning: 'goes on right now' },
   finished: { tone: 'good', icon: 'check', word: 'finished', meaning: 'every planned episode was played' },
@@ -31,7 +39,7 @@ const LOOKS: Record<State, { tone: Tone; icon: IconName; word: string; meaning: 
 
 /** The state of a run or an episode: picture and word. */
 export function Status({ state, stopping = false }: { state: State; stopping?: boolean }) {
-  const look = LOOKS[state]
+  const look = lookOf(LOOKS, state) ?? { tone: 'plain', word: state, meaning: UNKNOWN }
   if (stopping && state === 'running') {
     return (
       <Badge tone="warn" icon="pause" title="stops as soon as what is being played has ended">

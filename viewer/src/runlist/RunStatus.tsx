@@ -1,10 +1,17 @@
 import type { Doc } from '../api/platform'
 import { Badge, type Tone } from '../parts/Badge'
 import type { IconName } from '../parts/Icon'
+import { lookOf, UNKNOWN } from '../parts/look'
 
 type Word = NonNullable<Doc<'Run'>['status']>
 
-const LOOKS: Record<Word, { tone: Tone; icon: IconName; meaning: string }> = {
+interface Look {
+  tone: Tone
+  icon?: IconName
+  meaning: string
+}
+
+const LOOKS: Record<Word, Look> = {
   pending: { tone: 'idle', icon: 'clock', meaning: 'waits for a worker' },
   running: { tone: 'live', icon: 'play', meaning: 'goes on right now' },
   completed: { tone: 'good', icon: 'check', meaning: 'every planned episode was played' },
@@ -19,7 +26,7 @@ const LOOKS: Record<Word, { tone: Tone; icon: IconName; meaning: string }> = {
 
 /** The state of a run in the words of the platform: picture and word. */
 export function RunStatus({ status }: { status: Word }) {
-  const look = LOOKS[status]
+  const look = lookOf(LOOKS, status) ?? { tone: 'plain', meaning: UNKNOWN }
   return (
     <Badge tone={look.tone} icon={look.icon} title={look.meaning}>
       {status}

@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Doc, platformQuery } from '../api/platform'
+import { SelectField } from '../form/SelectField'
+import { plural } from '../format'
+import { LOOK_AGAIN } from '../gallery/useGallery'
+import { Empty } from '../parts/Empty'
+import { Panel } from '../parts/Panel'
+import { Loaded } from '../platform/Loaded'
+import { LeaderboardTable } from './LeaderboardTable'
+import styles from './OfficialBoard.module.css'
+import { attemptWords, protocolWords } from './places'
+
+/** Runs by the protocol of a domain, of which every attempt counts; nothing where it has none. */
+export function OfficialBoard({ domain }: { domain: Doc<'Domain'> }) {
+  const [version, setVersion] = useState<number>()
+  const board = useQuery({
+    ...platformQuery('/v1/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
+    refetchInterval: LOOK_AGAIN,
+  })
+  if (board.data && board.data.protocol === null) return null
+  return (
+    <Panel
+      title="Official board"
+      note={board.data?.protocol ? `protocol ${board.data.protocol.version}` : undefined}
+      flush
+    >
+      <Loaded query={board} title="The official board could not be read">
+        {(found) => (
+          <>
+            {found.protocol && <Terms board={found} onVersion={setVersion} />}
+            {found.entries.length > 0 ? (
+              <LeaderboardTable
+                label="Official places"
+                entries={found.entries}
+                version={found.protocol?.vow_version ?? undefined}
+              />
+            ) : (
+              <Empty title="No official run has finished yet">Tick “official” when you start a run.</Empty>
+            )}
+            {found.others.length > 0 && <Others others={found.others} />}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Terms({ board, onVersion }: { board: Doc<'OfficialBoard'>; onVersion: (version: number) => void }) {
+  const protocol = board.protocol
+  if (!protocol) return null
+  return (
+    <div className={styles.terms}>
+      <p>
+        {protocolWords(protocol)}. Every attempt counts, whatever becomes of it; who did not finish one, or deleted it,
+        takes no place with that model.
+      </p>
+      {board.versions.length > 1 && (
+        <SelectField
+          label="Protocol"
+          value={String(protocol.version)}
+          onChange={(chosen) => onVersion(Number(chosen))}
+          options={board.versions.map((one) => ({ value: String(one), label: String(one) }))}
+        />
+      )}
+    </div>
+  )
+}
+
+function Others({ others }: { others: readonly Doc<'OfficialAttempts'>[] }) {
+  return (
+    <div className={styles.terms}>
+      <p className="muted">{plural(others.length, 'participant')} without a finished run:</p>
+      <ul>
+        {others.map((one, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: participants have no name here, and the list is read as a whole
+          <li key={`${one.model} ${place}`}>
+            <bdi>{one.model}</bdi> <span className="muted">{attemptWords(one.attempts)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+import type { Doc } from '../api/platform'
+import { Panel } from '../parts/Panel'
+import styles from '../platform/platform.module.css'
+import { CheckBadge } from './CheckBadge'
+
+/** The verdict of the author's check, with everything that was found wrong. */
+export function CheckPanel({ check }: { check: Doc<'EnvironmentCheck'> }) {
+  const problems = check.problems ?? []
+  return (
+    <Panel title="Check">
+      <div className={styles.stack}>
+        <p>
+          <CheckBadge state={check.state ?? 'unchecked'} />
+        </p>
+        <p className="muted">{check.summary}</p>
+        {problems.length > 0 && (
+          <ul>
+            {problems.map((problem) => (
+              <li key={problem}>
+                <bdi>{problem}</bdi>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </Panel>
+  )
+}

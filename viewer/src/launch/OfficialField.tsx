@@ -1,0 +1,20 @@
+import { usePlatform } from '../api/platform'
+import { protocolWords } from '../domain/places'
+import { Check } from '../form/Check'
+import type { PartProps } from './LaunchForm'
+
+/** Whether the run is for the official board, where the domain has one. */
+export function OfficialField({ order, set }: PartProps) {
+  const params = { domain_id: order.domain || '-' }
+  const known = usePlatform('/v1/domains/{domain_id}/protocols', { params })
+  const protocol = order.domain ? known.data?.[0] : undefined
+  if (!protocol) return null
+  return (
+    <Check
+      label="Official run"
+      hint={`For the official board, by protocol ${protocol.version}: ${protocolWords(protocol)}. It is public and counts as an attempt, whatever becomes of it.`}
+      checked={order.official}
+      onChange={(official) => set({ official })}
+    />
+  )
+}
