@@ -176,3 +176,10 @@ def test_a_path_that_cannot_be_is_nothing_that_is_there(text: str) -> None:
 
 def test_a_knob_that_is_not_set_names_no_path() -> None:
     assert Setup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay").path("capture_path") is None
+
+
+def test_the_code_of_a_benchmark_of_ones_own_is_part_of_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    before = opened(toy(tmp_path / "a")).info.digest
+    assert opened(toy(tmp_path / "b")).info.digest == before
+    assert opened(toy(tmp_path / "a", CODE.replace("return []", "return ()"))).info.digest != before

@@ -11,13 +11,14 @@ import msgspec
 
 from mesocosm.benchmarks.attempt import Ended, accept, latest
 from mesocosm.benchmarks.findings import REPORTED, Findings, Plan, kept_scores
-from mesocosm.benchmarks.identity import faults, identity, shown_knobs
+from mesocosm.benchmarks.identity import Files, faults, identity, read_files, shown_knobs
 from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, Item, Items, Taken
 from mesocosm.benchmarks.native import metrics
 from mesocosm.benchmarks.opening import Setup
 from mesocosm.benchmarks.program import Command, ProgramRun
 from mesocosm.benchmarks.requirements import lacking
 from mesocosm.benchmarks.result import Bounds
+from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible, InvalidInput, UsageError
 from mesocosm.core.ids import digest
@@ -64,7 +65,7 @@ class CommandBenchmark:
             id=descriptor.id,
             title=descriptor.title,
             version=descriptor.version,
-            digest=digest(identity(self.setup, self.plan.part)),
+            digest=digest(identity(self.setup, self.plan.part, self._files)),
             kind=descriptor.kind,
             metrics=self._metrics(),
             description=descriptor.description,
@@ -74,6 +75,15 @@ class CommandBenchmark:
             offline=descriptor.offline,
             card=descriptor.card(),
         )
+
+    @cached_property
+    def _files(self) -> Files:
+        return read_files(self.setup, self.plan.part)
+
+    @cached_property
+    def _content(self) -> Content:
+        subject = f"benchmark {self.setup.descriptor.id}"
+        return Content(subject, self._files.named(), lambda: read_files(self.setup, self.plan.part).named())
 
     def count(self, selection: Selection) -> int:
         """Return how many tasks there are: the program's own, and the items that it has left by now."""
@@ -114,7 +124,7 @@ class CommandBenchmark:
         kinds = self.setup.descriptor.knobs
         paths = tuple(Path(value) for name, value in told[KNOBS].items() if value and kinds[name].type == "path")
         command = Command(self.plan, told[KNOBS], folder, self._output(), told[TRIAL], paths)
-        return ProgramRun(command, task.input)
+        return ProgramRun(command, task.input, self._content)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the numbers of an item, or those of the program's result file.

@@ -1,7 +1,9 @@
 """What makes a benchmark that is a program this benchmark, and what is wrong with its description."""
 
+import ast
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,31 +21,62 @@ from mesocosm.core.ids import DIGEST_HEX
 _UNSEEN = ("__pycache__", ".git")
 
 
-def identity(setup: Setup, part: CommandPart) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Digests of the files that a program is made of, or is given.
+
+    `paths` are those of knobs, by the knob and the name below it (empty where the knob names a file itself); `program`
+    are words of the command that name files of the benchmark's own folder, and modules beside them that they import.
+    """
+
+    paths: Mapping[str, Mapping[str, str]]
+    program: Mapping[str, str]
+
+    def named(self) -> dict[str, str]:
+        """Return all of them by names that people understand."""
+        given = {
+            f"{knob}/{name}" if name else knob: found
+            for knob, all_ in self.paths.items()
+            for name, found in all_.items()
+        }
+        return given | {word.removeprefix("{folder}/"): found for word, found in self.program.items()}
+
+
+def read_files(setup: Setup, part: CommandPart) -> Files:
+    """Return what a program is made of now. Raises UsageError for a path that leads to nothing or cannot be read."""
+    paths = {
+        name: _listed(path)
+        for name, knob in setup.descriptor.knobs.items()
+        if knob.type == "path" and knob.content and (path := setup.path(name)) is not None
+    }
+    return Files(paths, dict(_program(setup.folder, part)))
+
+
+def identity(setup: Setup, part: CommandPart, files: Files) -> list[Any]:
     """Return everything that can change what is asked or how it is graded: description, knobs, content of files.
 
-    Where files lie is no part of it. Of the command's words those count as files that name one in the benchmark's
-    folder. Raises UsageError for a path that leads to nothing.
+    Where files lie is no part of it.
     """
     descriptor = setup.descriptor
     table = part.model_dump(mode="json", exclude={"timeout_s", "silence_s", "slots", "exclusive", "pass_environment"})
-    paths = {
-        name: content(path)
-        for name, knob in descriptor.knobs.items()
-        if knob.type == "path" and knob.content and (path := setup.path(name)) is not None
-    }
-    return [descriptor.id, descriptor.version, table, content_knobs(setup), paths, dict(_files(setup.folder, part))]
+    paths = {name: _whole(found) for name, found in files.paths.items()}
+    return [descriptor.id, descriptor.version, table, content_knobs(setup), paths, dict(files.program)]
 
 
-def content(path: Path) -> str:
-    """Return the digest of a file, or of all files below a folder with their names."""
+def _listed(path: Path) -> dict[str, str]:
+    """Return the digests of all files below a folder by their names, or that of the file itself under no name."""
     if path.is_file():
-        return _hashed(path)
+        return {"": _hashed(path)}
+    files = ((file.relative_to(path), file) for file in sorted(path.rglob("*")) if file.is_file())
+    return {name.as_posix(): _hashed(file) for name, file in files if not any(part in _UNSEEN for part in name.parts)}
+
+
+def _whole(files: Mapping[str, str]) -> str:
+    if "" in files:
+        return files[""]
     whole = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path)
-        if file.is_file() and not any(part in _UNSEEN for part in name.parts):
-            whole.update(f"{name.as_posix()}\0{_hashed(file)}\n".encode())
+    for name, found in files.items():
+        whole.update(f"{name}\0{found}\n".encode())
     return whole.hexdigest()[:DIGEST_HEX]
 
 
@@ -55,9 +88,13 @@ def _hashed(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _files(folder: Path, part: CommandPart) -> Iterator[tuple[str, str]]:
-    """Yield the words of a command that name files of the benchmark's own folder, with the digest of each."""
+def _program(folder: Path, part: CommandPart) -> Iterator[tuple[str, str]]:
+    """Yield the words of a command that name files of the benchmark's own folder, with the digest of each.
+
+    Modules that a Python file imports from beside itself follow, by their names below the folder.
+    """
     root = folder.resolve()
+    seen: dict[Path, None] = {}
     for word in placeholders.flat(part.argv):
         plain = word.replace("{folder}", str(root))
         if "{" in plain or not plain:
@@ -65,6 +102,36 @@ def _files(folder: Path, part: CommandPart) -> Iterator[tuple[str, str]]:
         path = (root / ("" if "{" in part.cwd else part.cwd) / plain).resolve()
         if path.is_relative_to(root) and path.is_file():
             yield word, _hashed(path)
+            seen[path] = None
+    named, pending = set(seen), list(seen)
+    while pending:
+        for path in _imported(pending.pop()):
+            if path not in seen and path.is_relative_to(root):
+                seen[path] = None
+                pending.append(path)
+    for path in sorted(set(seen) - named):
+        yield path.relative_to(root).as_posix(), _hashed(path)
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """Yield the files beside a Python file that it imports, also in the midst of a function."""
+    if file.suffix != ".py":
+        return
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            names += [f"{node.module}.{alias.name}" for alias in node.names] if node.module else []
+        for name in names:
+            # Importing a module of a package imports the packages around it as well.
+            parts = name.split(".")
+            for depth in range(1, len(parts) + 1):
+                place = file.parent.joinpath(*parts[:depth])
+                yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 def shown_knobs(descriptor: Descriptor, knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,13 +102,14 @@ class Native(ABC):
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor; the digest covers version, data, and knobs that change what is asked."""
+        """Facts of the descriptor; the digest covers version, data, code, and knobs that change what is asked."""
         descriptor = self.descriptor
+        content = [descriptor.id, descriptor.version, self.loaded.content, content_knobs(self.setup)]
         return BenchmarkInfo(
             id=descriptor.id,
             title=descriptor.title,
             version=descriptor.version,
-            digest=digest([descriptor.id, descriptor.version, self.loaded.content, content_knobs(self.setup)]),
+            digest=digest([*content, self.setup.code] if self.setup.code else content),
             kind=descriptor.kind,
             metrics=self.metrics(),
             description=descriptor.description,

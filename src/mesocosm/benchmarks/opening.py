@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef
+from mesocosm.core.source import reference_digest
 
 KIND = "benchmark"
 ENTRY = "open_benchmark"
@@ -22,12 +24,16 @@ ENTRY = "open_benchmark"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes."""
+    """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes.
+
+    `code` is the digest of the code that opens it, empty for a built-in one, whose version says which code it is.
+    """
 
     descriptor: Descriptor
     folder: Path
     knobs: Mapping[str, Any] = field(default_factory=dict)
     output: Path | None = None
+    code: str = ""
 
     def path(self, knob: str) -> Path | None:
         """Return the path that a knob names: as it stands from here, else inside the benchmark's own folder.
@@ -85,7 +91,10 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
         from mesocosm.benchmarks.command import CommandBenchmark
 
         return CommandBenchmark(setup)
-    enter = import_reference(_entry(descriptor, folder))
+    entry = _entry(descriptor, folder)
+    enter = import_reference(entry)
+    if folder.parent != BUILTIN and isinstance(enter, type | FunctionType):
+        setup = replace(setup, code=reference_digest(entry, enter))
     try:
         opened: Benchmark = enter(setup)
     except MesocosmError:

@@ -15,6 +15,7 @@ from mesocosm.benchmarks.attempt import Attempt, Ended, begin
 from mesocosm.benchmarks.findings import Findings, Plan
 from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import Unset, fill, text
+from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Process, Step
@@ -54,8 +55,9 @@ class Command:
 class ProgramRun:
     """The world of a program's own task. Implements core.ports.Environment and core.gateway.Program."""
 
-    def __init__(self, command: Command, shown: Any) -> None:
+    def __init__(self, command: Command, shown: Any, content: Content | None = None) -> None:
         self._command = command
+        self._content = content
         self._shown = shown
 
     async def reset(self) -> Observation:
@@ -75,10 +77,19 @@ class ProgramRun:
         """Nothing is held: the program ended in `play`."""
 
     async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
-        """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError."""
+        """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError.
+
+        Where a file of it has changed by then, nobody knows which content it read: EpisodeError (cancelled).
+        """
+        await self._unchanged()
         attempt = begin(self._command.output)
         ended = await _Play(self._command, attempt, address, log).work(seconds)
+        await self._unchanged()
         return Findings(self._command.plan, attempt.root, ended).step()
+
+    async def _unchanged(self) -> None:
+        if self._content is not None:
+            await self._content.check()
 
 
 class _Play:

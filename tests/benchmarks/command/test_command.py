@@ -13,6 +13,7 @@ from tests.conftest import LoopClock
 from mesocosm.benchmarks import program
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UsageError
+from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunStatus
 from mesocosm.engine import session
 from mesocosm.sandboxes.bubblewrap import available
@@ -327,6 +328,52 @@ async def test_a_program_that_was_changed_makes_another_experiment(shop: Any) ->
     shop.describe('write("result.json", {"score": 1})')
     with pytest.raises(UsageError, match="two experiments"):
         await shop.resume(run, retry_failed=True)
+
+
+@pytest.mark.parametrize("named", ["program.py", "helper.py"])
+async def test_the_result_of_a_program_that_is_edited_while_it_runs_is_not_kept(shop: Any, named: str) -> None:
+    edits = f"(pathlib.Path(__file__).parent / {named!r}).open('a').write('# edited')"
+    shop.describe(f'import helper\nwrite("result.json", {{"score": 1}})\n{edits}')
+    (shop.folder / "helper.py").write_text("")
+    run = await shop.run()
+    assert (run.status, run.counts.owed, run.primary.value) == (RunStatus.STOPPED, 1, None)
+    assert run.error.startswith(f"{named} of benchmark toy has changed since the run began")
+
+
+async def test_a_program_that_is_edited_before_it_starts_is_not_run(shop: Any) -> None:
+    shop.describe('write("result.json", {"score": 1})')
+
+    class Edits(Observer):
+        def run_started(self, progress: Progress) -> None:
+            shop.describe('write("result.json", {"score": 0})')
+
+    run = await shop.run(shop.spec(), Edits())
+    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 1)
+    assert not shop.output.exists()
+
+
+async def test_data_that_change_while_a_program_runs_are_named(shop: Any, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "items.jsonl").write_text("{}")
+    shop.describe(
+        f'write("result.json", {{"score": 1}})\npathlib.Path({str(data / "items.jsonl")!r}).write_text("")',
+        knobs='[knobs.data]\ntype = "path"\nhelp = "h"\n',
+    )
+    run = await shop.run(knobs={"data": str(data)})
+    assert run.error.startswith("data/items.jsonl of benchmark toy has changed since the run began")
+
+
+def test_modules_beside_a_program_that_it_imports_are_part_of_it(shop: Any) -> None:
+    shop.describe("def late():\n    from kit import tools\n    import helper")
+    (shop.folder / "kit").mkdir()
+    digests = {shop.opened().info.digest}
+    for name in ("helper.py", "kit/tools.py", "kit/__init__.py"):
+        (shop.folder / name).write_text("A = 1\n")
+        digests.add(shop.opened().info.digest)
+    assert len(digests) == 4
+    (shop.folder / "unrelated.py").write_text("A = 1\n")
+    assert shop.opened().info.digest in digests
 
 
 async def test_a_program_that_failed_by_bad_luck_is_repeated_in_a_new_attempt(shop: Any, tmp_path: Path) -> None:
