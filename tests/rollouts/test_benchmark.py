@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observer, Parts
-from mesocosm.core.registry import BENCHMARKS, MODELS
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
@@ -19,6 +19,7 @@ from mesocosm.engine.grading import rescore
 from mesocosm.engine.retry import Backoff
 from mesocosm.http.client import Client
 from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.inprocess import InProcessPlace
 from mesocosm.rollouts.place import Access, Blocked, Ended, Failed, Log, Sampled, Work
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import SqlStore, open_store
@@ -373,6 +374,63 @@ async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench
     run = await session.resume(run.id, bench.store, settings=session.Settings(same_server=True))
     assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
     assert run.provenance["server"]["judge_address"] == "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1"
+
+
+WORKFLOW = """
+import asyncio
+from mesocosm.rollouts import AgentWorkflow, Grader, LocalBackend
+
+class Raises(AgentWorkflow):
+    async def run(self, ctx):
+        if ctx.metadata["raises"]:
+            raise {error}
+        return [{{"role": "assistant", "content": "4"}}]
+
+class Reward(Grader):
+    async def grade(self, ctx):
+        ctx.set_reward(1.0)
+
+backend = LocalBackend(workflow=Raises, grader=Reward)
+"""
+
+
+class Raises:
+    """An agent that raises in the rows that say so, and hands the others over."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def play(self, context: Any) -> None:
+        if context.task.id.endswith("1"):
+            raise self.error
+        await context.reset()
+        await context.hand_over()
+
+
+@pytest.mark.parametrize(
+    "error", ["KeyError('plan')", "TimeoutError('late')", "SystemExit(2)", "asyncio.CancelledError('inner')"]
+)
+@pytest.mark.parametrize("raised_by", ["agent", "workflow"])
+async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raises_it(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str, raised_by: str
+) -> None:
+    (tmp_path / "main.py").write_text(WORKFLOW.format(error=error))
+    monkeypatch.setattr(AGENTS, "_own", dict(AGENTS._own))
+    AGENTS.register("raises")(lambda options: Raises(eval(error)))
+    rows = [row(number, metadata={"raises": number == 1 and raised_by == "workflow"}) for number in range(3)]
+    origin = Origin("adder", "m", {"source": "1"})
+
+    def opened(ref: BenchmarkRef) -> RolloutBenchmark:
+        place = InProcessPlace(tmp_path, "main.py")
+        chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
+        return RolloutBenchmark(origin, chosen, Terms(), place, artifacts=tmp_path / "artifacts", capped=False)
+
+    BENCHMARKS.register("stand")(opened)
+    agent = AgentSettings("raises" if raised_by == "agent" else "program")
+    run = await session.run(RunSpec(BenchmarkRef("stand", ""), ModelSettings("builtin/empty"), agent), bench.store)
+    reward = bench.metric(run, "reward")
+    assert (run.status, reward.n_scored, reward.n_worst, reward.missing) == (RunStatus.FINISHED, 3, 1, {})
+    assert reward.value == pytest.approx(2 / 3)
 
 
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:

@@ -157,6 +157,11 @@ class _Play:
             self._warn_once(
                 "replies without a valid action were passed to the environment as they stood (--on-malformed pass)"
             )
+            if self.setting.options.reask != LoopOptions().reask:
+                self._warn_once(
+                    f"no reply was asked for again, although reask is {self.setting.options.reask}: replies are passed "
+                    "on here; --on-malformed ask asks again"
+                )
         for deviation in move.parsed.deviations:
             self._warn_of("action", deviation)
         if move.parsed.repaired:

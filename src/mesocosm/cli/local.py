@@ -286,6 +286,13 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
         return dict(given["agent_option"])
     if given["profile"]:
         return _profile_options(given)
+    context = click.get_current_context(silent=True)
+    asked = context is not None and context.get_parameter_source("reask") is ParameterSource.COMMANDLINE
+    if asked and given["on_malformed"] in {"pass", "fail"}:
+        raise UsageError(
+            f"--reask {given['reask']} has no effect with --on-malformed {given['on_malformed']}: leave it away, or "
+            "choose --on-malformed ask"
+        )
     chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
     if given["on_malformed"]:
         chosen["on_malformed"] = given["on_malformed"]

@@ -137,7 +137,7 @@ def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
     if not changes:
         return ""
     return (
-        f"run {run.id} was answered by another server: {'; '.join(changes)}. Its numbers would be of neither. "
+        f"run {run.id} was answered by another server: {'; '.join(changes)}. "
         f"Where it is the same model at a new address, repeat the command with --same-server{anew}"
     )
 
