@@ -8,7 +8,7 @@ import pytest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.decision import Action, Policy, decide, other_server
+from mesocosm.engine.decision import Action, Policy, could_not_start, decide, other_server
 
 PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
 DONE = Counts(planned=4, completed=4)
@@ -137,3 +137,11 @@ def test_what_a_run_may_lack_is_said_by_the_command_that_asks() -> None:
     past = Past([lacking])
     assert decide(past, "s", PLAIN).action is Action.RESUME
     assert decide(past, "s", Policy(max_missing=0.2)).action is Action.SKIP
+
+
+@pytest.mark.parametrize(("cause", "failed"), [("sandbox_failed", True), ("model_unavailable", False)])
+def test_a_run_whose_program_cannot_start_has_failed_and_one_in_an_outage_has_not(cause: str, failed: bool) -> None:
+    stopped = run("stopped", RunStatus.STOPPED, Counts(planned=4))
+    missing = {cause: 2, "not_run": 2}
+    stopped.metrics = (MetricResult("m", "mean", None, None, None, "", 4, 0, 0, missing=missing, primary=True),)
+    assert could_not_start(stopped) is failed

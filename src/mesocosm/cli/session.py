@@ -26,7 +26,7 @@ from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.decision import lacks_too_much
+from mesocosm.engine.decision import could_not_start, lacks_too_much
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -183,13 +183,15 @@ def judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
 def exit_code(run: Run, *, interrupted: bool = False) -> int:
     """Return the exit code of a run.
 
-    0 all done and something scored, 1 nothing scored, 3 episodes owed or too many without a value, 4 broken off, 130
-    interrupted.
+    0 all done and something scored, 1 nothing scored or a program that cannot start, 3 episodes owed or too many
+    without a value, 4 broken off, 130 interrupted.
     """
     if run.status is RunStatus.FINISHED:
         return 0
     if run.status is RunStatus.PARTIAL:
         return INCOMPLETE
+    if could_not_start(run):
+        return 1
     if run.status is RunStatus.FAILED:
         return 4 if run.counts.owed else 1
     return INTERRUPTED if interrupted else INCOMPLETE

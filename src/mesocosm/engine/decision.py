@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from mesocosm.core.failure import Cause
 from mesocosm.core.gateway import Served
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.engine.grading import outcome
+from mesocosm.engine.metrics import NOT_RUN
 
 NEVER = "never run before"
 """Why an experiment is left that is only to be run again."""
@@ -23,6 +25,9 @@ SERVER_WORDS = {
     "judge_models": "list of models of the judge",
 }
 """What is compared of the servers of a run, in words."""
+
+
+_UNSTARTED = frozenset({Cause.SANDBOX_FAILED.value})
 
 
 class Action(StrEnum):
@@ -113,10 +118,22 @@ def lacks_too_much(run: Run, max_missing: float) -> bool:
     return run.status is RunStatus.FINISHED and outcome(run.metrics, max_missing)[0] is RunStatus.PARTIAL
 
 
+def could_not_start(run: Run) -> bool:
+    """Return whether a run owes all it has because the process that plays it cannot be started.
+
+    That is no outage which passes: it is a failure of what was asked for, though the run can be resumed.
+    """
+    if run.status is not RunStatus.STOPPED or run.counts.done or run.primary is None:
+        return False
+    causes = run.primary.missing.keys() - {NOT_RUN}
+    return bool(causes) and all(cause in _UNSTARTED for cause in causes)
+
+
 def servers(parts: Parts) -> dict[str, str]:
     """Return what is known of the servers of model and judge: `address`, `models`, `judge_address`, `judge_models`."""
     found: dict[str, str] = {}
-    for role, part in (("", parts.model), ("judge_", parts.judge)):
+    asked: tuple[tuple[str, object], ...] = (("", parts.model), ("judge_", parts.judge))
+    for role, part in asked:
         if isinstance(part, Served):
             found |= {f"{role}{name}": str(value) for name, value in part.server.items()}
     return found

@@ -34,6 +34,7 @@ from mesocosm.engine.decision import (
     Decision,
     History,
     Policy,
+    could_not_start,
     decide,
     lacks_too_much,
     other_server,
@@ -349,6 +350,6 @@ def _status(run: Run) -> tuple[OutcomeStatus, str]:
         return OutcomeStatus.SUCCEEDED, ""
     if run.status is RunStatus.PARTIAL:
         return OutcomeStatus.PARTIAL, run.error
-    if run.status is RunStatus.FAILED or "--timeout" in run.error:
+    if run.status is RunStatus.FAILED or "--timeout" in run.error or could_not_start(run):
         return OutcomeStatus.FAILED, run.error
     return OutcomeStatus.STOPPED, run.error
