@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mesocosm.core.model import ModelSettings
@@ -142,3 +143,8 @@ def test_programs_that_never_asked_their_model_have_no_place() -> None:
     silent = run("openai/m", rate(100, 100))
     silent.info, silent.counts = {"judged": True}, Counts(100, 100)
     assert places(leaderboard([silent])) == [("openai/m", None, None)]
+
+
+def test_a_run_that_lacks_much_takes_no_place_whatever_it_allowed_itself() -> None:
+    lacking = run("a/tolerant", msgspec.structs.replace(rate(8, 8), n_planned=10, missing={"grader_error": 2}))
+    assert places(leaderboard([lacking, run("a/whole", rate(5, 10))]))[0] == ("a/tolerant", None, None)

@@ -81,6 +81,16 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         (Fault(status=200, raw=b'{"error": {"code": 429, "message": "upstream"}}'), Cause.RATE_LIMITED),
         (Fault(status=200, raw=b'{"error": "upstream broke"}'), Cause.MODEL_UNAVAILABLE),
         (Fault(status=200, raw=b'{"choices": [{"error": {"code": 502, "message": "x"}}]}'), Cause.MODEL_UNAVAILABLE),
+        (
+            Fault(status=200, raw=b'{"choices": [{"message": {"content": "h"}, "finish_reason": "error"}]}'),
+            Cause.MODEL_INVALID,
+        ),
+        (
+            Fault(
+                status=200, raw=b'{"choices": [{"message": {"content": ""}, "error": {"code": 502, "message": "x"}}]}'
+            ),
+            Cause.MODEL_UNAVAILABLE,
+        ),
     ],
     ids=str,
 )

@@ -10,9 +10,11 @@ import anthropic
 import openai
 import pytest
 
+from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
 from mesocosm.core.model import Capabilities, ModelReply
 from mesocosm.core.run import Limits
+from mesocosm.testing.dialect import Answer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -128,6 +130,21 @@ async def test_an_older_completion_is_asked_with_the_runs_model_and_settings(
     assert (call["asked"], call["model"], call["text"]) == ("davinci-002", "vllm/m", "the answer is 4")
     assert episode.usage.calls == 1
     assert episode.usage.total > 0
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_that_the_provider_broke_off_is_no_result(
+    lab: Any, openai_client: OpenAI, streamed: bool
+) -> None:
+    def program(variables: Any) -> Any:
+        found = chat(variables, openai_client, stream=streamed)
+        return len(list(found)) if streamed else found.choices[0].finish_reason
+
+    async with ModelServer(Answer("hal", finish_reason="error"), models=["m"]) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+    assert episode.failure is not None
+    assert episode.failure.cause == Cause.MODEL_INVALID
+    assert episode.status is EpisodeStatus.CANCELLED
 
 
 @pytest.mark.parametrize("told", [{"prompt": ["a", "b"]}, {"prompt": [1, 2]}, {"prompt": "a", "echo": True}])

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Limits, Run
 from mesocosm.core.score import MetricResult
+from mesocosm.engine.decision import lacks_too_much
 from mesocosm.stats import fewest_pairs
 
 Reference = Literal["", "floor", "ceiling"]
@@ -24,7 +25,7 @@ class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
     A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
-    contestant. Nor has a partial run, whose value is of a part of its episodes.
+    contestant. Nor has a run that lacks more than 2 % of its values, which is of a part of its episodes.
     """
 
     run: Run
@@ -85,7 +86,8 @@ def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult
 
 
 def _ranked(run: Run) -> bool:
-    return not reference(run.model) and run.status is not RunStatus.PARTIAL and not run.unasked
+    """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
+    return not reference(run.model) and not run.unasked and not lacks_too_much(run, Limits().max_missing)
 
 
 def _beats(a: MetricResult, b: MetricResult) -> bool:

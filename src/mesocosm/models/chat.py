@@ -118,9 +118,12 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
 
 
 def reply(completion: Completion, price: Price | None, name: str, latency_s: float) -> ModelReply | None:
-    """Return the answer in a completion, None when it holds none. A refusal of the model's own is its text."""
+    """Return the answer in a completion, None when it holds none. A refusal of the model's own is its text.
+
+    An answer that the provider broke off, as routers say with an error beside it or as its finish reason, is none.
+    """
     choice = completion.choices[0] if completion.choices else None
-    if choice is None or choice.message is None:
+    if choice is None or choice.message is None or completion.error or choice.error or choice.finish_reason == "error":
         return None
     message = choice.message
     content = message.content

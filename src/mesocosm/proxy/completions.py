@@ -87,7 +87,8 @@ class ChatCompletions:
         choices = data.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         message = part(choice, "message")
-        if not isinstance(message, dict):
+        # Routers say so when the provider behind them broke off; it is no answer of the model.
+        if not isinstance(message, dict) or part(choice, "finish_reason") == "error" or part(choice, "error"):
             return None
         content, refusal = message.get("content"), text_of(message.get("refusal"))
         text = content if isinstance(content, str) else _joined(content)
@@ -178,6 +179,9 @@ class ChatAssembler:
     def _choice(self, choice: Fields) -> None:
         self._begun = True
         self._finish = text_of(choice.get("finish_reason")) or self._finish
+        if self._finish == "error" or choice.get("error"):
+            told = text_of(part(choice.get("error"), "message"))
+            self.error = self.error or told or "the provider broke the answer off"
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.main import options, plural
 from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
 
 if TYPE_CHECKING:
@@ -156,6 +156,10 @@ def print_run(run: "Run") -> None:
     for warning in run.warnings:
         click.echo(f"warning: {warning}")
     click.echo(f"\nrun {run.id}\n  mesocosm run get {run.id}\n  mesocosm run export {run.id} -o replay.json")
+    owed = (run.planned or run.config.num_episodes) - run.finished
+    if run.status in FAILED or run.status == "partial":
+        left = f": {plural(owed, 'episode')} owed" if owed > 0 else ""
+        click.echo(f"  mesocosm run resume {run.id} --remote    continues it{left}")
 
 
 def _row(metric: "Metric") -> list[str]:
