@@ -101,3 +101,22 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("MESOCOSM_PRICES", str(tmp_path / "none.json"))
     with pytest.raises(UsageError, match="MESOCOSM_PRICES"):
         price(GPT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"input": -1, "output": 1, "as_of": ""}',
+        '{"input": 1e300, "output": 1, "as_of": ""}',
+        '{"input": NaN, "output": 1, "as_of": ""}',
+        '{"input": 1, "output": 1e999, "as_of": ""}',
+        '{"input": 1, "output": 1, "as_of": "", "long_over": -5}',
+        '{"input": 1, "output": ' + "[" * 5_000 + "]" * 5_000 + "}",
+    ],
+)
+def test_a_price_that_no_model_can_have_is_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "prices.json"
+    place.write_text(f'{{"openai/gpt-4o": {text}}}')
+    monkeypatch.setenv("MESOCOSM_PRICES", str(place))
+    with pytest.raises(InvalidInput, match="price file"):
+        price(GPT)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import Connection
 
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import SqlStore, deletion, open_store
 from mesocosm.store.objects import open_objects
+from mesocosm.store.traces import compress
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -113,3 +115,65 @@ def test_another_url_is_refused_without_its_password() -> None:
     with pytest.raises(UsageError, match="ftp://host/place") as caught:
         open_objects("ftp://somebody:secret@host/place")
     assert "secret" not in str(caught.value)
+
+
+def _lost(place: Path) -> None:
+    place.unlink()
+
+
+def _cut(place: Path) -> None:
+    place.write_bytes(place.read_bytes()[:-50])
+
+
+def _another(place: Path) -> None:
+    place.write_bytes(compress([b"something else"])[0])
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"), [(_lost, "not in the object store"), (_cut, "damaged"), (_another, "damaged")]
+)
+async def test_verifying_reads_what_lies_outside(
+    store: SqlStore, samples: "Samples", tmp_path: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    run_id = await written(store, samples)
+    assert store.verify_run(run_id).damages == ()
+    harm(next((tmp_path / "objects").rglob(LARGE_BLOB.digest)))
+    (damage,) = store.verify_run(run_id).damages
+    assert said in damage.what
+    assert LARGE_BLOB.digest in damage.what
+
+
+async def test_what_lies_in_an_object_store_that_nobody_named_is_not_called_verified(
+    store: SqlStore, samples: "Samples", tmp_path: Path
+) -> None:
+    run_id = await written(store, samples)
+    with pytest.raises(InfrastructureError, match="cannot be verified; name its object store with --blob-url"):
+        open_store(tmp_path / "results").verify_run(run_id)
+
+
+async def test_a_deletion_that_is_interrupted_leaves_no_damage_and_is_done_again(
+    store: SqlStore, samples: "Samples", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = samples.held(store)
+    entries = [Entry(samples.episode(run.id, number), (), [LARGE_BLOB]) for number in range(3)]
+    await samples.write(store, run.id, entries)
+    store.release(run.id, store.holder())
+    slices = iter([deletion._delete_slice])
+
+    def interrupted(connection: Connection, run_id: str) -> int:
+        return next(slices)(connection, run_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deletion, "_SLICE", 1)
+        patch.setattr(deletion, "_delete_slice", interrupted)
+        with pytest.raises(StopIteration):
+            store.delete_run(run.id)
+    left = store.get_run(run.id)
+    assert (left.counts.done, left.holder) == (0, None)
+    assert "delete it again" in left.error
+    assert len(store.list_episodes(run.id).items) == 2
+    assert store.verify_run(run.id).damages == ()
+    store.delete_run(run.id)
+    assert store.run_ids() == []
+    assert store.drop_outside(0.0) == 1
+    assert files(tmp_path) == []

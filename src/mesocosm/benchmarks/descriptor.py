@@ -16,7 +16,7 @@ FILE = "benchmark.toml"
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ScoreField(_Part):
@@ -193,7 +193,7 @@ def read_descriptor(folder: Path) -> Descriptor:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a plain ValueError
         raise InvalidInput(str(path), [Problem("", f"is no TOML: {error}")]) from error
     try:
         return Descriptor.model_validate(raw)

@@ -36,7 +36,7 @@ def _techniques(context: click.Context, parameter: click.Parameter, values: tupl
         name, _, text = value.partition("=")
         try:
             chosen[name] = json.loads(text) if text else {}
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise click.BadParameter(f"{value!r}: what follows '=' is no JSON object ({error})") from error
         if chosen[name] is not False and not isinstance(chosen[name], dict):
             raise click.BadParameter(f'{value!r}: give a JSON object, as in memory={{"window_size": 6}}, or false')
@@ -53,7 +53,7 @@ def _values(context: click.Context, parameter: click.Parameter, values: tuple[st
             raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE")
         try:
             chosen[name] = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             chosen[name] = text
     return chosen
 

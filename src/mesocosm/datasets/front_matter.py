@@ -37,7 +37,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str]:
     if fence == "+++":
         try:
             return _jsonable(tomllib.loads("\n".join(head))), rest
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise BadFrontMatter(f"its TOML head cannot be read: {error}") from error
     first = next((line for line in head if line.strip() and not line.startswith("#")), "")
     if any(line.strip() for line in head) and not _KEY.match(first):

@@ -5,14 +5,20 @@ import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.model import ModelName
 
 OVERRIDE = "MESOCOSM_PRICES"
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+"""USD per million tokens. A negative price would give budgets back."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,14 +28,14 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens are charged whole at `long_input`, `long_output` and `long_cached`.
     """
 
-    input: float
-    output: float
+    input: Dollars
+    output: Dollars
     as_of: str
-    cached: float | None = None
-    long_over: int | None = None
-    long_input: float = 0.0
-    long_output: float = 0.0
-    long_cached: float | None = None
+    cached: Dollars | None = None
+    long_over: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    long_input: Dollars = 0.0
+    long_output: Dollars = 0.0
+    long_cached: Dollars | None = None
 
     @property
     def free(self) -> bool:
@@ -52,12 +58,11 @@ FREE = Price(0.0, 0.0, as_of="")
 """What runs on this machine costs nothing per token."""
 
 _Table = dict[str, Price]
-_decoder = msgspec.json.Decoder(_Table)
 
 
 @cache
 def _shipped() -> _Table:
-    return _decoder.decode(files(__package__).joinpath("prices.json").read_bytes())
+    return read_json(files(__package__).joinpath("prices.json").read_bytes(), _Table, large=True)
 
 
 @cache
@@ -67,7 +72,7 @@ def _override(path: str) -> _Table:
     except OSError as error:
         raise UsageError(f"the price file {path} (from {OVERRIDE}) cannot be read: {error.strerror}") from error
     try:
-        return _decoder.decode(data)
+        return read_json(data, _Table, large=True)
     except msgspec.DecodeError as error:
         fix = 'write {"provider/model": {"input": 2.5, "output": 10, "as_of": "2026-01-31"}}, USD per million tokens'
         raise InvalidInput(f"price file {path} (from {OVERRIDE})", [Problem("", str(error), fix)]) from error

@@ -68,7 +68,9 @@ class ModelEntry(BaseModel):
 class Settings(BaseSettings):
     """Everything that an operator can decide. Times are in the unit that their name ends with."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True, allow_inf_nan=False
+    )
 
     # Where it listens, and what it calls itself.
     host: str = Field("127.0.0.1", description="address to listen on")

@@ -10,8 +10,9 @@ import zstandard
 from sqlalchemy import Connection, select
 
 from mesocosm.core.episode import FINISHED
-from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.ids import digest_bytes
+from mesocosm.store.objects import URL_VARIABLE
 from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
@@ -134,18 +135,32 @@ class Verification(Traces):
 
     def _blobs(self, run_id: str) -> Iterator[str]:
         wanted = (
-            select(blobs.c.digest, blobs.c.data)
+            select(blobs.c.digest, blobs.c.data, blobs.c.outside)
             .join(run_blobs, run_blobs.c.digest == blobs.c.digest)
-            .where(run_blobs.c.run_id == run_id, blobs.c.outside.is_(False))
+            .where(run_blobs.c.run_id == run_id)
         )
         with self._database.once() as connection:
-            for digest, data in connection.execution_options(yield_per=8).execute(wanted):
+            for digest, data, outside in connection.execution_options(yield_per=8).execute(wanted):
                 try:
-                    raw = zstandard.ZstdDecompressor().decompress(data)
-                except zstandard.ZstdError:
+                    packed = self._packed(digest) if outside else data
+                    raw = zstandard.ZstdDecompressor().decompress(packed)
+                except UnknownName:
+                    yield f"the content {digest} that its traces refer to is not in the object store"
+                    continue
+                except (zstandard.ZstdError, MemoryError):
                     raw = b""
                 if digest_bytes(raw) != digest:
                     yield f"the content {digest} that its traces refer to is damaged"
+
+    def _packed(self, digest: str) -> bytes:
+        """Return content as the object store has it. Raises UnknownName, InfrastructureError where it is not named."""
+        objects = self._database.objects
+        if objects is None:
+            raise InfrastructureError(
+                f"content of this run is kept outside of {self._database.place}, so it cannot be verified; name its "
+                f"object store with --blob-url or {URL_VARIABLE}"
+            )
+        return objects.get(digest)
 
 
 def _rows(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Row, list[Row]]]:

@@ -105,7 +105,7 @@ def _seeds(text: str | None) -> list[int] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not found or any(type(item) is not int for item in found):
         raise WrongSeeds("--seed-set must be a JSON array of integers, e.g. '[1,2,3]'")

@@ -198,7 +198,7 @@ def _configures_uv(folder: Path) -> bool:
         try:
             if "uv" in tomllib.loads(project.read_text(encoding="utf-8-sig")).get("tool", {}):
                 return True
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
     return False
 

@@ -55,7 +55,7 @@ def declared(folder: Path) -> Declared:
         project = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("project", {})
     except FileNotFoundError:
         return Declared()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     lines, python = project.get("dependencies", []), project.get("requires-python", "")
     problems = []
