@@ -96,6 +96,8 @@ class Client:
         await _permit(pool, call)
         try:
             connection = pool.take(own, repeatable=resend)
+            if connection is not None and not resend:
+                connection = await pool.proved(connection)
             if connection is None:
                 return await _exchange(pool, await self._connect(pool, call), call, own)
             try:

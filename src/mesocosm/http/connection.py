@@ -64,6 +64,11 @@ class Connection(asyncio.Protocol):
         return self.reusable and self._transport is not None and not self._transport.is_closing()
 
     @property
+    def served(self) -> str:
+        """The path of the last request."""
+        return self._target.path if self._target else ""
+
+    @property
     def quiet(self) -> bool:
         """Whether it is usable, and nothing came on it since the last response: no byte, no end, no reset.
 

@@ -15,6 +15,13 @@ crosses the close on the wire nobody can say whether it was seen.
 """
 
 
+PROVE_S = 0.01
+"""Seconds that a connection is watched before it carries another request that must not be repeated."""
+PROOFS = 8
+"""So many times a server must have kept a connection open after requests to one path until it is believed to."""
+_MOST_PATHS = 32
+
+
 class OwnConnection:
     """A connection that one caller keeps for itself between its requests, so that no fault of others reaches it.
 
@@ -52,6 +59,7 @@ class Pool:
         self.permits = asyncio.Semaphore(limit)
         self.route = route
         self.abrupt = False
+        self._proved: dict[str, int] = {}
 
     def take(self, own: OwnConnection | None = None, *, repeatable: bool = True) -> Connection | None:
         """Return the connection of `own`, else the one that was idle for the shortest time; None when there is none.
@@ -73,6 +81,29 @@ class Pool:
             if connection.quiet:
                 return connection
             connection.abort()
+        return None
+
+    async def proved(self, connection: Connection) -> Connection | None:
+        """Return a connection that is to carry a request that must not be repeated; None where the server closed it.
+
+        Some servers answer, fail afterwards (in a background task, say), and close without having said so. That is
+        seen a moment after the answer. The first connections are watched for that moment, and when one is closed
+        none is used again for such a request.
+        """
+        path = connection.served
+        known = self._proved.get(path, 0 if len(self._proved) < _MOST_PATHS else PROOFS)
+        if known >= PROOFS or self.loop.time() - connection.idle_since >= PROVE_S:
+            return connection
+        try:
+            await asyncio.sleep(PROVE_S)
+        except BaseException:
+            connection.abort()
+            raise
+        if connection.quiet:
+            self._proved[path] = self._proved.get(path, 0) + 1
+            return connection
+        self.abrupt = True
+        connection.abort()
         return None
 
     async def open(self) -> Connection:
