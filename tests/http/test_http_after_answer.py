@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from mesocosm.http import pool
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
 from mesocosm.http.pool import OwnConnection
@@ -36,7 +37,10 @@ async def address() -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("parallel", [1, 8])
-async def test_no_step_is_lost_when_what_follows_the_answers_fails(address: str, parallel: int) -> None:
+async def test_no_step_is_lost_when_what_follows_the_answers_fails(
+    address: str, parallel: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "PROVE_S", 0.2)
     lost: list[HttpError] = []
 
     async def episodes(client: Client, number: int) -> None:
