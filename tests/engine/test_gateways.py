@@ -9,6 +9,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Address, Call, Forwarded, Tap
+from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.registry import GATEWAYS
 from mesocosm.core.usage import Usage
@@ -272,3 +273,33 @@ async def test_a_call_of_an_episode_that_is_over_is_not_repeated(tap: EpisodeTap
     episode.over = True
     assert not await tap.again(500, "broken", None, 1)
     assert episode.repeated == []
+
+
+def asked(words: str, error: str = "", status: int = 200) -> Forwarded:
+    return Forwarded(Call("/chat/completions", "m"), [Message("user", words)], reply(10), status, error)
+
+
+@pytest.mark.parametrize("status", [429, 503, 504])
+async def test_an_answer_that_a_program_went_on_without_leaves_it_without_a_result(
+    tap: EpisodeTap, status: int
+) -> None:
+    tap.forwarded(asked("plan", "not now", status))
+    tap.forwarded(asked("act without a plan"))
+    with pytest.raises(EpisodeError, match="went on without that answer") as raised:
+        tap.unanswered({})
+    assert raised.value.rule.owed
+
+
+async def test_a_question_that_was_asked_again_and_answered_is_not_missed(tap: EpisodeTap) -> None:
+    tap.forwarded(asked("plan", "not now", 503))
+    tap.forwarded(asked("plan"))
+    tap.forwarded(asked("act"))
+    tap.unanswered({})
+
+
+async def test_a_request_that_the_server_refuses_and_the_program_puts_in_another_way_is_not_missed(
+    tap: EpisodeTap,
+) -> None:
+    tap.forwarded(asked("plan with tools", "no tools here", 400))
+    tap.forwarded(asked("plan"))
+    tap.unanswered({})

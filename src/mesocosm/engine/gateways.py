@@ -1,13 +1,17 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import msgspec
+
 from mesocosm.core.failure import Boundary, Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import AGENT, JUDGE, Address, Call, Forwarded, Gateway
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
@@ -184,6 +188,7 @@ class EpisodeTap:
         self._clock = 0
         self._failed_at = 0
         self._failed_by: asyncio.Task[Any] | None = None
+        self._lost: dict[str, EpisodeError] = {}
         self._begun: dict[asyncio.Task[Any] | None, int] = {}
         self._context = context
         self._reserved = reserved
@@ -238,6 +243,7 @@ class EpisodeTap:
             reply = await self._context.ask_for(replace(call, role=self.role), request, self._failed)
         except EpisodeError as error:
             self._failed(error)
+            self._lose(request.messages, error)
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -247,8 +253,19 @@ class EpisodeTap:
             self._broken = self._broken or error
             raise EpisodeError(Cause.BUDGET, str(error)) from error
         self._answered()
+        self._find(request.messages)
         self._largest = max(self._largest, reply.usage.total)
         return reply
+
+    def _lose(self, messages: Sequence[Message], error: EpisodeError) -> None:
+        """Remember a question that the model's side left unanswered, and could have answered at another time."""
+        if error.rule.retried and not error.rule.valid and error.rule.boundary is Boundary.MODEL:
+            self._lost[_question(messages)] = error
+
+    def _find(self, messages: Sequence[Message]) -> None:
+        """Forget a question that was left unanswered: it is answered now."""
+        if self._lost:
+            self._lost.pop(_question(messages), None)
 
     def _failed(self, error: EpisodeError, *, conversing: bool = True) -> None:
         self.failing, self._failed_at, self._conversing = error, self._clock, conversing
@@ -284,13 +301,18 @@ class EpisodeTap:
         """See what a call says about the model: whether it fails, and whether every further one would."""
         if not call.error:
             self._answered()
+            self._find(call.messages)
             return
         cause = call.cause or cause_of(call.status)
         # A call that its program gave up says nothing new: what failed before it was given up stands.
         if cause is Cause.CANCELLED:
+            if self.failing is not None and self._failed_by is asyncio.current_task():
+                self._lose(call.messages, self.failing)
             return
         error = EpisodeError(cause, call.error)
         self._failed(error, conversing=call.call.path != _EMBEDDINGS)
+        if self._conversing:
+            self._lose(call.messages, error)
         if error.rule.fatal and self.role == AGENT and self._conversing:
             # Whatever a program makes of it: no episode of the run can be measured.
             self._broken = self._broken or error
@@ -316,12 +338,14 @@ class EpisodeTap:
             ) from error
 
     def unanswered(self, facts: Mapping[str, Any]) -> None:
-        """Raise the failure of the last call of a program that ended well: without that answer it has no result.
+        """Raise the failure of a call of a program that ended well: without that answer it has no result.
 
-        Raises EpisodeError.
+        That is the last call, whatever the model's side failed for, and every earlier one that was not answered because
+        the server was away or busy, unless the program asked the same again and was answered. Raises EpisodeError.
         """
-        failing = self._at_fault
-        if failing is not None and self._conversing:
+        failing = self._at_fault if self._conversing else None
+        failing = failing or next(iter(self._lost.values()), None)
+        if failing is not None:
             message = f"{failing}; the program went on without that answer, and its result counts for nothing"
             raise EpisodeError(failing.cause, message, facts=facts)
 
@@ -347,3 +371,8 @@ def cause_of(status: int) -> Cause:
     if status >= 500:
         return Cause.MODEL_UNAVAILABLE
     return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID
+
+
+def _question(messages: Sequence[Message]) -> str:
+    """Return the digest of what was asked, by which a call that is made again is known."""
+    return digest_bytes(msgspec.json.encode(list(messages)))
