@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
+import { CheckBadge } from '../environments/CheckBadge'
 import { Badge } from '../parts/Badge'
 import styles from '../platform/platform.module.css'
 
@@ -14,6 +15,9 @@ export function DomainList({ domains }: { domains: readonly Doc<'Domain'>[] }) {
               <bdi>{one.name}</bdi>
             </Link>
             {one.status !== 'published' && <Badge>{one.status}</Badge>}
+            {(one.check?.state === 'failed' || one.check?.state === 'outdated') && (
+              <CheckBadge state={one.check.state} problems={one.check.problems} />
+            )}
           </div>
           {one.detail && <p className={styles.words}>{one.detail}</p>}
           <p className={styles.facts}>

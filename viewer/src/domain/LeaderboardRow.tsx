@@ -102,9 +102,9 @@ function Who({ entry, version }: { entry: Entry; version?: string }) {
         <bdi>{entry.model}</bdi>
       </Link>{' '}
       {words && <span className="muted">{words}</span>}{' '}
-      {entry.unranked && <span className="muted">no place: {entry.unranked}</span>}{' '}
       {(entry.check === 'failed' || entry.check === 'outdated') && <CheckBadge state={entry.check} />}{' '}
       {other && <Badge title="Played by rules of another version">vow {entry.binding_vow_version}</Badge>}
+      {entry.unranked && <span className={styles.reason}>no place: {entry.unranked}</span>}
     </>
   )
 }
