@@ -433,6 +433,22 @@ async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raise
     assert reward.value == pytest.approx(2 / 3)
 
 
+async def test_what_a_recording_does_not_have_is_missing_and_never_a_zero(bench: Bench, tmp_path: Path) -> None:
+    recording = tmp_path / "said.jsonl"
+    recording.write_text('{"prompt": "question 0", "completion": "gold"}\n')
+
+    async def play(work: Work) -> Ended:
+        # A workflow that makes an empty answer of whatever goes wrong.
+        choices = (await complete(work.model, f"question {work.row}")).get("choices") or [{"message": {"content": ""}}]
+        text = choices[0]["message"]["content"]
+        return said(text, float(text == "gold"))
+
+    run = await bench.run(play, [row(0), row(1)], model=f"replay/{recording}")
+    reward = bench.metric(run, "reward")
+    assert (run.status, reward.value, reward.n_scored) == (RunStatus.PARTIAL, 1.0, 1)
+    assert reward.missing == {"model_rejected": 1}
+
+
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0), [row(0, level="hard"), row(1, level="easy")])
     assert [one.labels for one in bench.store.episodes(run.id).items] == [{"level": "hard"}, {"level": "easy"}]
