@@ -227,3 +227,22 @@ def test_manifests_that_say_nothing_get_malformed_replies_as_they_stand(
     repository: Repository, episode: Any, malformed: str
 ) -> None:
     assert opened(repository(binding_vow={**VOW, "episode": episode})).info.malformed == malformed
+
+
+async def test_readers_are_warned_of_files_that_change_and_of_a_server_of_unknown_code(repository: Repository) -> None:
+    directory = repository()
+    first = opened(directory)
+    await first.open(lambda _: None)
+    try:
+        assert first.warnings() == ()
+        assert first._adapter is not None
+        second = opened(directory, env_url=(await first._adapter.host()).url)
+        await second.open(lambda _: None)
+        (warning,) = second.warnings()
+        await second.close()
+        assert "was not started by this run" in warning
+        (directory / "adapter.py").write_text("# edited")
+        (warning,) = first.warnings()
+        assert warning.startswith("adapter.py of environment env has changed since the run began")
+    finally:
+        await first.close()

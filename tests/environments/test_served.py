@@ -88,4 +88,4 @@ def test_a_file_and_its_document_differ_only_in_what_is_known_of_the_code(reposi
     document = {key: value for key, value in DOCUMENT.items() if key != "name"}
     from_file = open_environment(BenchmarkRef("environment", str(repository(**document)))).info
     named = opened(domain={**DOCUMENT, "name": from_file.title, "description": from_file.description}).info
-    assert msgspec.structs.replace(named, digest=from_file.digest) == from_file
+    assert msgspec.structs.replace(named, digest=from_file.digest, files=from_file.files) == from_file

@@ -93,6 +93,11 @@ class Adapter:
         self._notice = notice
         self._host = await self._found() or await self._started()
 
+    @property
+    def found(self) -> str:
+        """The address of a server that somebody else started, "" where it was started here."""
+        return _shown(self._host.url) if isinstance(self._host, Found) else ""
+
     async def host(self) -> Host:
         """Return a server that lives, as far as can be seen.
 

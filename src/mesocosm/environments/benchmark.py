@@ -167,8 +167,14 @@ class EnvironmentBenchmark:
         self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
 
     def warnings(self) -> Sequence[str]:
-        """Return whether files of the environment have changed since the run began."""
-        return () if self._content is None else self._content.warnings()
+        """Return what readers must know of the code: which of its files have changed, or that nobody knows them."""
+        if self._content is None:
+            return ()
+        if self._adapter is not None and (found := self._adapter.found):
+            unknown = "whether it runs the files that the run's digest covers is not known"
+            remedy = "stop it, and a new run starts one of its own"
+            return (f"the server at {found} was not started by this run: {unknown}; {remedy}",)
+        return self._content.warnings()
 
     async def environment(self, task: Task, episode_id: str) -> HttpEnvironment:
         """Return the world of one episode. Raises RunAborted when the server is gone for good."""
