@@ -8,6 +8,7 @@ import gzip
 import itertools
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ from mesocosm.testing.loopback import Connection, LoopbackServer, Request, respo
 PACE_S = 0.02
 """Until a remembered answer is given: a run that got them at once would have nothing under way when it is killed."""
 ANSWER_S = 600.0
+RECORDED_S = 1.0
+"""Until what an episode did is in the store: what is killed before may be asked for again."""
 OTHER_MODEL = "another-model-0815"
 
 _DEEP = b'{"x":' + b"[" * 3000 + b"]" * 3000 + b',"choices":[]}'
@@ -77,6 +80,7 @@ class ModelProxy(LoopbackServer):
     def __init__(self) -> None:
         super().__init__()
         self.answered = self.asked = 0
+        self._times: deque[float] = deque(maxlen=100_000)
         self._fronts: dict[str, _Front] = {}
         self._known: dict[tuple[str, str, bytes], asyncio.Future[Answer]] = {}
         self._armed: Armed | None = None
@@ -121,6 +125,11 @@ class ModelProxy(LoopbackServer):
         armed, self._armed = self._armed, None
         if self._loop is not None and armed is not None:
             asyncio.run_coroutine_threadsafe(self._heal(armed), self._loop).result(timeout=30)
+
+    def lately(self) -> int:
+        """Return how many answers were given in the last RECORDED_S seconds up to the latest one."""
+        times = list(self._times)
+        return sum(time >= times[-1] - RECORDED_S for time in times)
 
     async def stop(self) -> None:
         """Stop listening, and drop what is under way."""
@@ -193,7 +202,9 @@ class ModelProxy(LoopbackServer):
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
     def _say(self, connection: Connection, answer: Answer, *, counted: bool) -> None:
-        self.answered += counted
+        if counted:
+            self.answered += 1
+            self._times.append(time.monotonic())
         connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
     async def _answer(self, request: Request, origin: str) -> Answer:

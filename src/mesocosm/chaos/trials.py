@@ -21,6 +21,7 @@ LONGEST_S, LONGER = 300.0, 10.0
 """A command that is not killed may take so long, and so many times as long as undisturbed besides."""
 MISSES = 5
 """Plays that may be over before a signal reaches them."""
+_GLANCE_S = 0.005
 NOT_NEEDED = "–"
 
 Tell = Callable[[str], None]
@@ -188,7 +189,11 @@ class _Trial:
                 if self.met >= self._plan.kills:
                     play.to_its_end(command)
                     break
-                code = command.wait(self._chance.uniform(0.0, longest))
+                # In turn after some time, which may be that of a start, and after some answers.
+                some = self._chance.uniform(0.0, 0.3) if starts % 2 and self._calm.answers else None
+                code = (
+                    command.wait(self._chance.uniform(0.0, longest)) if some is None else play.underway(command, some)
+                )
                 if code is not None:
                     longest *= 0.8
                     play.over(code)
@@ -199,7 +204,9 @@ class _Trial:
                 if play.record.whole and not self._plan.continues:
                     play.over(0)
                     break
-                longest = longest * 0.8 if play.record.episodes > done else min(longest * 1.25, 3 * self._calm.seconds)
+                if some is None:
+                    grown = min(longest * 1.25, 3 * self._calm.seconds)
+                    longest = longest * 0.8 if play.record.episodes > done else grown
         self.said = [f"{self.met} killed"]
 
     def harm(self) -> None:
@@ -207,7 +214,7 @@ class _Trial:
         for attempt in range(MISSES):
             play = _Play(self, self._fault.name)
             command = play.start()
-            code = command.wait(self._chance.uniform(0.2, 0.9) * self._calm.seconds * 0.8**attempt)
+            code = play.underway(command, self._chance.uniform(0.0, 0.9) * 0.8**attempt)
             if code is None and not self._strike(command):
                 command.end()
                 self.said = ["cannot be tried on this system"]
@@ -297,13 +304,27 @@ class _Play:
         self._place = self._trials.new_place(name)
         self._comparison = Comparison(trial.calm.record, trial.calm.decidable)
         self._answered = self._trials.proxy.answered
-        self._in_flight = 0
+        self._in_flight = self._unrecorded = 0
         self.record = Record()
         trial.plays += 1
 
     def start(self) -> Command:
         """Start the command, or the one that goes on with what is there."""
         return self._trials.start(self._trials.repair(self.record), self._place)
+
+    def underway(self, command: Command, share: float) -> int | None:
+        """Wait until so great a share of the answers of a whole play was given, or of its time where there are none.
+
+        Return the exit code of a command that ended before.
+        """
+        calm, proxy = self._trial.calm, self._trials.proxy
+        if not calm.answers:
+            return command.wait((0.2 + 0.8 * share) * calm.seconds)
+        wanted, end = proxy.answered + max(round(share * calm.answers), 1), time.monotonic() + 3 * calm.seconds
+        code = command.wait(0.0)
+        while code is None and proxy.answered < wanted and time.monotonic() < end:
+            code = command.wait(_GLANCE_S)
+        return code
 
     def look(self, code: int | None) -> None:
         """Read the record, and compare it with what was there before."""
@@ -312,6 +333,8 @@ class _Play:
         for played in self.record.runs:
             if played.run.status is not RunStatus.FINISHED:
                 self._in_flight += max(played.others, played.run.spec.parallel)
+        if not self.record.whole:
+            self._unrecorded += self._trials.proxy.lately()
 
     def left(self, processes: Sequence[str]) -> None:
         """Note processes that outlived the command."""
@@ -348,11 +371,11 @@ class _Play:
         self._once_more()
         calm = self._trial.calm
         again = self._trials.proxy.answered - self._answered - calm.answers
-        most = self._in_flight * calm.most_calls
+        most = self._in_flight * calm.most_calls + self._unrecorded
         if again > most:
             self._comparison.add(
                 Sort.TWICE,
-                f"{again} answers were asked for again; no more than {most} were under way when it was disturbed",
+                f"{again} answers were asked for again; no more than {most} were under way or just given",
                 again - most,
             )
         self._trial.again += max(again, 0)
