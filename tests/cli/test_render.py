@@ -134,6 +134,8 @@ def test_the_headline_of_a_rollout_counts_samples_and_names_the_run(tracker: Tra
 
     assert "(4 samples, 2 at a time, as the rollout says)" in told
     assert told.endswith("\nrun nightly")
+    tracker.run.spec.benchmark.options["capped"] = True
+    assert "(4 samples, 2 at a time)" in headline(tracker)
 
 
 @pytest.fixture

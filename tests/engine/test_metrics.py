@@ -55,6 +55,19 @@ def test_passing_means_strictly_above_the_threshold() -> None:
     assert one(metric, rows(0.5, 0.50001, 1.0, 0.0), 4).value == 0.5
 
 
+def test_a_metric_that_nobody_declared_counts_what_was_not_run_and_what_has_no_score() -> None:
+    found = [*rows(1.0, 0.0, "grader_error"), *rows(7.0, 8.0, name="words")]
+    _, words = measure([PASS], found, 6, discover=True)
+    assert (words.n_scored, words.n_planned) == (2, 6)
+    assert words.missing == {"grader_error": 1, "not_run": 3}
+
+
+def test_a_metric_that_nobody_declared_and_only_some_episodes_have_is_missing_nowhere_else() -> None:
+    found = [*rows(1.0, 0.0, 1.0), *rows(7.0, name="words")]
+    _, words = measure([PASS], found, 3, discover=True)
+    assert (words.n_scored, words.n_planned, words.missing) == (1, 1, {})
+
+
 def test_missing_values_are_left_out_counted_by_cause_and_shown_as_worst_beside() -> None:
     result = one(PASS, rows(1.0, 1.0, "environment_timeout", "environment_timeout", "value_unusable"), 5)
     assert result.value == 1.0

@@ -204,6 +204,11 @@ LEVELS: list[tuple[str, Became, dict[str, str]]] = [
 ]
 
 
+def test_slices_of_a_run_without_a_finished_sample_say_so() -> None:
+    with pytest.raises(UnknownName, match="no sample of run r is finished yet"):
+        Recorded([]).slices("level")
+
+
 def test_slices_are_those_of_most_samples_first_and_the_last_has_no_label() -> None:
     found = Recorded(LEVELS).slices("level")
 

@@ -96,7 +96,8 @@ async def test_a_resumed_run_may_work_on_more_episodes_at_once(lab: "Lab") -> No
 
     run = await lab.run(lab.spec(lab.model(meet)), control=control)
     again = await asyncio.wait_for(lab.resume(run.id, parallel=3), 120)
-    assert (again.status, again.spec.parallel) == (RunStatus.FINISHED, 1)
+    assert (again.status, again.spec.parallel) == (RunStatus.FINISHED, 3)
+    assert lab.store.get_run(run.id).spec.parallel == 3
 
 
 async def test_the_time_of_all_sessions_is_added_up(lab: "Lab") -> None:

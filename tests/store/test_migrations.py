@@ -413,7 +413,7 @@ def test_a_finished_run_of_before_that_lacks_too_much_is_partial_and_ranks_nowhe
     store = open_store(unused)
 
     run = store.get_run(RUN)
-    assert (run.status, run.error) == (RunStatus.PARTIAL, "1 of 2 planned episodes have no value, more than 0.02")
+    assert (run.status, run.error) == (RunStatus.PARTIAL, "1 of 2 planned episodes has no value, more than 2 %")
     assert rows(store, "run_id, status", "run_lines", "run_id")[0] == (RUN, "partial")
     best = ("words", "run-2", 0.25) if copied else ("words", None, None)
     assert rows(store, "id, best_run, best_score", "benchmarks", "id") == [best]

@@ -49,7 +49,7 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
         known = {"mode": made.mode, "username": made.username or name, "server_url": server}
         emit({**known, "bench_url": made.bench_url, "active_team_id": made.active_team_id or None})
         return
-    click.echo("Logged in. Member JWT saved.")
+    click.echo("Logged in.")
     click.echo(f"{made.username or name} at {made.bench_url}", err=True)
 
 

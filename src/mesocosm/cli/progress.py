@@ -181,7 +181,8 @@ def headline(progress: Progress) -> str:
     at_once = f"{run.spec.parallel} at a time"
     if most is not None and most < run.spec.parallel:
         says = "the rollout" if rollout else "the environment's manifest"
-        why = "" if run.info.get("growing") else f", as {says} says"
+        unsaid = run.info.get("growing") or run.spec.benchmark.options.get("capped")
+        why = "" if unsaid else f", as {says} says"
         at_once = f"{most} at a time{why}"
     episodes = plural(progress.planned, "sample" if rollout else "episode")
     name = (rollout and run.name) or run.id

@@ -10,7 +10,7 @@ from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.main import Finite, options, plural, view_option
 from mesocosm.cli.platform.connection import RemoteGroup
 from mesocosm.cli.platform.place import elsewhere, remote_option
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
@@ -77,7 +77,11 @@ def list_(remote: bool, **given: Any) -> None:
     from mesocosm.cli.render import emit, scored, short, state, table, when
     from mesocosm.interop.record import run_document
 
-    store, chosen = results(), options()
+    chosen = options()
+    try:
+        store = results()
+    except UnknownName as error:
+        raise UsageError(f"{error}; --remote lists your runs on the platform") from error
     page = store.list_runs(**given)
     if chosen.json:
         emit({"runs": [run_document(item) for item in page.items], "next_cursor": page.cursor})

@@ -380,6 +380,10 @@ class Store(Protocol):
         """
         ...
 
+    def save_terms(self, run: Run) -> None:
+        """Write spec, info and provenance of a run anew."""
+        ...
+
     def holder(self) -> Holder:
         """Return what identifies this process."""
         ...

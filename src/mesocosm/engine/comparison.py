@@ -245,6 +245,11 @@ def _kept_in_mind(a: Run, b: Run, found: Contrast) -> Iterator[str]:
     common = counts.a_better + counts.b_better + counts.same
     if 2 * common < common + max(counts.only_a, counts.only_b):
         yield f"{_named(a)} and {_named(b)} share {common:,} tasks, less than half of what one of them scored"
+    if counts.only_a or counts.only_b:
+        yield (
+            f"the difference is over the {common:,} tasks that both scored; the scores of {_named(a)} and {_named(b)} "
+            f"are over all of theirs ({common + counts.only_a:,} and {common + counts.only_b:,})"
+        )
 
 
 def _reason(a: Sample, b: Sample, error: ValueError) -> str:

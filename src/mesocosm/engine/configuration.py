@@ -45,7 +45,8 @@ def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
 def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     """Yield everything that a run was made of as dotted names with values.
 
-    Left out is what says nothing about the outcome: ids, times, names, tags, the command, where files lie.
+    Left out is what says nothing about the outcome: ids, times, names, tags, the command, where files lie, how many
+    episodes were played at once, how long a server was waited for.
     """
     spec = run.spec
     yield "benchmark", run.benchmark
@@ -63,8 +64,9 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield "agent", run.agent
     yield from _flat("agent.options", spec.agent.options)
     yield from _flat("selection", _fields(spec.selection))
-    yield from _flat("limits", _fields(spec.limits))
-    yield "parallel", spec.parallel
+    limits = _fields(spec.limits)
+    limits.pop("outage_seconds", None)
+    yield from _flat("limits", limits)
     yield from _flat("provenance", {name: value for name, value in run.provenance.items() if name in _PROVENANCE})
 
 

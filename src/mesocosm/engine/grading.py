@@ -144,7 +144,11 @@ def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunSta
     missing, planned = lacking(metrics)
     if missing <= max_missing * planned:
         return RunStatus.FINISHED, ""
-    return RunStatus.PARTIAL, f"{missing:,} of {planned:,} planned episodes have no value, more than {max_missing:.4g}"
+    verb = "has" if missing == 1 else "have"
+    return (
+        RunStatus.PARTIAL,
+        f"{missing:,} of {planned:,} planned episodes {verb} no value, more than {100 * max_missing:.4g} %",
+    )
 
 
 def lacking(metrics: Sequence[MetricResult]) -> tuple[int, int]:

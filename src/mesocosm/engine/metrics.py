@@ -112,8 +112,28 @@ def measure(
     else:
         found = []
     declared = [measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics]
-    # Of how many episodes such a score could be expected is not known; those without it are not missing.
-    return (*declared, *(measure_one(metric, collected[metric.score], None) for metric in found))
+    ranking = next((metric for metric in metrics if metric.primary), None)
+    base = None if ranking is None else collected.get(ranking.score) or Collected()
+    return (*declared, *(_discovered(metric, collected[metric.score], base, planned) for metric in found))
+
+
+def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned: int) -> MetricResult:
+    """Return a metric that nobody declared, beside the scores that rank the run.
+
+    Of how many episodes it could be expected is not known. Those that have not run may all give it. Where every episode
+    with a score has it, the others lack it for the reason for which they lack the score.
+    """
+    if base is None:
+        return measure_one(metric, kept, None)
+    seen = len(kept.values) + len(kept.worst_clusters) + kept.missing.total()
+    scored, failed = len(base.values), len(base.worst_clusters)
+    unrun = max(planned - base.skipped - scored - failed - base.missing.total(), 0)
+    if seen == scored:
+        kept.missing.update(base.missing)
+        if failed:
+            kept.missing[AGENT_FAILURE] += failed
+        seen += failed + base.missing.total()
+    return measure_one(metric, kept, seen + unrun + kept.skipped)
 
 
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
@@ -140,6 +160,8 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
     Intervals are not compared: earlier versions computed some of them in another way.
     """
     known = {metric.name: metric for metric in found}
+    # Earlier versions did not count what was not run of the metrics that nobody declared.
+    declared = {metric["name"] for metric in run.info.get("metrics", [])}
     told = []
     for stored in run.metrics:
         here = known.get(stored.name)
@@ -147,7 +169,7 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
             told.append(f"{stored.name} is stored as {stored.value}, and nothing says what it was measured of")
         elif not _equal(stored.value, here.value):
             told.append(f"its {stored.name} is stored as {stored.value}, its episodes give {here.value}")
-        elif (stored.n_scored, stored.n_planned) != (here.n_scored, here.n_planned):
+        elif stored.n_scored != here.n_scored or (stored.n_planned != here.n_planned and stored.name in declared):
             told.append(
                 f"its {stored.name} is stored as that of {stored.n_scored:,} of {stored.n_planned:,} episodes; "
                 f"{here.n_scored:,} of {here.n_planned:,} have a value"

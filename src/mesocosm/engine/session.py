@@ -408,7 +408,14 @@ class _Session:
         # Installing packages and starting servers is no part of the run's time, as its limits do not count it either.
         self.started = time.monotonic()
         record.provenance["session_at"] = time.time()
+        # How many are played at once is the choice of each session; what a place can take is known once it is open.
+        before = record.spec, record.info
+        record.spec = msgspec.structs.replace(record.spec, parallel=self._spec().parallel)
+        if (most := parts.benchmark.info.parallel) is not None:
+            record.info = {**record.info, "parallel": most}
         await _whole(store.save_run, record, self.holder)
+        if before != (record.spec, record.info):
+            await _whole(store.save_terms, record)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff)

@@ -73,6 +73,10 @@ def slices(run: Run, store: Samples, by: str, *, only: str | None = None) -> Sli
     if by not in seen.names:
         known = ", ".join(sorted(seen.names)[:20])
         there = f"there are: {known}" if known else "its rows have no columns that could be labels"
+        if not seen.of:
+            raise UnknownName(
+                f"no sample of run {run.name or run.id} is finished yet, so there is nothing to take apart"
+            )
         raise UnknownName(f"no sample of run {run.name or run.id} has a label {by!r}; {there}")
     graded = array("d", (value for value, became in zip(seen.reward, seen.became, strict=True) if became == _SCORED))
     rate = pass_metric(run, graded)

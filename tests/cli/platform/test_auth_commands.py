@@ -29,7 +29,7 @@ def ada(platform: "Platform") -> "Platform":
 def test_a_login_reads_name_and_password_where_nobody_can_be_asked(ada: "Platform", alone: Path) -> None:
     seen = ada("auth", "login", "--server-url", f"{ada.url}/", stdin=f"ada\n{PASSWORD}\n")
 
-    assert (seen.code, seen.out) == (0, "Logged in. Member JWT saved.\n")
+    assert (seen.code, seen.out) == (0, "Logged in.\n")
     assert seen.err == f"ada at {ada.url}\n"
     saved = json.loads(alone.read_text())
     assert list(saved) == ["mode", "token", "server_url", "bench_url", "refresh_token", "username"]

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +54,8 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
     table(["id", "folder", "kind", "from", "title"], rows, chosen, whole=(0, 1, 2), spare=(1,))
     directories = len({known.folder for known in found.benchmarks}) + len(found.uncovered)
     click.echo(
-        f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}; "
-        f"not covered: {len(found.uncovered) or 'none'}"
+        f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}"
+        + (f"; {plural(len(found.uncovered), 'folder')} could not be read:" if found.uncovered else "")
     )
     for uncovered in found.uncovered:
         click.echo(f"  {uncovered.folder}: {uncovered.reason}")
@@ -73,7 +75,7 @@ def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
     if chosen.json:
         emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
         return 0
-    _tell(known, lacking)
+    _tell(known, lacking, folders)
     return 0
 
 
@@ -96,7 +98,7 @@ def _uncovered(found: "Catalogue") -> list[dict[str, str]]:
     return [{"folder": str(uncovered.folder), "reason": uncovered.reason} for uncovered in found.uncovered]
 
 
-def _tell(known: "Known", lacking: list[str]) -> None:
+def _tell(known: "Known", lacking: list[str], folders: Sequence[Path]) -> None:
     from mesocosm.cli.render import number, table
 
     descriptor, chosen = known.descriptor, options()
@@ -138,7 +140,8 @@ def _tell(known: "Known", lacking: list[str]) -> None:
             for one in descriptor.reference
         ]
         table(["model", "value", "unit", "split", "date", "source"], references, chosen, right=(1,))
-    click.echo(f"\n  mesocosm bench run --benchmarks {descriptor.id} --model builtin/random")
+    places = "".join(f" --benchmarks-dir {shlex.quote(str(folder))}" for folder in folders)
+    click.echo(f"\n  mesocosm bench run --benchmarks {descriptor.id}{places} --model builtin/random")
 
 
 def _spelled(value: Any) -> str:

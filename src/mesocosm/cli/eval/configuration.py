@@ -27,7 +27,7 @@ def configuration(run: Run, chosen: Options) -> None:
             "timeouts",
             " · ".join(f"{what} {value:g} s" for what, value in zip(("workflow", "grader"), seconds, strict=True)),
         ),
-        ("in flight", "as many as the rollout takes" if options.get("capped") else str(run.spec.parallel)),
+        ("in flight", _in_flight(run)),
         ("model", f"temperature {run.spec.model.temperature:g} · max_tokens {run.spec.model.max_tokens:,}"),
         ("judge", "" if run.spec.judge is None else run.spec.judge.name),
         ("grader", str(options.get("grader", {}).get("use", "")) or "the rollout's own"),
@@ -38,6 +38,14 @@ def configuration(run: Run, chosen: Options) -> None:
     ]
     click.echo("\nconfiguration")
     table(["", ""], [row for row in rows if row[1]], chosen, whole=(0,))
+
+
+def _in_flight(run: Run) -> str:
+    """Return how many samples are played at once at most."""
+    most = run.info.get("parallel")
+    if most is None and run.spec.benchmark.options.get("capped"):
+        return "as many as the rollout takes"
+    return str(run.spec.parallel if most is None else min(run.spec.parallel, most))
 
 
 def _commit(facts: Mapping[str, Any]) -> str:

@@ -30,13 +30,13 @@ def show(found: "Slices", chosen: Options) -> None:
         rows.append(
             [
                 "(none)" if one.value is None else one.value,
-                f"{one.samples:,}",
+                f"{one.reward.n_scored:,}/{one.samples:,}",
                 scored(one.reward),
                 scored(rate),
                 f"{one.failed:,}",
             ]
         )
     click.echo(f"\nby {found.by}")
-    table([found.by, "samples", "reward", "pass rate", "failed"], rows, chosen, right=(1, 4), whole=(0,))
+    table([found.by, "scored", "reward", "pass rate", "failed"], rows, chosen, right=(1, 4), whole=(0,))
     if found.more:
         click.echo(f"and {found.more:,} more values")

@@ -40,7 +40,10 @@ class LastNumber(Grader):
     async def grade(self, ctx: GraderContext) -> None:
         content = str(ctx.sample.messages[-1].get("content") or "")
         numbers = NUMBER.findall(content.replace(",", ""))
-        right = bool(numbers) and float(numbers[-1]) == float(ctx.label)
+        label = str(ctx.label).replace(",", "").strip()
+        if not NUMBER.fullmatch(label):
+            raise ValueError(f"the label {ctx.label!r} is no number; write a grader that suits your data")
+        right = bool(numbers) and float(numbers[-1]) == float(label)
         ctx.set_reward(1.0 if right else 0.0)
 
 

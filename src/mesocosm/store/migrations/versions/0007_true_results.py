@@ -75,7 +75,11 @@ def _partial(connection: sa.Connection) -> Iterator[tuple[Any, str]]:
         for row in batch:
             missing, planned = _lacking(json.loads(row.metrics))
             if missing > _MAX_MISSING * planned:
-                yield row, f"{missing:,} of {planned:,} planned episodes have no value, more than {_MAX_MISSING:.4g}"
+                verb = "has" if missing == 1 else "have"
+                wrong = (
+                    f"{missing:,} of {planned:,} planned episodes {verb} no value, more than {100 * _MAX_MISSING:g} %"
+                )
+                yield row, wrong
         after = batch[-1].id
 
 
