@@ -120,6 +120,14 @@ async def test_paths_are_appended_to_a_base_path(server: Server, client: Client)
     assert observation.data == "hello"
 
 
+async def test_all_answers_of_an_episode_together_have_a_limit(server: Server, client: Client) -> None:
+    server.answers["/reset"] = sent("a" * 600)
+    server.answers["/step"] = sent({"observation": "b" * 600, "reward": 1.0, "terminated": False})
+    environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=PATIENT, most_bytes=1_000)
+    found = await failure(environment, Cause.ENVIRONMENT_INVALID)
+    assert "more than 1,000 bytes in one episode" in str(found)
+
+
 async def test_images_stay_as_they_are(server: Server, environment: HttpEnvironment) -> None:
     picture = "iVBORw0KGgo" * 2000
     server.answers["/reset"] = sent({"data": picture, "content_type": "image/png", "system_prompt": "look"})

@@ -81,7 +81,8 @@ class HttpEnvironment:
     environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
     the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started. `renewed`
     gives the server that took the place of `host`, where that has ended before the episode began. A `literal` one reads
-    answers as the original program did, without sense for `done` and for an `observation` at reset.
+    answers as the original program did, without sense for `done` and for an `observation` at reset. All answers of the
+    episode together have `most_bytes` at most.
     """
 
     __slots__ = (
@@ -92,8 +93,10 @@ class HttpEnvironment:
         "_host",
         "_id",
         "_literal",
+        "_most_bytes",
         "_own",
         "_patience",
+        "_received",
         "_renewed",
         "_seed",
         "_timeouts",
@@ -110,8 +113,11 @@ class HttpEnvironment:
         timeouts: Timeouts = Timeouts(),
         contract: Contract = Contract(),  # noqa: B008 - frozen
         literal: bool = False,
+        most_bytes: int | None = None,
     ) -> None:
         self._literal = literal
+        self._most_bytes = most_bytes
+        self._received = 0
         self._client = client
         self._host = host
         self._renewed = renewed
@@ -202,6 +208,13 @@ class HttpEnvironment:
 
     async def _post(self, call: "_Call", body: dict[str, Any]) -> Response:
         response = await self._request(call, self._body(body))
+        self._received += len(response.body)
+        if self._most_bytes is not None and self._received > self._most_bytes:
+            raise EpisodeError(
+                Cause.ENVIRONMENT_INVALID,
+                f"{call.path}: the environment has answered with more than {self._most_bytes:,} bytes in one episode, "
+                "which is what this platform keeps; send smaller observations",
+            )
         self._succeeded(call, response)
         return response
 

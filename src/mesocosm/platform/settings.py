@@ -199,6 +199,7 @@ class Settings(BaseSettings):
         description="tokens of an episode",
     )
     episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
+    episode_mb: int = Field(32, ge=1, description="what an environment may answer in one episode, all of it together")
     run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
     outage_s: float = Field(
         300.0, ge=0, description="seconds that a run waits for a server that does not answer; others go on meanwhile"

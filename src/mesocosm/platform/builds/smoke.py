@@ -156,6 +156,7 @@ class _Play:
                 f"first-look-{number}",
                 SEED,
                 timeouts=Timeouts(settings.step_s, settings.step_s),
+                most_bytes=settings.episode_mb * 2**20,
                 contract=Contract(vow.observation_space, vow.action_space),
             )
             for number in (1, 2)

@@ -107,6 +107,7 @@ class HostedBenchmark:
                 task.seed,
                 renewed=lent.host,
                 timeouts=Timeouts(self._settings.step_s, self._settings.step_s),
+                most_bytes=self._settings.episode_mb * 2**20,
                 contract=Contract(self.manifest.vow.observation_space, self.manifest.vow.action_space),
             )
         except BaseException:
