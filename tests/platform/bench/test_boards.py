@@ -18,6 +18,7 @@ from mesocosm.platform.accounts import passwords
 from mesocosm.platform.boards import grouping
 from mesocosm.platform.workers.cleanup import clean
 from mesocosm.store.domains import DomainRow
+from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.orders import DECLARED, Order
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def played(hosted: "Hosted", records: "Records") -> Played:
             Order(
                 run_id=run.id,
                 actor=given.get("actor", "user:1"),
+                environment_id=given.get("environment"),
+                environment_version=given.get("version"),
                 team_id=given.get("team_id"),
                 domain_id=domain_id,
                 vow_version=given.get("vow", "1.0.0"),
@@ -488,3 +491,23 @@ async def test_a_guest_whose_runs_expired_hid_nothing(hosted: "Hosted", played: 
     await played([1, 1], actor="guest:g1", expires_at=time.time() + 60)
     clean(hosted.service)
     assert pick(board(hosted)[0]) == (1, 1)
+
+
+async def test_boards_and_gallery_tell_the_worst_check_of_what_was_played(hosted: "Hosted", played: Played) -> None:
+    row = EnvironmentRow(id="e", holder_key="user:1", status="ready", ready_version=2)
+    versions = [
+        VersionRow(environment_id="e", version=number, state=BuildState.READY, verdict=f'{{"state":"{state}"}}')
+        for number, state in ((1, "failed"), (2, "passed"))
+    ]
+    hosted.service.environments.add(row, *versions)
+    await played([1, 0], environment="e", version=2)
+    assert board(hosted)[0]["check"] == "passed"
+    await played([1, 0], environment="e", version=1)
+    assert board(hosted)[0]["check"] == "failed"
+    shown = hosted.anonymous.get("/v1/gallery/runs", params={"sort": "newest", "domain_id": "guess"}).json()
+    assert [run["check"] for run in shown] == ["failed", "passed"]
+    await played([1, 0], model="openai/elsewhere")
+    assert {entry["model"]: entry["check"] for entry in board(hosted)} == {
+        "openai/a": "failed",
+        "openai/elsewhere": None,
+    }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.platform.builds.conftest import MANIFEST, adapter, manifest, vow
 
+from mesocosm.environments.check import FILE
 from mesocosm.environments.manifest import content_digest, load_manifest
 from mesocosm.platform.builds.check import Checked, check
 from mesocosm.platform.builds.fault import BuildFault
@@ -164,3 +165,19 @@ def test_texts_that_every_list_shows_are_short_and_visible(checked: Check, chang
 
 def test_a_description_may_have_lines(checked: Check) -> None:
     assert checked(files(description="one\n\ttwo\r\nthree 🦑"))
+
+
+def test_the_verdict_that_an_author_committed_is_kept_with_its_problems(checked: Check, place: Place) -> None:
+    digest = content_digest(load_manifest(_written(checked, place)))
+    findings = [{"name": "close", "ok": False, "message": "it failed"}]
+    verdict = json.dumps({"digest": digest, "words": "checked", "findings": findings})
+    found = checked({**files(), FILE: verdict})
+    assert (found.report.state, found.report.problems) == ("failed", ("close: it failed",))
+    changed = {**files(), "adapter.py": adapter() + "# changed"}
+    assert checked({**changed, FILE: verdict}).report.state == "outdated"
+    assert checked(files()).report.state == "unchecked"
+
+
+def _written(checked: Check, place: Place) -> Path:
+    checked(files())
+    return place.source / "benchanything.json"
