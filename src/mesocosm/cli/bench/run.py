@@ -10,7 +10,6 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.gating import gate_options, runs_markdown
 from mesocosm.cli.main import Command, Options, options
-from mesocosm.engine.decision import NEVER
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
@@ -103,6 +102,8 @@ def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int
 
     What is skipped because another process works on it is not done.
     """
+    from mesocosm.engine.decision import NEVER
+
     statuses = {result.outcome.status for result in results}
     if interrupted:
         return INTERRUPTED
