@@ -1,130 +1,176 @@
 """Leaderboards."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
 from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
-from mesocosm.core.score import MetricResult
-from mesocosm.engine.leaderboard import Standing, above, leaderboard, reference
-from mesocosm.stats import newcombe, wilson
+from mesocosm.core.score import Metric
+from mesocosm.engine.comparison import compare_runs
+from mesocosm.engine.leaderboard import Duel, Standing, leaderboard, reference
+from mesocosm.engine.metrics import measure
+from mesocosm.engine.pair import Winner
+
+SOLVED = Metric("solved", "solved", "pass_rate", threshold=0.5, primary=True)
+POINTS = Metric("points", "points", "mean", primary=True)
 
 
-def rate(passes: int, n: int, **given: Any) -> MetricResult:
-    found = wilson(passes, n)
-    fields: dict[str, Any] = {"low": found.low, "high": found.high}
-    return measured(found.value, n_planned=n, n_scored=n, n_tasks=n, **(fields | given))
+class Board:
+    """Runs with the scores of their tasks, from which their metrics are measured."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.scores: dict[str, list[ScoreRow]] = {}
+        self.read: list[str] = []
+
+    def add(
+        self,
+        model: str,
+        values: Sequence[float | None],
+        *,
+        metric: Metric = SOLVED,
+        created_at: float = 0.0,
+        status: RunStatus = RunStatus.FINISHED,
+    ) -> None:
+        rows = [
+            ScoreRow(f"task {i}", "", 0, metric.score, value, "grader_error" if value is None else None, worst=False)
+            for i, value in enumerate(values)
+        ]
+        run = Run(
+            id=f"{model} {created_at}",
+            signature=model,
+            benchmark="words",
+            benchmark_title="Words",
+            benchmark_version="1",
+            benchmark_digest="content",
+            kind="environment",
+            model=model,
+            agent="loop",
+            spec=RunSpec(BenchmarkRef("environment", "words"), ModelSettings("ollama/m")),
+            status=status,
+            metrics=tuple(measure([metric], rows, len(values))),
+            info={"metrics": msgspec.to_builtins([metric])},
+            created_at=created_at,
+        )
+        self.runs.append(run)
+        self.scores[run.id] = rows
+
+    def rows(self, run_id: str, _: str) -> Iterator[ScoreRow]:
+        self.read.append(run_id)
+        yield from self.scores[run_id]
+
+    def standings(self, **given: Any) -> tuple[Standing, ...]:
+        return leaderboard(self.runs, self.rows, **given)
+
+    def places(self, **given: Any) -> list[tuple[str, int | None, int | None]]:
+        return [(standing.run.model, standing.rank, standing.rank_last) for standing in self.standings(**given)]
 
 
-def measured(value: float | None, **given: Any) -> MetricResult:
-    fields: dict[str, Any] = {
-        "name": "accuracy",
-        "aggregation": "mean",
-        "value": value,
-        "low": None,
-        "high": None,
-        "method": "wilson",
-        "n_planned": 100,
-        "n_scored": 100,
-        "n_tasks": 100,
-        "primary": True,
-    }
-    return MetricResult(**(fields | given))
+@pytest.fixture
+def board() -> Board:
+    return Board()
 
 
-def run(model: str, metric: MetricResult, created_at: float = 0.0) -> Run:
-    return Run(
-        id=f"{model} {created_at}",
-        signature=model,
-        benchmark="words",
-        benchmark_title="Words",
-        benchmark_version="1",
-        benchmark_digest="content",
-        kind="environment",
-        model=model,
-        agent="loop",
-        spec=RunSpec(BenchmarkRef("environment", "words"), ModelSettings("ollama/m")),
-        status=RunStatus.FINISHED,
-        metrics=(metric,),
-        created_at=created_at,
-    )
+def passes(count: int, n: int, *, first: int = 0) -> list[float]:
+    return [float(first <= i < first + count) for i in range(n)]
 
 
-def places(standings: tuple[Standing, ...]) -> list[tuple[str, int | None, int | None]]:
-    return [(standing.run.model, standing.rank, standing.rank_last) for standing in standings]
+def test_two_runs_share_a_place_unless_their_comparison_names_a_winner(board: Board) -> None:
+    board.add("x/a", passes(6, 6))
+    board.add("x/b", passes(3, 6))
+    assert board.places() == [("x/a", 1, 2), ("x/b", 1, 2)]
+    ((pair,),) = (group.pairs for group in compare_runs(board.rows, board.runs).groups)
+    assert pair.winner == "tie"
 
 
-def interval(value: float, margin: float, **given: Any) -> MetricResult:
-    return measured(value, low=value - margin, high=value + margin, **given)
+@pytest.mark.parametrize("n", [5, 6, 10, 40])
+@pytest.mark.parametrize("metric", [SOLVED, POINTS], ids=["rate", "mean"])
+@pytest.mark.parametrize("lower", [0, 1, 3, 6, 9])
+def test_places_agree_with_the_comparison_of_the_same_two_runs(
+    board: Board, n: int, metric: Metric, lower: int
+) -> None:
+    high = [0.9 - 0.01 * i if metric is POINTS else 1.0 for i in range(n)]
+    board.add("x/a", high, metric=metric)
+    board.add("x/b", [value - 0.6 if i < lower else value for i, value in enumerate(high)], metric=metric)
+    ((pair,),) = (group.pairs for group in compare_runs(board.rows, board.runs).groups)
+    expected = {"tie": [(1, 2), (1, 2)], "a": [(1, 1), (2, 2)], "b": [(2, 2), (1, 1)]}[pair.winner]
+    found = {model: (rank, last) for model, rank, last in board.places()}
+    assert [found["x/a"], found["x/b"]] == expected
 
 
-def test_runs_share_places_while_their_difference_could_be_chance() -> None:
-    # Margins of 3 and 4 make one of 5: 100 and 96 are too close, 96 and 91 just so, 100 and 91 are apart.
-    a, b, c, d = interval(100.0, 3.0), interval(96.0, 4.0), interval(91.0, 3.0), interval(80.0, 4.0)
-    found = leaderboard([run("x/d", d), run("x/b", b), run("x/a", a), run("x/c", c)])
-    assert places(found) == [("x/a", 1, 2), ("x/b", 1, 3), ("x/c", 2, 3), ("x/d", 4, 4)]
+def test_clear_differences_make_places_of_their_own(board: Board) -> None:
+    for model, count in (("x/c", 10), ("x/a", 90), ("x/b", 50)):
+        board.add(model, passes(count, 100))
+    assert board.places() == [("x/a", 1, 1), ("x/b", 2, 2), ("x/c", 3, 3)]
 
 
-def test_the_interval_of_the_difference_of_two_rates_is_newcombes() -> None:
-    for passes in range(40, 80):
-        a, b = rate(passes, 100), rate(50, 120)
-        assert above(a, b) == (newcombe(passes, 100, 50, 120).low > 0)
-        assert above(b, a) == (newcombe(passes, 100, 50, 120).high < 0)
+def test_the_lowest_value_is_first_where_lower_is_better(board: Board) -> None:
+    moves = Metric("moves", "moves", "mean", primary=True, higher_is_better=False)
+    board.add("x/slow", [9.0 + i % 3 for i in range(20)], metric=moves)
+    board.add("x/fast", [2.0 + i % 4 for i in range(20)], metric=moves)
+    assert board.places() == [("x/fast", 1, 1), ("x/slow", 2, 2)]
 
 
-def test_the_lowest_value_is_first_where_lower_is_better() -> None:
-    low = {"higher_is_better": False}
-    found = leaderboard([run("x/slow", interval(9.0, 1.0, **low)), run("x/fast", interval(2.0, 1.0, **low))])
-    assert places(found) == [("x/fast", 1, 1), ("x/slow", 2, 2)]
-
-
-def test_floor_and_ceiling_are_shown_by_value_without_a_place() -> None:
-    runs = [
-        run("builtin/random", interval(5.0, 0.1)),
-        run("x/weak", interval(4.0, 0.1)),
-        run("x/good", interval(8.0, 0.1)),
-        run("builtin/oracle", interval(10.0, 0.1)),
-    ]
-    found = leaderboard(runs)
-    assert places(found) == [
+def test_floor_and_ceiling_are_shown_by_value_without_a_place(board: Board) -> None:
+    for model, count in (("builtin/random", 5), ("x/weak", 1), ("x/good", 30), ("builtin/oracle", 40)):
+        board.add(model, passes(count, 40))
+    assert board.places() == [
         ("builtin/oracle", None, None),
         ("x/good", 1, 1),
         ("builtin/random", None, None),
         ("x/weak", 2, 2),
     ]
-    assert [standing.reference for standing in found] == ["ceiling", "", "floor", ""]
+    assert [standing.reference for standing in board.standings()] == ["ceiling", "", "floor", ""]
 
 
-def test_of_equal_values_the_newer_run_is_named_first() -> None:
-    found = leaderboard([run("x/old", rate(5, 10), 1.0), run("x/new", rate(5, 10), 2.0), run("x/older", rate(5, 10))])
-    assert places(found) == [("x/new", 1, 3), ("x/old", 1, 3), ("x/older", 1, 3)]
+def test_of_equal_values_the_newer_run_is_named_first(board: Board) -> None:
+    for model, created_at in (("x/old", 1.0), ("x/new", 2.0), ("x/older", 0.0)):
+        board.add(model, passes(5, 10), created_at=created_at)
+    assert board.places() == [("x/new", 1, 3), ("x/old", 1, 3), ("x/older", 1, 3)]
 
 
-def test_a_run_without_an_interval_may_have_any_place() -> None:
-    found = leaderboard([run("x/one", measured(9.0)), run("x/a", interval(5.0, 1.0)), run("x/b", interval(1.0, 1.0))])
-    assert places(found) == [("x/one", 1, 3), ("x/a", 1, 2), ("x/b", 2, 3)]
+def test_a_run_of_a_handful_of_tasks_beats_nobody(board: Board) -> None:
+    board.add("x/lucky", passes(3, 3))
+    board.add("x/a", passes(80, 100))
+    board.add("x/b", passes(20, 100, first=80))
+    assert board.places() == [("x/lucky", 1, 3), ("x/a", 1, 2), ("x/b", 2, 3)]
 
 
-@pytest.mark.parametrize(("tasks", "last"), [(2, 2), (5, 2), (6, 1), (100, 1)])
-def test_values_that_never_varied_prove_nothing_over_a_handful_of_tasks(tasks: int, last: int) -> None:
-    a, b = (interval(value, 0.0, n_tasks=tasks) for value in (2.0, 1.0))
-    assert places(leaderboard([run("x/a", a), run("x/b", b)]))[0] == ("x/a", 1, last)
+@pytest.mark.parametrize("status", [RunStatus.FINISHED, RunStatus.PARTIAL])
+def test_a_run_that_lacks_more_than_the_board_allows_takes_no_place_whatever_its_own_limit_was(
+    board: Board, status: RunStatus
+) -> None:
+    board.add("x/whole", passes(95, 100))
+    board.add("x/tolerant", [1.0] * 10 + [None] * 90, status=status)
+    assert board.places() == [("x/tolerant", None, None), ("x/whole", 1, 1)]
 
 
-def test_runs_without_a_value_are_left_out() -> None:
-    unscored = run("x/none", measured(None))
-    unmeasured = run("x/nothing", rate(1, 2))
-    unmeasured.metrics = ()
-    assert places(leaderboard([unscored, unmeasured, run("x/a", rate(1, 2))])) == [("x/a", 1, 1)]
-    assert leaderboard([]) == ()
+def test_runs_without_a_value_are_left_out(board: Board) -> None:
+    board.add("x/none", [None])
+    board.add("x/nothing", [1.0])
+    board.runs[-1].metrics = ()
+    board.add("x/a", [1.0])
+    assert board.places() == [("x/a", 1, 1)]
+    assert leaderboard([], board.rows) == ()
 
 
-def test_equal_values_with_equal_intervals_beat_each_other_in_no_direction() -> None:
-    same = interval(3.0, 0.0)
-    assert not above(same, same)
-    assert [last for _, _, last in places(leaderboard([run("x/a", same), run("x/b", same)]))] == [2, 2]
+def test_runs_that_were_measured_by_other_rules_share_places(board: Board) -> None:
+    board.add("x/strict", passes(10, 40))
+    board.add("x/lenient", [1.0] * 40, metric=msgspec.structs.replace(SOLVED, threshold=-1.0))
+    assert board.places() == [("x/lenient", 1, 2), ("x/strict", 1, 2)]
+
+
+def test_what_was_compared_is_not_read_again(board: Board) -> None:
+    won: dict[Duel, Winner] = {}
+    board.add("x/a", passes(30, 40))
+    board.add("x/b", passes(5, 40))
+    first = board.places(won=won)
+    board.read.clear()
+    assert (board.places(won=won), board.read) == (first, [])
 
 
 def test_only_the_built_in_models_are_references() -> None:
@@ -132,19 +178,15 @@ def test_only_the_built_in_models_are_references() -> None:
     assert (reference("builtin/empty"), reference("ollama/random")) == ("floor", "")
 
 
-def test_a_run_that_was_rescored_by_other_rules_has_no_place_among_the_others() -> None:
-    rescored = run("generous", rate(100, 100))
-    rescored.provenance = {"rescored_with": "other rules"}
-    found = leaderboard([run("a", rate(90, 100)), run("b", rate(10, 100)), rescored])
-    assert places(found) == [("generous", None, None), ("a", 1, 1), ("b", 2, 2)]
+def test_a_run_that_was_rescored_by_other_rules_has_no_place_among_the_others(board: Board) -> None:
+    for model, count in (("generous", 100), ("a", 90), ("b", 10)):
+        board.add(model, passes(count, 100))
+    board.runs[0].provenance = {"rescored_with": "other rules"}
+    assert board.places() == [("generous", None, None), ("a", 1, 1), ("b", 2, 2)]
 
 
-def test_programs_that_never_asked_their_model_have_no_place() -> None:
-    silent = run("openai/m", rate(100, 100))
-    silent.info, silent.counts = {"judged": True}, Counts(100, 100)
-    assert places(leaderboard([silent])) == [("openai/m", None, None)]
-
-
-def test_a_run_that_lacks_much_takes_no_place_whatever_it_allowed_itself() -> None:
-    lacking = run("a/tolerant", msgspec.structs.replace(rate(8, 8), n_planned=10, missing={"grader_error": 2}))
-    assert places(leaderboard([lacking, run("a/whole", rate(5, 10))]))[0] == ("a/tolerant", None, None)
+def test_programs_that_never_asked_their_model_have_no_place(board: Board) -> None:
+    board.add("openai/m", passes(100, 100))
+    (silent,) = board.runs
+    silent.info, silent.counts = {**silent.info, "judged": True}, Counts(100, 100)
+    assert board.places() == [("openai/m", None, None)]

@@ -309,3 +309,18 @@ def test_tasks_that_ask_the_same_are_no_independent_tasks_of_pass_at_k() -> None
     assert (one.value, other.value) == (0.5, 0.5)
     assert None not in (one.low, one.high, other.low, other.high)
     assert other.high - other.low > 1.5 * (one.high - one.low)  # type: ignore[operator]
+
+
+def test_failures_below_0_make_no_pass_rate_below_0() -> None:
+    reward = Metric("reward", "reward", "mean", primary=True, low=-1.0, high=1.0)
+    sample = trials(("a", 1.0), ("b", Cause.AGENT_ERROR), ("c", Cause.AGENT_ERROR), metrics=(reward,))
+    seen = sample.result_rows("r", "reward")
+    rows = [ScoreRow(row.task, "", 0, "reward", row.score, None, row.score is None) for row in seen]
+    shown = measure([reward], rows, 3)
+
+    found = results(sample.run, sample, shown).pass_rate
+
+    assert shown[0].value == pytest.approx(-1 / 3)
+    assert found is not None
+    assert found.value == pytest.approx(1 / 3)
+    assert (found.aggregation, found.n_worst) == ("pass_rate", 2)

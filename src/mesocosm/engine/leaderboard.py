@@ -1,15 +1,16 @@
-"""Which of several runs of a benchmark is best, as far as their intervals can tell."""
+"""Which of several runs of a benchmark is best, as far as comparisons of two can tell."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mesocosm.core.run import Limits, Run
-from mesocosm.core.score import MetricResult
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.comparison import Rows, metrics_of
 from mesocosm.engine.decision import lacks_too_much
-from mesocosm.stats import fewest_pairs
+from mesocosm.engine.pair import Winner, better
+from mesocosm.engine.sample import Sample, Tasks, read_sample
 
 Reference = Literal["", "floor", "ceiling"]
 
@@ -19,13 +20,22 @@ _REFERENCES: dict[str, Reference] = {
     "builtin/oracle": "ceiling",
 }
 
+MAX_MISSING = Limits().max_missing
+"""The share of values that a run on a leaderboard may lack."""
+
+_TURNED: dict[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
+
+Scored = tuple[Run, MetricResult]
+Duel = tuple[tuple[object, ...], tuple[object, ...]]
+"""Two runs with the values that they had."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
     A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
-    contestant. Nor has a run that lacks more than 2 % of its values, which is of a part of its episodes.
+    contestant. Nor has a run that lacks too many values, whose value is of a part of its episodes.
     """
 
     run: Run
@@ -35,24 +45,56 @@ class Standing:
     reference: Reference
 
 
-def leaderboard(runs: Sequence[Run]) -> tuple[Standing, ...]:
+def leaderboard(
+    runs: Sequence[Run], rows: Rows, *, max_missing: float = MAX_MISSING, won: "dict[Duel, Winner] | None" = None
+) -> tuple[Standing, ...]:
     """Return scored runs, best first: of equal values the newer one, references among them by their value.
 
-    `rank` is one more than the number of contestants that are better by a difference whose interval excludes 0, and
-    `rank_last` leaves room for all that are not worse by one, so runs whose difference could be chance share places.
-    Each interval holds for its own difference, not for all of them together (Goldstein & Spiegelhalter 1996, JRSS A
-    159:385; Mogstad, Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476). Runs without a value are left out.
+    `rank` is one more than the number of contestants that win the comparison of two runs (`engine.comparison`) against
+    this one, and `rank_last` leaves room for all that do not lose it, so runs whose difference could be chance share
+    places. Each comparison is made by itself, as that of two runs is, and not for all of them together (Mogstad,
+    Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476). `rows` reads the scores of a run.
+
+    Runs without a value are left out. One that lacks more than `max_missing` of its values takes no place, whatever
+    its own limit was. `won` keeps what was found, so that a board with one new run is not computed as a whole.
     """
+    listed = _by_value(runs)
+    able = [item for item in listed if may_rank(item[0], max_missing)]
+    # Runs that were rescored by other rules are no contestants of those that were not; most rank.
+    terms = Counter(run.rules for run, _ in able)
+    rules = max(terms, key=lambda one: terms[one], default="")
+    contestants = [item for item in able if item[0].rules == rules]
+    ranked = {run.id for run, _ in contestants}
+    winners = _Winners(rows, {} if won is None else won)
+    standings: list[Standing] = []
+    for run, metric in listed:
+        kind = reference(run.model)
+        if run.id not in ranked:
+            standings.append(Standing(run, metric, None, None, kind))
+            continue
+        others = [winners.of((run, metric), other) for other in contestants if other[0] is not run]
+        standings.append(Standing(run, metric, 1 + others.count("b"), len(contestants) - others.count("a"), kind))
+    return tuple(standings)
+
+
+def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
+    """Return the leaderboard without places, which need the scores of all runs."""
+    return tuple(Standing(run, metric, None, None, reference(run.model)) for run, metric in _by_value(runs))
+
+
+def may_rank(run: Run, max_missing: float = MAX_MISSING) -> bool:
+    """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
+    return not reference(run.model) and not run.unasked and not lacks_too_much(run, max_missing)
+
+
+def _by_value(runs: Sequence[Run]) -> list[Scored]:
+    """Return runs that have a value with their primary metric, best first, of equal ones the newer first."""
     scored = [(run, run.primary) for run in runs]
     listed = [(run, metric) for run, metric in scored if metric is not None and metric.value is not None]
     # Sorting is stable, and does not mind the sign of a value that is turned around.
     listed.sort(key=lambda item: item[0].created_at, reverse=True)
     listed.sort(key=lambda item: _quality(item[1]), reverse=True)
-    # Runs that were rescored by other rules are no contestants of those that were not; most rank.
-    terms = Counter(run.rules for run, _ in listed if _ranked(run))
-    rules = max(terms, key=lambda one: terms[one], default="")
-    contestants = [metric for run, metric in listed if _ranked(run) and run.rules == rules]
-    return tuple(_standing(run, metric, contestants, ranked=run.rules == rules) for run, metric in listed)
+    return listed
 
 
 def reference(model: str) -> Reference:
@@ -60,38 +102,42 @@ def reference(model: str) -> Reference:
     return _REFERENCES.get(model, "")
 
 
-def above(a: MetricResult, b: MetricResult) -> bool:
-    """Return whether the value of `a` exceeds that of `b` by a difference whose interval excludes 0.
+class _Winners:
+    """Who wins the comparison of two runs; the scores of a run are read when the first one needs them."""
 
-    The interval is made of both intervals by square-and-add: Zou & Donner 2008, Statist. Med. 27:1693 (MOVER), which
-    for two Wilson intervals is Newcombe 1998, Statist. Med. 17:873. A run without an interval is above nothing.
-    """
-    if a.value is None or b.value is None or a.low is None or b.high is None or not (_tells(a) and _tells(b)):
-        return False
-    return a.value - b.value > math.hypot(a.value - a.low, b.high - b.value)
+    def __init__(self, rows: Rows, won: "dict[Duel, Winner]") -> None:
+        self._rows = rows
+        self._won = won
+        self._tasks = Tasks()
+        self._samples: dict[str, Sample] = {}
+
+    def of(self, a: Scored, b: Scored) -> Winner:
+        one, other = _key(*a), _key(*b)
+        if (other, one) in self._won:
+            return _TURNED[self._won[other, one]]
+        if (one, other) not in self._won:
+            self._won[one, other] = self._compared(a, b)
+        return self._won[one, other]
+
+    def _compared(self, a: Scored, b: Scored) -> Winner:
+        declared, other = (metrics_of(run)[metric.name] for run, metric in (a, b))
+        # Values that were measured by different rules say nothing about each other.
+        if declared != other:
+            return "tie"
+        samples = self._sample(a[0], declared), self._sample(b[0], declared)
+        try:
+            return better(*samples, self._tasks, higher_is_better=declared.higher_is_better)
+        except ValueError:
+            return "tie"
+
+    def _sample(self, run: Run, metric: Metric) -> Sample:
+        if run.id not in self._samples:
+            self._samples[run.id] = read_sample(self._rows(run.id, metric.score), metric, self._tasks)
+        return self._samples[run.id]
 
 
-def _tells(metric: MetricResult) -> bool:
-    """Return whether an interval says something: one without width does not while it is of a handful of tasks."""
-    return metric.low != metric.high or metric.n_tasks >= fewest_pairs(metric.level)
-
-
-def _standing(run: Run, metric: MetricResult, contestants: Sequence[MetricResult], *, ranked: bool) -> Standing:
-    kind = reference(run.model)
-    if not (ranked and _ranked(run)):
-        return Standing(run, metric, None, None, kind)
-    ahead = sum(_beats(other, metric) for other in contestants)
-    behind = sum(_beats(metric, other) for other in contestants)
-    return Standing(run, metric, 1 + ahead, len(contestants) - behind, "")
-
-
-def _ranked(run: Run) -> bool:
-    """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
-    return not reference(run.model) and not run.unasked and not lacks_too_much(run, Limits().max_missing)
-
-
-def _beats(a: MetricResult, b: MetricResult) -> bool:
-    return above(a, b) if a.higher_is_better else above(b, a)
+def _key(run: Run, metric: MetricResult) -> tuple[object, ...]:
+    return (run.id, metric.name, metric.value, metric.low, metric.high, metric.n_scored, metric.n_planned)
 
 
 def _quality(metric: MetricResult) -> float:

@@ -105,9 +105,7 @@ class Contrast:
 
     def winner(self, p_value: float, *, higher_is_better: bool) -> Winner:
         """Return the better run, or "tie" unless the interval excludes 0 and `p_value` (adjusted) agrees."""
-        if not self.delta.excludes(0) or p_value > 1 - self.delta.level:
-            return "tie"
-        return "b" if (self.delta.value > 0) == higher_is_better else "a"
+        return _winner(self.delta, p_value, higher_is_better=higher_is_better)
 
 
 def contrast(
@@ -153,6 +151,43 @@ def contrast(
         sd=moments(_differences(y, x)).sd,
         reach=_reach(x, y),
     )
+
+
+def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
+    """Return the winner of `contrast`, as the only comparison that is made, at a fraction of its cost.
+
+    The test is left out where the interval already contains 0, and what a page of the pair shows is not made. Raises
+    ValueError as `contrast` does.
+    """
+    count = len(tasks.digests)
+    a.fill(count)
+    b.fill(count)
+    places = [place for place in range(count) if a.sizes[place] and b.sizes[place]]
+    pass_fail = a.binary and b.binary
+    if places:
+        x, y = _items(a, tasks, places), _items(b, tasks, places)
+        delta = _paired_interval(y, x, pass_fail, level)
+        p_value = 1.0
+        if delta.excludes(0):
+            p_value = 0.0 if _surely(y, x, level) else _paired_test(y, x, pass_fail).p_value
+    else:
+        x, y = _scored(a, b, tasks)
+        delta, found, _ = _independent(y, x, pass_fail, level)
+        p_value = found.p_value
+    return _winner(delta, p_value, higher_is_better=higher_is_better)
+
+
+def _surely(x: Sequence[float], y: Sequence[float], level: float) -> bool:
+    """Return whether random signs cannot but reject, by Hoeffding's bound: that spares 10,000 resamples."""
+    differences = _differences(x, y)
+    squares = math.fsum(d * d for d in differences)
+    return 2 * math.exp(-(math.fsum(differences) ** 2) / (2 * squares)) < 1 - level if squares else False
+
+
+def _winner(delta: Interval, p_value: float, *, higher_is_better: bool) -> Winner:
+    if not delta.excludes(0) or p_value > 1 - delta.level:
+        return "tie"
+    return "b" if (delta.value > 0) == higher_is_better else "a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +270,7 @@ def joint_level(level: float, pairs: int) -> float:
 
 
 def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> Contrast:
-    every = range(len(tasks.digests))
-    x = _items(a, tasks, [place for place in every if a.sizes[place]])
-    y = _items(b, tasks, [place for place in every if b.sizes[place]])
-    if not x or not y:
-        raise ValueError(f"run {'b' if x else 'a'} has no scored task; there is nothing to compare")
+    x, y = _scored(a, b, tasks)
     delta, found, smallest = _independent(y, x, a.binary and b.binary, level)
     family = delta if pairs < 2 else _independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
     return Contrast(
@@ -259,21 +290,35 @@ def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> C
     )
 
 
+def _scored(a: Sample, b: Sample, tasks: Tasks) -> "tuple[array[float], array[float]]":
+    """Return the items of each run. Raises ValueError where one has none."""
+    every = range(len(tasks.digests))
+    x = _items(a, tasks, [place for place in every if a.sizes[place]])
+    y = _items(b, tasks, [place for place in every if b.sizes[place]])
+    if not x or not y:
+        raise ValueError(f"run {'b' if x else 'a'} has no scored task; there is nothing to compare")
+    return x, y
+
+
 Shown = tuple[Interval, Significance, float | None]
 
 
 def _paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
     n = len(x)
-    interval = _paired_interval(x, y, pass_fail, level)
+    interval, found = _paired_interval(x, y, pass_fail, level), _paired_test(x, y, pass_fail)
+    if pass_fail and _is_whole(x) and _is_whole(y):
+        flipped = sum(1 for one, other in zip(x, y, strict=True) if one != other)
+        return interval, found, smallest_flip_difference(flipped / n, n, level=level)
+    sd = moments(_differences(x, y)).sd
+    smallest = None if not sd else smallest_difference(sd, n, level=level)
+    return interval, found, math.inf if n < fewest_pairs(level) else smallest
+
+
+def _paired_test(x: Sequence[float], y: Sequence[float], pass_fail: bool) -> Significance:
     if pass_fail and _is_whole(x) and _is_whole(y):
         both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
-        only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
-        return interval, mcnemar(only_x, only_y), smallest_flip_difference((only_x + only_y) / n, n, level=level)
-    differences = _differences(x, y)
-    resamples = max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // n))
-    sd = moments(differences).sd
-    smallest = None if not sd else smallest_difference(sd, n, level=level)
-    return interval, sign_flip(differences, resamples=resamples), math.inf if n < fewest_pairs(level) else smallest
+        return mcnemar(int(sum(x)) - both, int(sum(y)) - both)
+    return sign_flip(_differences(x, y), resamples=max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // len(x))))
 
 
 def _paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:

@@ -16,10 +16,11 @@ from typing import Protocol
 import msgspec
 
 from mesocosm.core.failure import RULES, Boundary, Cause
-from mesocosm.core.ports import ResultRow
+from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.core.usage import Usage
+from mesocosm.engine.metrics import expected, measure
 from mesocosm.engine.trials import Passes, Trials, passes
 from mesocosm.stats import Spread, spread, usable
 
@@ -149,9 +150,11 @@ def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Result
     bar = pass_metric(run, seen.rewards)
     passed = None if bar is None else sum(value > bar.bar for value in seen.rewards)
     rate = next((result for result in metrics if bar is not None and result.name == bar.name), None)
-    if rate is None and bar is not None and shown is not None:
-        # Where nothing but 0 and 1 occurs, the mean is the rate.
+    if rate is None and bar is not None and shown is not None and shown.worst_value in (None, 0.0):
+        # Where nothing but 0 and 1 occurs, failures too, the mean is the rate.
         rate = msgspec.structs.replace(shown, name=PASS_RATE, primary=False)
+    elif rate is None and bar is not None and shown is not None:
+        rate = _rate(store.result_rows(run.id, bar.score), bar, expected(run))
     counted = seen.done - seen.skipped
     return Results(
         counts=_tally(run, seen, passed),
@@ -169,6 +172,17 @@ def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Result
         metrics=tuple(result for result in metrics if result is not shown and result.name != PASS_RATE),
         labels=tuple(Label(name, len(values), len(values) < VALUES) for name, values in sorted(seen.labels.items())),
     )
+
+
+def _rate(rows: Iterable[ResultRow], bar: Metric, planned: int) -> MetricResult:
+    """Return the share of passes where a failure of the agent scores below 0, and the mean says something else."""
+    scored = (
+        ScoreRow(
+            task, cluster, 0, bar.score, score, None if outcome == "worst" else missing or failure, outcome == "worst"
+        )
+        for task, cluster, score, outcome, failure, missing, _, _ in rows
+    )
+    return measure([bar], scored, planned)[0]
 
 
 def declared_metrics(run: Run) -> tuple[Metric, ...]:

@@ -49,6 +49,13 @@ describe('the headline', () => {
     expect(sentence({ paired: false, n_b: 60 })).toContain('unpaired: 100 and 60 different tasks')
   })
 
+  it('says that scores of more tasks than were compared may differ where the difference is none', () => {
+    const counts = { a_better: 0, b_better: 0, same: 40, flipped: 0, only_a: 20, only_b: 0 }
+    const words = sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03, n_a: 40, n_b: 40, counts })
+    expect(words).toContain('score the same on 40 tasks that both scored')
+    expect(words).toContain('the scores of the runs also count 20 tasks that only A scored.')
+  })
+
   it('says when both score the same', () => {
     expect(sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03 })).toContain('Asmall and Blarge score the same')
   })

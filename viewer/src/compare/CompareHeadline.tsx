@@ -1,4 +1,4 @@
-import { interval, measure } from '../format'
+import { interval, measure, plural } from '../format'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
 import { basisWords, type Direction, leaderOf, leadOf, leadWords, type Pair, pWords } from './CompareVerdict'
@@ -27,7 +27,9 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
     return (
       <p className={styles.headline}>
         {pair.winner === 'b' ? b : a} is {ahead} than {pair.winner === 'b' ? a : b} by {numbers}
-        <span className={styles.basis}>, {basis}.</span>
+        <span className={styles.basis}>
+          , {basis}.<Shares pair={pair} labels={labels} />
+        </span>
       </p>
     )
   }
@@ -38,6 +40,7 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
       {leader === null ? (
         <>
           {a} and {b} score the same
+          {pair.paired && partly(pair) ? ` on ${plural(pair.n_a, 'task')} that both scored` : ''}
         </>
       ) : (
         <>
@@ -47,8 +50,26 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
       )}
       <span className={styles.basis}>
         , {basis}. {couldHaveShown(pair)}
+        <Shares pair={pair} labels={labels} />
       </span>
     </p>
+  )
+}
+
+/** Whether a run scored tasks that the other one did not: these are in its score, but not in the difference. */
+function partly({ counts }: Pair): boolean {
+  return counts.only_a + counts.only_b > 0
+}
+
+function Shares({ pair, labels }: Omit<CompareHeadlineProps, 'direction'>) {
+  if (!pair.paired || !partly(pair)) return null
+  const { only_a: a, only_b: b } = pair.counts
+  return (
+    <>
+      {' '}
+      On these tasks the means are {measure(pair.mean_a)} and {measure(pair.mean_b)}; the scores of the runs also count{' '}
+      {[alone(a, labels.get(pair.a)), alone(b, labels.get(pair.b))].filter(Boolean).join(' and ')}.
+    </>
   )
 }
 
@@ -56,4 +77,8 @@ function couldHaveShown(pair: Pair): string {
   if (pair.smallest_difference === null) return ''
   const n = pair.paired ? `${pair.n_a} tasks` : 'So many tasks'
   return `${n} could have shown a difference of ${measure(pair.smallest_difference)}.`
+}
+
+function alone(tasks: number, label: Label | undefined): string {
+  return tasks === 0 ? '' : `${plural(tasks, 'task')} that only ${label?.letter ?? 'one'} scored`
 }

@@ -3,12 +3,14 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from mesocosm.client.documents.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
+from mesocosm.engine.leaderboard import Duel
+from mesocosm.engine.pair import Winner
 from mesocosm.platform.boards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
 from mesocosm.platform.orders.view import metric_document
 from mesocosm.platform.service import Service
@@ -16,6 +18,8 @@ from mesocosm.store.boards import Boards, Field, Stamp
 
 KEPT = 500
 """Boards that are kept at once."""
+DUELS = 100_000
+"""Comparisons of two groups whose outcome is kept."""
 _NAMED = 20
 
 
@@ -48,6 +52,17 @@ class Leaderboards:
         self._kept: OrderedDict[Field, _Kept] = OrderedDict()
         self._turns: dict[Field, threading.Lock] = {}
         self._lock = threading.Lock()
+        self._max_missing = service.settings.max_missing
+        self._won: dict[Duel, Winner] = {}
+
+    def ranked(self, groups: Iterable[Group]) -> tuple[Place, ...]:
+        """Return groups that compete with each other, the best first, those without a score last."""
+        with self._lock:
+            won = dict(self._won) if len(self._won) < DUELS else {}
+        places = ranked(self.boards, groups, self._max_missing, won)
+        with self._lock:
+            self._won = won
+        return places
 
     def entries(self, field: Field) -> tuple[LeaderboardEntry, ...]:
         """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
@@ -85,7 +100,7 @@ class Leaderboards:
             group = known.get(key) or pooled(self.boards, kind, entrants)
             if group is not None:
                 groups[key] = group
-        places = _placed(groups.values())
+        places = _placed(groups.values(), self.ranked)
         if field.domain_id is None or field.protocol is not None:
             entries = tuple(map(entry_of, places))
         else:
@@ -185,7 +200,7 @@ def _agent_of(group: Group) -> LeaderboardAgent:
     )
 
 
-def _placed(groups: Iterable[Group]) -> tuple[Place, ...]:
+def _placed(groups: Iterable[Group], ranked: Callable[[Iterable[Group]], tuple[Place, ...]]) -> tuple[Place, ...]:
     listed = list(groups)
     newest: dict[str, str] = {}
     for group in listed:

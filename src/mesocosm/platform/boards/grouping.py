@@ -10,8 +10,9 @@ from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.leaderboard import leaderboard
+from mesocosm.engine.leaderboard import Duel, leaderboard
 from mesocosm.engine.metrics import expected, measure
+from mesocosm.engine.pair import Winner
 from mesocosm.platform.builds.view import check_document
 from mesocosm.store.boards import Boards, Candidate, Entrant
 
@@ -96,7 +97,13 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
         kind=kind,
         run_ids=tuple(entrant.run_id for entrant in present),
         # What no board shows may be large, and boards are kept.
-        newest=msgspec.structs.replace(newest, metrics=metrics, info={}, provenance={}, warnings=()),
+        newest=msgspec.structs.replace(
+            newest,
+            metrics=metrics,
+            info=_some(newest.info, "metrics", "judged", "growing", "offline"),
+            provenance=_some(newest.provenance, "rescored_with"),
+            warnings=(),
+        ),
         agent=present[0].agent,
         actors=len({entrant.actor for entrant in present}),
         owners=frozenset(entrant.owner for entrant in present),
@@ -107,10 +114,19 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
     )
 
 
-def ranked(groups: Iterable[Group]) -> tuple[Place, ...]:
-    """Return groups of one domain and vow version, the best first, those without a score last."""
+def ranked(boards: Boards, groups: Iterable[Group], max_missing: float, won: dict[Duel, Winner]) -> tuple[Place, ...]:
+    """Return groups of one domain and vow version, the best first, those without a score last.
+
+    `max_missing` and `won` are those of `engine.leaderboard`.
+    """
     by_run = {group.newest.id: group for group in groups}
-    standings = leaderboard([group.newest for group in by_run.values()])
+    members = {run_id: group.run_ids for run_id, group in by_run.items()}
+    standings = leaderboard(
+        [group.newest for group in by_run.values()],
+        lambda run_id, _: boards.scores(members[run_id]),
+        max_missing=max_missing,
+        won=won,
+    )
     places = [
         Place(by_run.pop(standing.run.id), standing.rank, standing.rank_last, standing.reference)
         for standing in standings
@@ -148,6 +164,10 @@ def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:
     states = {check_document(one.verdict).state for one in entrants if one.verdict is not None}
     order: tuple[CheckState, ...] = ("failed", "outdated", "unchecked", "passed")
     return next((state for state in order if state in states), None)
+
+
+def _some(facts: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: facts[name] for name in names if name in facts}
 
 
 def _metrics_of(run: Run) -> tuple[Metric, ...]:

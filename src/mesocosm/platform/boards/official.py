@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from mesocosm.client.documents.protocol import Attempts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.engine.leaderboard import reference
 from mesocosm.platform.boards.boards import entry_of, leaderboards_of
-from mesocosm.platform.boards.grouping import Group, Place, ranked
+from mesocosm.platform.boards.grouping import Group, Place
 from mesocosm.platform.domains.protocols import protocols_of
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -40,7 +40,7 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
         found = attempts.get((group.kind.participant, group.kind.model))
         (unfair if found is None or _reason(found) else fair).append(group)
     unfair.sort(key=lambda group: group.newest.created_at, reverse=True)
-    places = [*ranked(fair), *(Place(group, None, None, reference(group.kind.model)) for group in unfair)]
+    places = [*boards.ranked(fair), *(Place(group, None, None, reference(group.kind.model)) for group in unfair)]
     shown = {(place.group.kind.participant, place.group.kind.model) for place in places}
     others = [
         OfficialAttempts(model=model, attempts=found)

@@ -9,13 +9,16 @@ from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.leaderboard import Standing, leaderboard
+from mesocosm.engine.leaderboard import Duel, Standing, leaderboard, may_rank, unplaced
+from mesocosm.engine.pair import Winner
 from mesocosm.store import SqlStore
 from mesocosm.store.lines import key
 from mesocosm.store.standings import Census, Content, Measured, RunLine, Standings
 
 READINGS = 1_000
 """Runs of a history."""
+DUELS = 100_000
+"""Comparisons of two runs whose outcome is kept."""
 LOOKED = 300
 """Latest runs of a benchmark's newest content in which those that hold most tasks are looked for."""
 
@@ -43,8 +46,9 @@ class Contestant:
 class Benchmark:
     """A benchmark by its runs: the newest content first, the contestants of that content, runs of all contents.
 
-    `latest` is the newest run of the newest content with all that is known of it, `best` the first on the leaderboard
-    with its number of runs, `history` the ids of the latest finished runs, oldest first.
+    `latest` is the newest run of the newest content with all that is known of it. `best` has the best value of those
+    that may take a place, without its place, with its number of runs. `history` are the ids of the latest finished
+    runs, oldest first.
     """
 
     versions: tuple[Version, ...]
@@ -87,6 +91,7 @@ class Overview:
         self._standings = Standings.of(store)
         self._known: dict[str, Benchmark] = {}
         self._census = Census({}, frozenset())
+        self._won: dict[Duel, Winner] = {}
         self._lock = threading.Lock()
 
     def benchmarks(self) -> tuple[tuple[Content, ...], ...]:
@@ -115,8 +120,13 @@ class Overview:
     def board(self, benchmark: Benchmark) -> tuple[tuple[Standing, int], ...]:
         """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
-        found = self._standings.runs(numbers)
-        return tuple((standing, numbers[standing.run.id]) for standing in leaderboard(tuple(found.values())))
+        found = tuple(self._standings.runs(numbers, whole=True).values())
+        with self._lock:
+            won = dict(self._won) if len(self._won) < DUELS else {}
+        standings = leaderboard(found, self._standings.score_rows, won=won)
+        with self._lock:
+            self._won = won
+        return tuple((standing, numbers[standing.run.id]) for standing in standings)
 
     def history(self, benchmark: Benchmark) -> Iterator[Measured]:
         """Yield the latest finished runs of any content, oldest first."""
@@ -147,9 +157,9 @@ class Overview:
         endless = not newest.info.get("card")
         sizes = {} if endless else self._sizes(scored)
         contestants = _contestants(scored, {run_id: measured.tasks for run_id, measured in sizes.items()})
-        runs = self._standings.runs(contestant.run_id for contestant in contestants)
-        board = leaderboard(tuple(runs.values()))
-        first = next((standing for standing in board if not standing.reference), None)
+        runs = self._standings.runs((contestant.run_id for contestant in contestants), whole=True)
+        board = unplaced(tuple(runs.values()))
+        first = next((standing for standing in board if may_rank(standing.run)), None)
         numbers = {contestant.run_id: contestant.runs for contestant in contestants}
         finished = heapq.nlargest(READINGS, (line for line in lines if line.status == RunStatus.FINISHED), key=_age)
         return Benchmark(
