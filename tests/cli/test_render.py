@@ -2,6 +2,7 @@
 
 import copy
 import io
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,28 @@ def test_a_sample_without_its_score_shows_no_number_in_its_place() -> None:
     unscored = Score("reward", missing=Cause.GRADER_ERROR, explanation="ValueError: no such label")
     assert line(unscored) == "row=6 NO REWARD, grader_error: ValueError: no such label"
     assert line(Score("reward", worst=True)) == "row=6 FAILED, counts as worst"
+
+
+def test_a_narrow_table_folds_long_scores_and_cuts_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    row = [
+        "01a20510-31a5-7123",
+        "partial",
+        "zoo/guess-words",
+        "openai/some-very-long-name",
+        "0.39 [0.30, 0.48] (302 not_run)",
+    ]
+    columns = ["id", "status", "benchmark", "model", "score"]
+
+    table(columns, [row], Options(), whole=(0, 1))
+
+    told = capsys.readouterr().out
+    assert "not_run)" in told
+    assert len(told.splitlines()) <= 4
 
 
 def test_the_headline_of_a_rollout_counts_samples_and_names_the_run(tracker: Tracker) -> None:

@@ -78,6 +78,10 @@ def emit(document: Any) -> None:
     click.echo(msgspec.json.format(data, indent=2).decode())
 
 
+_FOLDED = 13
+"""Columns of text that a folded cell keeps at least."""
+
+
 def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -106,7 +110,9 @@ def table(
     for position in shown:
         column = columns[position]
         side: Literal["left", "right"] = "right" if position in right else "left"
-        drawn.add_column(column, justify=side, overflow="fold", min_width=len(column), no_wrap=position in whole)
+        longest = max((len(line[position]) for line in lines), default=0)
+        least = max(len(column), longest if position in whole else min(longest, _FOLDED))
+        drawn.add_column(column, justify=side, overflow="fold", min_width=least, no_wrap=position in whole)
     for line in lines:
         drawn.add_row(*(Text(line[position]) for position in shown))
     if not any(columns):

@@ -97,7 +97,7 @@ def list_(remote: bool, **given: Any) -> None:
         click.echo("no runs match; `mesocosm demo` makes one")
         return
     columns = ["id", "status", "benchmark", "model", "score", "episodes", "started"]
-    table(columns, rows, chosen, right=(5,), whole=(0, 1, 4, 5, 6), spare=(6, 5))
+    table(columns, rows, chosen, right=(5,), whole=(0, 1, 5, 6), spare=(6, 5))
     if page.cursor:
         click.echo(f"more: --cursor {page.cursor}")
 

@@ -184,7 +184,10 @@ async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[
     if floor is not None and ceiling is not None:
         up = benchmark.manifest.scoring.higher_is_better
         above = ceiling > floor if up else ceiling < floor
-        message = f"the oracle scores {ceiling:.4g}, random actions {floor:.4g}"
+        message = (
+            f"the oracle scores {ceiling:.4g}, random actions {floor:.4g}, on {verdict.seeds} seeds each: an "
+            "impression, no measurement; mesocosm run local gives numbers with their intervals"
+        )
         same = ceiling == floor
         verdict.findings.append(Finding("floor and ceiling", above if not same else None, message))
     return played

@@ -218,6 +218,12 @@ def test_last_on_the_platform_is_the_newest_of_ones_own(game: "Platform", run_id
     assert game("run", "visibility", "last", "private").out == f"run {run_id} is private\n"
 
 
+def test_a_run_of_ones_own_on_the_platform_is_named_by_the_beginning_of_its_id(game: "Platform", run_id: str) -> None:
+    assert game("run", "get", run_id[:30]).document["run"]["id"] == run_id
+    assert game("run", "show", run_id[:30], "--remote").code == 0
+    assert "HTTP 404" in game("run", "show", "ffffffff-ffff").err
+
+
 def test_last_where_nothing_was_run_here_tells_of_the_platform(game: "Platform") -> None:
     seen = game("run", "watch", "last", "--results-dir", "nowhere")
 

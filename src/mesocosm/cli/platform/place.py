@@ -1,5 +1,6 @@
 """Where a run is that a command names: in the results here, or on a platform."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,12 @@ from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
+
+
+NEWEST = 100
+"""Own runs of a platform among which the beginning of an id is looked for."""
+
+_BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
 
 def remote_option(command: Any) -> Any:
@@ -34,7 +41,7 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
         if run_id == "last" and client.caller.mode:
             raise UnknownName(f"{error}; for your newest run at {client.base_url} write: last --remote") from error
         if client.caller.mode or options().base_url:
-            return client, run_id
+            return client, named(client, run_id)
         raise
     return None
 
@@ -46,8 +53,18 @@ def on_platform(run_id: str) -> "tuple[Client, str]":
 
 
 def named(client: "Client", run_id: str) -> str:
-    """Return the id of a run of a platform; `last` is the caller's newest one. Raises UnknownName."""
-    return _newest(client) if run_id == "last" else run_id
+    """Return the id of a run of a platform; `last` is the caller's newest one. Raises UnknownName.
+
+    The beginning of an id is looked for among the newest NEWEST runs of the caller.
+    """
+    if run_id == "last":
+        return _newest(client)
+    if not client.caller.mode or not _BEGINNING.fullmatch(run_id):
+        return run_id
+    found = [run.id for run in client.runs.mine(limit=NEWEST) if run.id.startswith(run_id)]
+    if len(found) > 1:
+        raise UnknownName(f"{len(found)} of your runs at {client.base_url} begin with {run_id!r}; write more of the id")
+    return found[0] if found else run_id
 
 
 def _here(run_id: str) -> bool:
