@@ -8,6 +8,7 @@ import { isGoing } from './headline'
 import { pace, remember, type Sighting } from './pace'
 import styles from './RunFigures.module.css'
 import { isRollout, unitOf } from './results/rollout'
+import { troubles } from './troubles'
 
 interface Figure {
   label: string
@@ -18,16 +19,17 @@ interface Figure {
 export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
   const { counts } = run
   const figures = useFigures(run)
+  // As "What went wrong" counts them: an episode whose grader failed has no value, though nothing failed in playing it.
+  const failed = troubles(run.failures, run.primary).reduce((sum, { count: some }) => sum + some, 0)
   return (
     <div className={styles.figures}>
       <div className={styles.progress}>
-        <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
+        <Progress done={Math.max(counts.done - failed, 0)} failed={failed} total={counts.planned} />
         <p className={styles.words}>
           <strong>
             {count(counts.done)} of {count(counts.planned)}
           </strong>{' '}
-          done · <span data-some={counts.failed > 0 || undefined}>{count(counts.failed)} failed</span> ·{' '}
-          {count(counts.owed)} owed
+          done · <span data-some={failed > 0 || undefined}>{count(failed)} failed</span> · {count(counts.owed)} owed
         </p>
       </div>
       <dl className={styles.list}>

@@ -13,7 +13,7 @@ import type { Part, Slice, Slices } from './types'
 
 const HEADS: { key: SliceKey; label: string; title: string; numeric?: boolean }[] = [
   { key: 'value', label: 'Value', title: 'Value of the label' },
-  { key: 'episodes', label: 'n', title: 'Samples', numeric: true },
+  { key: 'episodes', label: 'n', title: 'Scored samples of all that were run', numeric: true },
   { key: 'reward', label: 'Reward', title: 'Mean with its 95 % interval' },
   { key: 'pass_rate', label: 'Pass rate', title: 'Share of samples that passed with its 95 % interval' },
   { key: 'failed', label: 'Failed', title: 'Samples that failed', numeric: true },
@@ -85,8 +85,8 @@ function SliceRow({ slice, scale, onShow }: SliceRowProps) {
           </TextButton>
         )}
       </th>
-      <td data-numeric title={skipped > 0 ? `${count(skipped)} of them skipped` : undefined}>
-        {count(episodes)}
+      <td data-numeric title={nWords(slice)}>
+        {count(reward.n)}/{count(episodes - skipped)}
       </td>
       <td>
         <Estimated estimate={reward} label="reward" scale={scale} />
@@ -97,6 +97,14 @@ function SliceRow({ slice, scale, onShow }: SliceRowProps) {
       </td>
     </tr>
   )
+}
+
+/** How many samples the numbers are of: the interval is theirs alone. */
+function nWords({ reward, episodes, missing, skipped }: Slice): string {
+  const parts = [`${count(reward.n)} scored of ${count(episodes - skipped)}`]
+  if (missing > 0) parts.push(`${count(missing)} count nowhere`)
+  if (skipped > 0) parts.push(`${count(skipped)} skipped besides`)
+  return parts.join(', ')
 }
 
 interface EstimatedProps {
