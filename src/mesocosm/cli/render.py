@@ -78,7 +78,7 @@ def emit(document: Any) -> None:
     click.echo(msgspec.json.format(data, indent=2).decode())
 
 
-_FOLDED = 13
+_FOLDED = 11
 """Columns of text that a folded cell keeps at least."""
 
 

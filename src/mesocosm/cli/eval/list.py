@@ -63,7 +63,7 @@ def list_(
             [run.name or run.id, state(run), run.agent, run.benchmark, run.model, reward, done, when(run.created_at)]
         )
     columns = ["name", "status", "rollout", "dataset", "model", "reward", "samples", "started"]
-    table(columns, rows, chosen, right=(6,), whole=(0, 1, 6, 7), spare=(7, 3, 6, 2))
+    table(columns, rows, chosen, right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")
 
