@@ -20,14 +20,14 @@ class Busy(ModelServer):
     def __init__(self, wait: str) -> None:
         super().__init__("")
         self.asked = asyncio.Event()
-        self._wait = wait
+        self._told = wait
 
     def receive(self, connection: Connection, request: Request) -> None:
         """Refuse a question; others are answered."""
         if not request.path.endswith("/chat/completions"):
             super().receive(connection, request)
             return
-        connection.send(response(429, b'{"error": {"message": "busy"}}', f"{self._wait}\r\n"))
+        connection.send(response(429, b'{"error": {"message": "busy"}}', f"{self._told}\r\n"))
         self.asked.set()
 
 
