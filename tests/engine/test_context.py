@@ -233,10 +233,11 @@ async def test_a_call_is_recorded_with_all_that_came_back(lab: "Lab") -> None:
     reply = ModelReply(
         "end", "because", finish_reason="length", usage=Usage(5, 4, 3, 2, 0.125, 1), model="m-1", cached=True
     )
-    episode = await alone(lab, reply)
+    model = lab.model(reply)
+    episode = await alone(lab, model=model)
     (call,) = lab.events(episode, Kind.MODEL_CALL)
     assert call.payload == {
-        "model": "m-1",
+        "model": model,
         "messages": [[0, 1]],
         "text": "end",
         "usage": {"prompt": 5, "completion": 4, "cached": 3, "reasoning": 2, "cost_usd": 0.125, "calls": 1},

@@ -223,13 +223,13 @@ async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> Non
     assert bench.metric(run, "metrics.reward").value == 9.0
 
 
-async def test_a_failed_sample_does_not_lack_the_metrics_that_others_have(bench: Bench) -> None:
+async def test_a_failed_sample_lacks_the_metrics_that_all_others_have(bench: Bench) -> None:
     def play(work: Work) -> Ended:
         return said("a", 1.0, metrics={"turns": 2.0}) if work.row else Ended(failure=Failed(Cause.WORKFLOW_FAILED, ""))
 
     run = await bench.run(play, [row(0), row(1)])
     turns = bench.metric(run, "turns")
-    assert (turns.n_planned, turns.n_scored, turns.missing) == (1, 1, {})
+    assert (turns.n_planned, turns.n_scored, turns.missing) == (2, 1, {"agent_failure": 1})
 
 
 async def test_work_says_everything_that_a_try_needs(bench: Bench) -> None:

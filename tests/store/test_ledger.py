@@ -42,7 +42,7 @@ def test_rows_come_by_agent_and_run_id(store: SqlStore, samples: "Samples", limi
 
     assert [(row["agent"], row["run_id"]) for row in rows] == expected[:limit]
     assert set(rows[0]) == {
-        *("run_id", "started_at", "benchmark_id", "agent", "provider", "model", "status", "score"),
+        *("run_id", "started_at", "benchmark_id", "agent", "provider", "model", "status", "score", "metrics"),
     }
 
 

@@ -134,7 +134,9 @@ def test_only_fitting_published_scores_are_compared_with(page: Page, campaign: S
     page.goto(f"{campaign.url}/?columns=published&benchmark=tiny-qa")
     expect(rows(page).filter(has_text="+0.250")).to_have_count(1)
     page.goto(f"{campaign.url}/runs/{whole_run(campaign)}")
-    expect(page.get_by_role("region", name="score")).to_contain_text("+0.250 to the best published score, big-model")
+    expect(page.get_by_role("region", name="score")).to_contain_text(
+        "+0.250 [−0.062, 0.562] to the best published score, big-model"
+    )
 
 
 def test_a_run_leads_to_its_group_and_tells_its_knobs(page: Page, campaign: Server) -> None:

@@ -16,11 +16,11 @@ MOST_WORK = 800_000
 """Work of reading one document from a wire, in units of about 50 ns: one byte outside of its texts, whitespace aside.
 
 Reading blocks the event loop, and nothing else gets a turn meanwhile. Bytes of texts count less, containers, texts and
-numbers of large exponents more. It is some 700 kB of numbers, 3 MB of escaped text, or a picture of 9 MB.
+numbers of large exponents more. It is some 700 kB of numbers, 3 MB of escaped text, or a picture of 11 MB.
 """
 _SMALL = 24 * 1024
 """Bytes that never are too much work, whatever they say."""
-_TEXT_BYTES = {"plain": 12, "wide": 8, "escaped": 4}
+_TEXT_BYTES = {"plain": 14, "wide": 8, "escaped": 4}
 """Bytes of text for one unit of work: of ASCII, of other characters, and where there are escapes."""
 _INDENTED = 4
 """Bytes outside of texts, whitespace included, for one unit at least."""

@@ -58,7 +58,6 @@ def test_a_run_that_is_waited_for_is_judged(game: "Platform") -> None:
     assert create(game, *judged, "--fail-if", "won<0.6").code == 1
     for words in (
         ("--fail-if", "won<0.5"),
-        ("--fail-if", "latency>1", "--wait"),
         ("--fail-if", "regression", "--wait"),
     ):
         assert create(game, *words).code == 2, words

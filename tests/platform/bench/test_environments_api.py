@@ -160,6 +160,7 @@ def test_a_submission_is_answered_as_older_clients_read_it(world: World) -> None
         "folder": None,
         "stage": "queued",
         "ready_version": None,
+        "check": None,
     }
     assert document["created_at"].endswith(("Z", "+00:00"))
 

@@ -23,6 +23,7 @@ CAPACITY = os.environ.get("CAPACITY")
 POLLED = os.environ.get("POLLED")
 POLLS: dict[str, dict[str, Any]] = {}
 CHANGED: dict[str, asyncio.Event] = {}
+HOLDING = asyncio.Event()
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,9 +119,11 @@ async def play(word: str, request: dict[str, Any]) -> None:
     if word == "block":
         time.sleep(3600)  # noqa: ASYNC251 -- that it blocks is the point
     if word == "hold":
+        HOLDING.set()
         time.sleep(0.6)  # noqa: ASYNC251 -- that it blocks is the point
     if word == "late once" and not os.path.exists("late"):  # noqa: ASYNC240, PTH110
         os.mkdir("late")  # noqa: PTH102
+        await HOLDING.wait()
         failure = ("timeout", "workflow exceeded its deadline")
     if word == "exit":
         print("out of cheese", file=sys.stderr)

@@ -321,15 +321,17 @@ def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None
     assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
 
 
-def test_failed_episodes_are_played_again_when_asked_for(runs: Runs) -> None:
+@pytest.mark.parametrize("query", ["", "?retry_failed=true"])
+def test_failed_episodes_of_a_partial_run_are_played_again_when_it_is_resumed(runs: Runs, query: str) -> None:
     runs.world.failing.add(1)
     run_id = runs.played(runs.ann)
-    assert runs.ann.post(f"/v1/runs/{run_id}/resume").status_code == 409
+    assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "partial"
     runs.world.failing.clear()
-    assert runs.ann.post(f"/v1/runs/{run_id}/resume?retry_failed=true").status_code == 202
+    assert runs.ann.post(f"/v1/runs/{run_id}/resume{query}").status_code == 202
     runs.play()
     run = runs.ann.get(f"/v1/runs/{run_id}").json()
     assert (run["status"], run["finished"], run["metrics"][0]["n_scored"]) == ("completed", 2, 2)
+    assert runs.ann.post(f"/v1/runs/{run_id}/resume{query}").status_code == 409
 
 
 def test_the_log_tells_the_course_of_a_run(runs: Runs) -> None:
