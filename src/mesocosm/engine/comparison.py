@@ -11,7 +11,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.configuration import Difference, differences
-from mesocosm.engine.metrics import expected, measure
+from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.engine.pair import Contrast, Lacking, Winner, contrast, pessimistic
 from mesocosm.engine.sample import Sample, Tasks, read_sample
 from mesocosm.stats import holm
@@ -261,7 +261,7 @@ def _reason(a: Sample, b: Sample, error: ValueError) -> str:
 def _score(rows: Rows, run: Run, metric: Metric) -> MetricResult | None:
     """Return the stored result; of a run that is still going on, and has none, what its episodes give so far."""
     if going_on(run):
-        return measure([metric], rows(run.id, metric.score), expected(run))[0]
+        return measure([metric], rows(run.id, metric.score), expected(run), parts=run.info.get(PARTS))[0]
     return next((result for result in run.metrics if result.name == metric.name), None)
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,8 +14,8 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
-from mesocosm.engine.metrics import AGENT_FAILURE, measure, so_far
-from mesocosm.engine.plan import planned
+from mesocosm.engine.metrics import AGENT_FAILURE, PARTS, so_far
+from mesocosm.engine.plan import part_sizes, planned
 from mesocosm.stats import usable
 
 GROUP = 500
@@ -82,7 +82,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     benchmark no longer has the tasks that the run was made of.
     """
     _check_tasks(run, benchmark, store)
-    run.info = benchmark.info.document()
+    run.info = described(benchmark, run)
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
     # Before the scores: the one that ranks an episode is written beside it by what the description says.
     store.save_terms(run)
@@ -94,12 +94,17 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
             done += _save(run, store, pending, graded, done)
     _save(run, store, pending, graded, done)
     run = store.get_run(run.id)
-    planned = max(run.counts.planned - benchmark.info.unscored, 0)
-    run.metrics = measure(benchmark.info.metrics, store.score_rows(run.id), planned, discover=benchmark.info.discovers)
+    run.metrics = so_far(run, store)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.save_run(run)
     return store.get_run(run.id)
+
+
+def described(benchmark: Benchmark, run: Run) -> dict[str, Any]:
+    """Return what a run keeps as its `info`: the benchmark's description, and how large its parts are in this run."""
+    found = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
+    return {**benchmark.info.document(), **({PARTS: found} if found else {})}
 
 
 def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
@@ -110,7 +115,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     """
     run = store.get_run(run.id)
     _check_metrics(run, metrics)
-    run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics))}
+    run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics)), PARTS: _same_parts(run, metrics)}
     run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": digest(run.info["metrics"])}
     run.metrics = so_far(run, store)
     if not run.counts.owed:
@@ -118,6 +123,13 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     store.save_terms(run)
     store.save_run(run)
     return store.get_run(run.id)
+
+
+def _same_parts(run: Run, metrics: Sequence[Metric]) -> dict[str, int]:
+    """Return how large the parts are whose tasks are the same as before; of others it is not known here."""
+    before = {metric.name: metric.where for metric in msgspec.convert(run.info.get("metrics", []), list[Metric])}
+    kept = {metric.name for metric in metrics if metric.where == before.get(metric.name)}
+    return {name: size for name, size in run.info.get(PARTS, {}).items() if name in kept}
 
 
 def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:

@@ -13,6 +13,7 @@ from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Journal, Model, Parts, Pausable, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
+from mesocosm.core.task import Task
 from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn, of_the_world
 from mesocosm.engine.gateways import Gateways
@@ -94,8 +95,8 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
 class LocalExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
-    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed. `alike` says
-    that it stopped because the first episodes all failed for one reason.
+    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed, with their
+    tasks. `alike` says that it stopped because the first episodes all failed for one reason.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class LocalExecutor:
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
     ) -> None:
         self.stopped = ""
-        self.withdrawn: dict[EpisodeKey, Episode] = {}
+        self.withdrawn: dict[EpisodeKey, tuple[Task, Episode]] = {}
         self.served: dict[str, None] = {}
         self.judge_served: dict[str, None] = {}
         self._again: list[Planned] = []
@@ -147,7 +148,7 @@ class LocalExecutor:
                 return
             if episode.status is EpisodeStatus.CANCELLED:
                 self._again.append(planned)
-                self.withdrawn[episode.key] = episode
+                self.withdrawn[episode.key] = (planned.task, episode)
             else:
                 self.withdrawn.pop(episode.key, None)
             if reason := alike.seen(episode):

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -95,10 +95,22 @@ def _mark(valued: Iterable[Collected]) -> None:
         kept.malformed.append(len(kept.values) - 1)
 
 
+PARTS = "parts"
+"""In the info of a run: of how many planned episodes each metric of a part (`where`) is, by its name."""
+
+
 def measure(
-    metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int, *, discover: bool = False
+    metrics: Sequence[Metric],
+    rows: Iterable[ScoreRow],
+    planned: int,
+    *,
+    parts: Mapping[str, int] | None = None,
+    discover: bool = False,
 ) -> tuple[MetricResult, ...]:
     """Return every metric of a run with its interval, both readings, and what is missing.
+
+    `planned` episodes should have a score. `parts` is the same for metrics of a part, by name; a part that is not in it
+    is taken to be what was seen of it.
 
     A failure by the agent's own doing counts as the metric's worst value: a failed pass, the declared bound, or else
     the worst value seen in this run. Episodes missing for other causes are left out of `value` and counted as worst in
@@ -111,7 +123,12 @@ def measure(
         found = [Metric(name, name, directed=False) for name in sorted(collected) if name not in known]
     else:
         found = []
-    declared = [measure_one(metric, collected.get(metric.score) or Collected(), planned) for metric in metrics]
+    declared = [
+        measure_one(metric, collected.get(metric.score) or Collected(), (parts or {}).get(metric.name))
+        if metric.where
+        else measure_one(metric, collected.get(metric.score) or Collected(), planned)
+        for metric in metrics
+    ]
     ranking = next((metric for metric in metrics if metric.primary), None)
     base = None if ranking is None else collected.get(ranking.score) or Collected()
     return (*declared, *(_discovered(metric, collected[metric.score], base, planned) for metric in found))
@@ -138,20 +155,24 @@ def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned
 
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
-    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
-    return measure(metrics, store.score_rows(run.id), expected(run), discover=bool(run.info.get("discovers")))
+    return _of_rows(run, store.score_rows(run.id))
 
 
 def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over episodes that are not in a store yet; they come in the order of the plan."""
-    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     rows = (
         ScoreRow(one.task_digest, one.cluster, one.trial, score.name, score.value, score.missing, score.worst)
         for one in episodes
         if one.status in FINISHED
         for score in {score.name: score for score in one.scores}.values()
     )
-    return measure(metrics, rows, expected(run), discover=bool(run.info.get("discovers")))
+    return _of_rows(run, rows)
+
+
+def _of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
+    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+    discover = bool(run.info.get("discovers"))
+    return measure(metrics, rows, expected(run), parts=run.info.get(PARTS), discover=discover)
 
 
 def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
@@ -187,7 +208,10 @@ def expected(run: Run) -> int:
 
 
 def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
-    """Return one metric as `measure` does; with `planned` None nothing but what was collected is expected."""
+    """Return one metric as `measure` does; with `planned` None nothing but what was collected is expected.
+
+    `planned` episodes of a part should have a score. More may be found in it while a run goes on.
+    """
     worst = _worst(metric, kept.values)
     values, clusters = array("d", kept.values), array("q", kept.clusters)
     missing = Counter(kept.missing)
@@ -198,10 +222,7 @@ def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricR
         values.extend([worst] * n_worst)
         clusters.extend(kept.worst_clusters)
     seen = len(kept.values) + n_worst + kept.missing.total()
-    planned = seen if planned is None else max(planned - kept.skipped, 0)
-    if metric.where:
-        # How many of the planned tasks belong to a part is known only of those that were run.
-        planned = min(planned, seen)
+    planned = seen if planned is None else max(planned - kept.skipped, seen if metric.where else 0)
     unrun = max(planned - seen, 0)
     if unrun:
         missing[NOT_RUN] += unrun

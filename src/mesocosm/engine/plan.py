@@ -1,6 +1,6 @@
 """Which episodes a run owes: everything selected, minus what the store already holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from mesocosm.core.episode import EpisodeKey
 from mesocosm.core.ports import Benchmark, Growing, Planned
 from mesocosm.core.run import Selection
+from mesocosm.core.score import Metric
 from mesocosm.core.task import Task
 
 
@@ -80,6 +81,22 @@ def owed(
     for item in planned(benchmark, selection, repeats):
         if (item.digest, item.trial) not in finished:
             yield item
+
+
+def part_sizes(benchmark: Benchmark, selection: Selection, metrics: Sequence[Metric]) -> dict[str, int]:
+    """Return of how many planned episodes each metric of a part is, by name, as far as the benchmark knows by now."""
+    found = {metric.name: 0 for metric in metrics if metric.where}
+    if not found:
+        return found
+    growing = isinstance(benchmark, Growing)
+    for trial in range(selection.trials if growing else 1):
+        for task in (
+            benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
+        ):
+            for metric in metrics:
+                if metric.where and metric.covers(task):
+                    found[metric.name] += 1 if growing else selection.trials
+    return found
 
 
 def size(benchmark: Benchmark, selection: Selection) -> int:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.info import BenchmarkInfo
@@ -11,7 +11,7 @@ from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine.limits import Budget
-from mesocosm.engine.metrics import Collected, measure_one
+from mesocosm.engine.metrics import PARTS, Collected, measure_one
 from mesocosm.engine.scheduler import Scheduler
 
 SHARE = 0.05
@@ -37,6 +37,8 @@ class Tracker:
         self.retries = 0
         self._metric = next((metric for metric in info.metrics if metric.primary), None)
         self._unscored = info.unscored
+        parts: Mapping[str, int] = run.info.get(PARTS) or {}
+        self._part = None if self._metric is None else parts.get(self._metric.name)
         self._kept = Collected()
         self._lock = threading.Lock()
         self._score: MetricResult | None = None
@@ -123,7 +125,7 @@ class Tracker:
         with self._lock:
             kept = Collected()
             kept.merge(self._kept)
-        found = measure_one(metric, kept, max(self.planned - self._unscored, 0))
+        found = measure_one(metric, kept, self._part if metric.where else max(self.planned - self._unscored, 0))
         self._score, self._of = found if found.n_scored else None, state
         # From its own end on, for the longer it takes the more seldom it is.
         end = time.monotonic()

@@ -36,13 +36,14 @@ from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunSt
 from mesocosm.core.score import MetricResult
 from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
+from mesocosm.core.task import Task
 from mesocosm.engine.context import is_foreign
 from mesocosm.engine.decision import other_server, servers
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
-from mesocosm.engine.metrics import NOT_RUN, Collected, measure
+from mesocosm.engine.metrics import NOT_RUN, PARTS, Collected, so_far
 from mesocosm.engine.offline import Unasked
-from mesocosm.engine.plan import Repeats, owed, size
+from mesocosm.engine.plan import Repeats, owed, part_sizes, size
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.retry import Backoff
 
@@ -321,7 +322,7 @@ class _Session:
         self.holder = store.holder()
         self.started = time.monotonic()
         self.held = False
-        self.withdrawn: tuple[Episode, ...] = ()
+        self.withdrawn: tuple[tuple[Task, Episode], ...] = ()
         self.alike = False
         self.repeats = Repeats()
         self.served: tuple[str, ...] = ()
@@ -413,6 +414,7 @@ class _Session:
         record.spec = msgspec.structs.replace(record.spec, parallel=self._spec().parallel)
         if (most := parts.benchmark.info.parallel) is not None:
             record.info = {**record.info, "parallel": most}
+        await _whole(self._count_parts)
         await _whole(store.save_run, record, self.holder)
         if before != (record.spec, record.info):
             await _whole(store.save_terms, record)
@@ -462,6 +464,13 @@ class _Session:
             yield journal
         finally:
             await journal.close()
+
+    def _count_parts(self) -> None:
+        """Keep of how many planned episodes each metric of a part is: the missing ones of it are known by that alone."""
+        record, benchmark = self.record, self.parts.benchmark
+        found = part_sizes(benchmark, record.spec.selection, benchmark.info.metrics)
+        if found:
+            record.info = {**record.info, PARTS: found}
 
     async def _earlier(self, tracker: Tracker, finished: Collection[EpisodeKey]) -> None:
         """Bring the scores of earlier sessions into the running number without holding up the first episode."""
@@ -514,7 +523,10 @@ class _Session:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
             planned = max(size(benchmark, record.spec.selection), record.counts.done)
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
-        record.metrics = self._measured(record)
+            self.record = record
+            self._count_parts()
+            self.store.save_terms(record)
+        record.metrics = so_far(record, self.store)
         if error is not None:
             record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
         elif record.counts.owed and (stopped or not self.withdrawn):
@@ -536,11 +548,6 @@ class _Session:
         if found:
             record.provenance["server"] = {**before, **found}
 
-    def _measured(self, record: Run) -> tuple[MetricResult, ...]:
-        info = self.parts.benchmark.info
-        planned = max(record.counts.planned - info.unscored, 0)
-        return measure(info.metrics, self.store.score_rows(record.id), planned, discover=info.discovers)
-
     def _decide(self, record: Run) -> None:
         """Write what came of a run of which everything was played.
 
@@ -550,17 +557,22 @@ class _Session:
         record.status, record.error = outcome(record.metrics, self._spec().limits.max_missing)
         if not record.counts.owed:
             return
-        why = "; ".join(_causes(self.withdrawn))
+        why = "; ".join(_causes(episode for _, episode in self.withdrawn))
         if record.status is RunStatus.FINISHED:
             self.store.settle_owed(record.id)
             record.counts = self.store.get_run(record.id).counts
-            record.metrics = self._measured(record)
+            record.metrics = so_far(record, self.store)
         elif record.status is RunStatus.FAILED:
             record.status, record.error = RunStatus.STOPPED, self.redactor.text(f"no episode could be scored: {why}")
         else:
             record.error = self.redactor.text(f"{record.error}: {why}")
         if record.status is not RunStatus.FINISHED:
-            record.metrics = tuple(_named(metric, self.withdrawn) for metric in record.metrics)
+            record.metrics = tuple(_named(metric, self._withdrawn_of(metric)) for metric in record.metrics)
+
+    def _withdrawn_of(self, result: MetricResult) -> list[Episode]:
+        """Return the last tries of owed episodes that a metric is about."""
+        metric = next((one for one in self.parts.benchmark.info.metrics if one.name == result.name), None)
+        return [episode for task, episode in self.withdrawn if metric is None or metric.covers(task)]
 
     def _tell(self, what: Callable[[Observer], None]) -> None:
         """Tell every observer. One that fails is told nothing more: watching must not harm the run."""
@@ -600,7 +612,7 @@ SHORT_SECRET = (
 
 
 def _named(metric: MetricResult, withdrawn: Sequence[Episode]) -> MetricResult:
-    """Return a metric that says for which cause owed episodes were not run, where all of them count in it."""
+    """Return a metric that says for which cause the owed episodes among those it is about were not run."""
     left = metric.missing.get(NOT_RUN, 0) - len(withdrawn)
     if left < 0:
         return metric

@@ -11,7 +11,7 @@ from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import Duel, leaderboard
-from mesocosm.engine.metrics import expected, measure
+from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.engine.pair import Winner
 from mesocosm.platform.builds.view import check_document
 from mesocosm.store.boards import Boards, Candidate, Entrant
@@ -92,7 +92,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
     done = sum(run.counts.done for run in runs.values())
     costs = [run.usage.cost_usd for run in runs.values()]
     known = [cost for cost in costs if cost is not None]
-    metrics = measure(_metrics_of(newest), boards.scores(runs), planned)
+    metrics = measure(_metrics_of(newest), boards.scores(runs), planned, parts=_parts(runs.values()))
     return Group(
         kind=kind,
         run_ids=tuple(entrant.run_id for entrant in present),
@@ -172,6 +172,13 @@ def _some(facts: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 def _metrics_of(run: Run) -> tuple[Metric, ...]:
     return msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+
+
+def _parts(runs: Iterable[Run]) -> dict[str, int]:
+    """Return how many episodes of each part several runs planned; only parts that all of them tell."""
+    told: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
+    common = set(told[0]).intersection(*told[1:]) if told else set()
+    return {name: sum(one[name] for one in told) for name in common}
 
 
 def _agent_key(agent: Mapping[str, Any]) -> str:
