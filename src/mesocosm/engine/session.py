@@ -466,7 +466,7 @@ class _Session:
             await journal.close()
 
     def _count_parts(self) -> None:
-        """Keep of how many planned episodes each metric of a part is: the missing ones of it are known by that alone."""
+        """Keep of how many planned episodes each metric of a part is, so that what is missing of it is known."""
         record, benchmark = self.record, self.parts.benchmark
         found = part_sizes(benchmark, record.spec.selection, benchmark.info.metrics)
         if found:
