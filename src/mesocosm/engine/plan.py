@@ -90,9 +90,8 @@ def part_sizes(benchmark: Benchmark, selection: Selection, metrics: Sequence[Met
         return found
     growing = isinstance(benchmark, Growing)
     for trial in range(selection.trials if growing else 1):
-        for task in (
-            benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
-        ):
+        tasks = benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
+        for task in tasks:
             for metric in metrics:
                 if metric.where and metric.covers(task):
                     found[metric.name] += 1 if growing else selection.trials
