@@ -1,5 +1,6 @@
 """`mesocosm export` and `mesocosm import`: runs out of the store, and into it."""
 
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,13 @@ import msgspec
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
+from mesocosm.core.run import AS_IMPORTED, UNVERIFIED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mesocosm.core.episode import Episode
     from mesocosm.core.run import Run
-    from mesocosm.interop.bundle import Bundle
     from mesocosm.store import SqlStore
 
 
@@ -125,31 +129,54 @@ def _take_replay(path: Path) -> list[tuple[str, int]]:
     from mesocosm.interop.replayed import read_replay
 
     replay = read_replay(path)
+    run = _measured(replay.run, [entry.episode for entry in replay.entries])
     store = results(create=True)
     with suppress(UnknownName):
-        here = store.get_run(replay.run.id)
-        if here.id == replay.run.id and here.signature != replay.run.signature:
+        here = store.get_run(run.id)
+        if here.id == run.id and here.signature != run.signature:
             click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
             return [(here.id, 0)]
-    return [(replay.run.id, store.insert_bundle(replay.run, replay.entries))]
+    return [(run.id, store.insert_bundle(run, replay.entries))]
 
 
-def _measured(run: "Run", bundle: "Bundle") -> "Run":
-    """Return a run with the metrics that its episodes give. Raises UsageError where its row says something else."""
+def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
+    """Return a run with the metrics that its finished episodes give.
+
+    Where nothing says what they are computed by, they stay as they came, marked. Raises UsageError where its row says
+    something else than its episodes.
+    """
     from mesocosm.engine.metrics import disagreements, of_episodes
 
     told, made = [], ModelName.parse(run.spec.model.name).shown()
     if run.model.partition("@")[0] != made.partition("@")[0]:
         told.append(f"its model is {run.model!r}, and it was made with {made!r}")
-    metrics = run.metrics
     if run.info.get("metrics"):
-        metrics = of_episodes(run, bundle.episodes(run.id))
+        metrics = of_episodes(run, episodes)
         told += disagreements(run, metrics)
+        run = msgspec.structs.replace(run, metrics=metrics)
+    elif run.metrics:
+        told += _other_means(run, list(episodes))
+        marked = {**run.provenance, UNVERIFIED: True}
+        run = msgspec.structs.replace(
+            run, provenance=marked, warnings=tuple(dict.fromkeys((*run.warnings, AS_IMPORTED)))
+        )
     if told:
         raise UsageError(
-            f"run {run.id} is not what was exported: {'; '.join(told)}; the bundle is damaged, or it was edited"
+            f"run {run.id} is not what was exported: {'; '.join(told)}; the file is damaged, or it was edited"
         )
-    return msgspec.structs.replace(run, metrics=metrics)
+    return run
+
+
+def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
+    """Say which means are not those of the scores of that name, where every episode has one."""
+    for metric in run.metrics:
+        values = [score.value for one in episodes for score in one.scores if score.name == metric.name]
+        known = [value for value in values if value is not None]
+        if metric.aggregation != "mean" or metric.value is None or not known or len(known) != len(episodes):
+            continue
+        mean = sum(known) / len(known)
+        if not math.isclose(metric.value, mean, rel_tol=1e-6, abs_tol=1e-9):
+            yield f"its {metric.name} is stored as {metric.value}, its episodes give {mean}"
 
 
 def _take_bundle(path: Path) -> list[tuple[str, int]]:
@@ -167,7 +194,7 @@ def _take_bundle(path: Path) -> list[tuple[str, int]]:
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
                 for item in bundle.artifacts(run_id)
             ]
-            run = _measured(settled(bundle.run(run_id), options().results()), bundle)
+            run = _measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
             new = store.insert_bundle(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
         for grouped in bundle.groups():

@@ -9,10 +9,12 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.run import RunStatus
 
 if TYPE_CHECKING:
+    from mesocosm.core.run import Run
     from mesocosm.store import SqlStore
     from mesocosm.store.verification import Verified
 
 DAMAGED = 1
+NOT_COMPUTED = "its numbers came with the file that it was imported from, and cannot be compared with its episodes"
 MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
 
 
@@ -51,7 +53,9 @@ def _verified(store: "SqlStore", run_id: str) -> tuple[list[str], str]:
     try:
         verified = store.verify_run(run_id)
         told = [_said(verified, place) for place in range(len(verified.damages))]
-        return told or _numbers(store, run_id), _coverage(verified)
+        run = store.get_run(run_id)
+        covered = f"{_coverage(verified)}; {NOT_COMPUTED}" if run.unverified else _coverage(verified)
+        return told or _numbers(store, run), covered
     except (MesocosmError, ValueError) as error:
         # A row that cannot be read at all, or holds what no run has.
         return [f"it cannot be read: {error}"], ""
@@ -71,11 +75,10 @@ def _coverage(verified: "Verified") -> str:
     return f"{verified.covered:,} of {plural(verified.finished, 'episode')}; the others were recorded without checksums"
 
 
-def _numbers(store: "SqlStore", run_id: str) -> list[str]:
+def _numbers(store: "SqlStore", run: "Run") -> list[str]:
     """Return the metrics of a run that was ended whose numbers are not those of its episodes."""
     from mesocosm.engine.metrics import disagreements, so_far
 
-    run = store.get_run(run_id)
     if run.status not in MEASURED or not run.info.get("metrics"):
         return []
     return disagreements(run, so_far(run, store))

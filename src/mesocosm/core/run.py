@@ -13,6 +13,15 @@ HOSTED = "hosted"
 """The kind of benchmark that a platform's workers play."""
 
 
+UNVERIFIED = "unverified"
+"""In the provenance of an imported run: nothing says what its metrics are computed by."""
+
+AS_IMPORTED = (
+    "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
+    "no rank and no gate passes on it"
+)
+
+
 class RunStatus(StrEnum):
     """Life of a run.
 
@@ -182,6 +191,13 @@ class Run(msgspec.Struct, omit_defaults=True):
     def rules(self) -> str:
         """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
         return str(self.provenance.get("rescored_with") or self.benchmark_digest)
+
+    @property
+    def unverified(self) -> bool:
+        """Whether its numbers came with an import, and cannot be computed from its episodes."""
+        # Earlier versions imported replay files without a mark.
+        unmarked = self.kind == "imported" and bool(self.metrics) and not self.info.get("metrics")
+        return bool(self.provenance.get(UNVERIFIED)) or unmarked
 
     @property
     def unasked(self) -> bool:

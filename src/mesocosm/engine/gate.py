@@ -314,6 +314,8 @@ def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
         return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
     if run.unasked:
         return Answer.UNDECIDED, f"{told}, but no call of its model is on record"
+    if run.unverified:
+        return Answer.UNDECIDED, f"{told}, but its numbers came with a file and cannot be computed from its episodes"
     return (Answer.FAIL, told) if holds else None
 
 
@@ -330,6 +332,8 @@ def _missing(run: Run, condition: Condition) -> tuple[Answer, str]:
     primary = run.primary
     if primary is None or not primary.n_planned:
         return Answer.ERROR, "it has no score, so nothing of it can be missing or there"
+    if run.unverified:
+        return Answer.UNDECIDED, "its numbers came with a file that does not say what is missing"
     return _share(condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
 
 
@@ -481,6 +485,8 @@ def _weak(base: Run, run: Run, contrast: Contrast) -> str:
             return f"{side} is {_state(one)}"
         if one.unasked:
             return f"{side} has no call of its model on record"
+        if one.unverified:
+            return f"{side} was imported with numbers that cannot be computed from its episodes"
     if _rules(base) != _rules(run):
         return "they were played by other rules: the content of the benchmark is another; play the baseline again"
     common = _common(contrast)

@@ -84,7 +84,7 @@ def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
 
 def may_rank(run: Run, max_missing: float = MAX_MISSING) -> bool:
     """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
-    return not reference(run.model) and not run.unasked and not lacks_too_much(run, max_missing)
+    return not (reference(run.model) or run.unasked or run.unverified) and not lacks_too_much(run, max_missing)
 
 
 def _by_value(runs: Sequence[Run]) -> list[Scored]:

@@ -12,11 +12,18 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.ports import BlobStore, Store
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import Score
 
 SCHEMA_VERSION = "1"
+
+SCORING = ("metrics", "unscored", "discovers", "parts")
+"""What of a run's description its metrics are computed by."""
+
+WORST = "worst"
+"""In an episode's `unscored`, in place of a cause: its own failure counts as the metric's worst value."""
 
 _ORDER = {
     "episode_start": 0,
@@ -60,10 +67,23 @@ def episode_document(episode: Episode) -> JSON:
         "trial": episode.trial,
         "index": episode.index,
         "scores": scores,
+        "unscored": {score.name: _why(score) for score in episode.scores if score.value is None},
+        "task_digest": episode.task_digest,
+        "cluster": episode.cluster,
         "failure": None if episode.failure is None else msgspec.to_builtins(episode.failure),
         "usage": msgspec.to_builtins(episode.usage),
         "retries": episode.retries,
     }
+
+
+def _why(score: Score) -> str:
+    """Return why a score has no value: the cause, or WORST where the agent's own failure counts as the worst one."""
+    return WORST if score.worst else str(score.missing or Cause.VALUE_MISSING)
+
+
+def scoring(run: Run) -> JSON:
+    """Return what the metrics of a run are computed by, so that a reader can compute them from the episodes."""
+    return {"planned": run.counts.planned, **{name: run.info[name] for name in SCORING if name in run.info}}
 
 
 def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[JSON]:
@@ -212,7 +232,7 @@ def pieces(store: Store, blobs: BlobStore, run_id: str, document: Callable[[Any]
         "domain_id": run.benchmark,
         "domain_name": run.benchmark_title or None,
         "binding_vow_version": run.benchmark_version,
-        "run": {**document(run), "status": _STATUS.get(run.status, run.status)},
+        "run": {**document(run), "status": _STATUS.get(run.status, run.status), "scoring": scoring(run)},
     }
     yield msgspec.json.encode(head)[:-1]
 

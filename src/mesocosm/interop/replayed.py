@@ -21,6 +21,7 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Sel
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
+from mesocosm.interop.replay import SCORING, WORST
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -137,6 +138,8 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     agent = config.get("agent_config") or {}
     model = str(agent.get("model") or run.get("model") or "unknown/unknown")
     outcomes = [episode.status for episode in listed]
+    scoring = run.get("scoring") or {}
+    planned = max(int(scoring.get("planned") or 0), len(listed))
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
     settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
     return Run(
@@ -152,7 +155,7 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
         spec=RunSpec(source, settings, selection=Selection(count=len(listed))),
         status=_STATUS.get(str(run.get("status")), RunStatus.FAILED),
         counts=Counts(
-            planned=len(listed),
+            planned=planned,
             completed=outcomes.count(EpisodeStatus.COMPLETED),
             truncated=outcomes.count(EpisodeStatus.TRUNCATED),
             timeout=outcomes.count(EpisodeStatus.TIMEOUT),
@@ -163,6 +166,7 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
         created_at=_stamp(run.get("created_at")) or 0.0,
         started_at=_stamp(run.get("started_at") or run.get("created_at")),
         ended_at=_stamp(run.get("completed_at")),
+        info={name: scoring[name] for name in SCORING if name in scoring},
         provenance={"imported_from": "replay", "exported_at": document.get("exported_at")},
     )
 
@@ -171,6 +175,9 @@ def _metrics(run: JSON, episodes: int) -> tuple[MetricResult, ...]:
     """Return what a run scored: our own numbers whole, those of others without an interval."""
     if run.get("metrics"):
         return msgspec.convert(run["metrics"], tuple[MetricResult, ...])
+    if (run.get("scoring") or {}).get("metrics"):
+        # They are computed from the episodes, which `scores` says less than.
+        return ()
     scores = {str(name): value for name, value in (run.get("scores") or {}).items() if isinstance(value, int | float)}
     return tuple(
         MetricResult(
@@ -206,6 +213,7 @@ def _episode(item: JSON, run_id: str, place: int) -> Episode:
         id=str(item["id"]),
         run_id=run_id,
         task_digest=digest({"imported": [run_id, item["id"]]}),
+        cluster=str(item.get("cluster") or item.get("task_digest") or ""),
         task_id=str(item.get("task") or task.id),
         trial=int(item.get("trial") or 0),
         seed=seed,
@@ -218,8 +226,20 @@ def _episode(item: JSON, run_id: str, place: int) -> Episode:
         terminal_info=info,
         failure=failure,
         usage=msgspec.convert(item.get("usage") or {"cost_usd": None}, Usage),
-        scores=tuple(Score(str(name), value) for name, value in (item.get("scores") or {}).items()),
+        scores=tuple(_scores(item)),
     )
+
+
+def _scores(item: JSON) -> Iterator[Score]:
+    """Yield the scores of an episode; one without a value for which no reason is given is missing."""
+    why = item.get("unscored") or {}
+    for name, value in (item.get("scores") or {}).items():
+        if value is not None:
+            yield Score(str(name), value)
+        elif why.get(name) == WORST:
+            yield Score(str(name), worst=True)
+        else:
+            yield Score(str(name), missing=Cause(why.get(name, Cause.VALUE_MISSING)))
 
 
 def _stamp(text: object) -> float | None:

@@ -1,7 +1,7 @@
 """Leaderboards, gallery and techniques, over runs that were recorded."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -266,9 +266,11 @@ async def test_a_board_is_computed_once_for_all_who_look(
     await played([1, 0], model="openai/b")
     measured: list[int] = []
 
-    def counting(metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int) -> tuple[MetricResult, ...]:
+    def counting(
+        metrics: Sequence[Metric], rows: Iterable[ScoreRow], planned: int, *, parts: Mapping[str, int]
+    ) -> tuple[MetricResult, ...]:
         measured.append(planned)
-        return measure(metrics, rows, planned)
+        return measure(metrics, rows, planned, parts=parts)
 
     monkeypatch.setattr(grouping, "measure", counting)
     for _ in range(3):
