@@ -252,6 +252,10 @@ def test_scoring_again_takes_an_edited_manifest(mesocosm: "Invoke", mine: "Playe
     assert [metric.name for metric in mine.run.metrics] == ["fewest"]
     episodes = mesocosm("run", "episodes", "last", *mine.there).document["episodes"]
     assert [list(episode["scores"]) for episode in episodes] == [["fewest"]] * 6
+    shown = mesocosm("run", "show", "last", *mine.there)
+    assert "warning: rescored with content" in shown.out
+    assert " rescored " in mesocosm("run", "list", *mine.there).out
+    assert "rescored with content" in mesocosm("run", "show", "last", *mine.there, "--json").document["run"]["rescored"]
 
 
 def test_scoring_again_without_change_gives_the_same_numbers(mesocosm: "Invoke", mine: "Played") -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
@@ -145,3 +146,22 @@ def test_a_run_whose_program_cannot_start_has_failed_and_one_in_an_outage_has_no
     missing = {cause: 2, "not_run": 2}
     stopped.metrics = (MetricResult("m", "mean", None, None, None, "", 4, 0, 0, missing=missing, primary=True),)
     assert could_not_start(stopped) is failed
+
+
+def test_a_run_that_other_rules_scored_is_not_taken_for_this_ones() -> None:
+    told = {"rescored_with": "other", "graded_with": "other"}
+    rescored = [msgspec.structs.replace(one, provenance=told) for one in (FINISHED, STOPPED, PARTIAL)]
+    for one in rescored:
+        decision = decide(Past([one]), "s", PLAIN)
+        assert decision.action is Action.RUN
+        assert f"run {one.id} was rescored by other rules" in decision.reason
+    assert decide(Past([FINISHED, rescored[0]]), "s", PLAIN).action is Action.RUN
+    again = msgspec.structs.replace(FINISHED, provenance={"rescored_with": "d", "graded_with": "d"})
+    assert decide(Past([again]), "s", PLAIN).action is Action.SKIP
+
+
+def test_a_run_that_is_only_read_in_another_way_keeps_its_place() -> None:
+    read = msgspec.structs.replace(FINISHED, provenance={"rescored_with": digest([]), "graded_with": "d"})
+    unmarked = msgspec.structs.replace(FINISHED, provenance={"rescored_with": digest([])})
+    assert decide(Past([read]), "s", PLAIN).action is Action.SKIP
+    assert decide(Past([unmarked]), "s", PLAIN).action is Action.SKIP

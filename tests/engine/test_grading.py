@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelRequest
-from mesocosm.core.run import Run, RunStatus, Selection
+from mesocosm.core.run import Limits, Run, RunStatus, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.comparison import compare
@@ -168,3 +168,24 @@ async def test_runs_that_were_rescored_with_another_metric_are_compared_in_it(la
     assert group.metric is not None
     assert group.metric.name == "arrived"
     assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.delta.value) == (6, 1.0)
+
+
+class Otherwise(Strict):
+    """Another content, so other rules."""
+
+    def __init__(self, walk: type) -> None:
+        super().__init__(walk)
+        self._info = msgspec.structs.replace(self.info, digest="other rules")
+
+
+async def test_a_run_that_other_rules_scored_says_so_and_does_not_go_on(lab: "Lab") -> None:
+    run = await lab.run(lab.spec(lab.model(), count=3, limits=Limits(run_tokens=15)))
+    await rescore(run, Otherwise(lab.world("Walk")), lab.store)
+    again = lab.store.get_run(run.id)
+    assert again.regraded == "other rules"
+    assert again.rescored == f"rescored with content other rules; it was played with {run.benchmark_digest}"
+    with pytest.raises(UsageError, match="it would mix two scorings: it was rescored with other rules"):
+        await lab.resume(run.id)
+    await rescore(again, ClassBenchmark(lab.world("Walk")), lab.store)
+    assert lab.store.get_run(run.id).regraded == ""
+    assert (await lab.resume(run.id, limits=Limits(run_tokens=10**6))).counts.owed == 0

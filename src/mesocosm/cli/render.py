@@ -263,6 +263,8 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{run.status}: {run.error}")
     if run.counts.failed:
         lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
+    if run.rescored:
+        lines.append(f"note: {run.rescored}" if run.rules == run.benchmark_digest else f"warning: {run.rescored}")
     lines += _missing(run.metrics)
     for metric in run.metrics:
         if metric.n_worst and metric.primary:

@@ -88,7 +88,7 @@ def list_(remote: bool, **given: Any) -> None:
         return
     rows = []
     for item in page.items:
-        score = scored(item.primary)
+        score = scored(item.primary) + (" rescored" if item.rules != item.benchmark_digest else "")
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
         rows.append(
             [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]

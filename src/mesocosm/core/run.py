@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import NOTHING, Usage
@@ -191,6 +192,31 @@ class Run(msgspec.Struct, omit_defaults=True):
     def rules(self) -> str:
         """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
         return str(self.provenance.get("rescored_with") or self.benchmark_digest)
+
+    @property
+    def regraded(self) -> str:
+        """The digest of the content that gave its scores, where that is not the content it was played with; else ''.
+
+        Scores that are only read in another way (another pass threshold) are those that it was played with.
+        """
+        told = self.provenance.get("graded_with")
+        if told is None:
+            # Earlier versions did not tell the two apart.
+            told = self.provenance.get("rescored_with", "")
+            told = "" if told == digest(self.info.get("metrics", [])) else told
+        return "" if told == self.benchmark_digest else str(told)
+
+    @property
+    def rescored(self) -> str:
+        """What a reader of its numbers must know where it was rescored; empty where it was not."""
+        told = self.provenance.get("rescored_with")
+        if not told:
+            return ""
+        if self.regraded:
+            return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest}"
+        if told == self.benchmark_digest:
+            return "rescored with the content that it was played with"
+        return f"its scores are read by other metrics than when it was played (rescored with {told})"
 
     @property
     def unverified(self) -> bool:

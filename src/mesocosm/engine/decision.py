@@ -91,6 +91,7 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     if policy.force:
         begun = latest is not None and latest.provenance.get(FORCED) is True
         goes_on = latest is not None and begun and _unfinished(latest) and not history.going(latest)
+        goes_on = goes_on and not (latest and latest.regraded)
         return _continued(latest) if latest is not None and goes_on else Decision(Action.RUN, "forced")
     if latest is None:
         if policy.rerun_failed and not history.failed_to_begin(signature):
@@ -100,15 +101,18 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
         who = f" by {latest.holder}" if latest.holder else ""
         return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
     partial = lacks_too_much(latest, policy.max_missing)
-    if latest.status is RunStatus.FINISHED and not partial:
+    if latest.status is RunStatus.FINISHED and not partial and not latest.regraded:
         return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
     tries = partial or policy.rerun_failed
     earlier = None if tries else history.succeeded(signature)
-    if earlier is not None and not lacks_too_much(earlier, policy.max_missing):
+    if earlier is not None and not earlier.regraded and not lacks_too_much(earlier, policy.max_missing):
         return Decision(Action.SKIP, "already_succeeded", earlier)
-    if partial or _unfinished(latest):
+    if (partial or _unfinished(latest)) and not latest.regraded:
         return _continued(latest)
-    return Decision(Action.RUN, f"run {latest.id} failed: {latest.error or 'nothing scored'}")
+    # What was scored by other rules is neither an answer nor to be mixed with what these would score.
+    again = f"was rescored by other rules; `mesocosm run rescore {latest.id}` scores it by these again"
+    failed = f"failed: {latest.error or 'nothing scored'}"
+    return Decision(Action.RUN, f"run {latest.id} {again if latest.regraded else failed}")
 
 
 def lacks_too_much(run: Run, max_missing: float) -> bool:

@@ -83,7 +83,8 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     """
     _check_tasks(run, benchmark, store)
     run.info = described(benchmark, run)
-    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": benchmark.info.digest}
+    with_ = benchmark.info.digest
+    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": with_, "graded_with": with_}
     # Before the scores: the one that ranks an episode is written beside it by what the description says.
     store.save_terms(run)
     pending: list[tuple[str, Sequence[Score]]] = []
@@ -115,8 +116,10 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     """
     run = store.get_run(run.id)
     _check_metrics(run, metrics)
+    graded_with = run.regraded or run.benchmark_digest
     run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics)), PARTS: _same_parts(run, metrics)}
-    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": digest(run.info["metrics"])}
+    rescored = {"rescored_at": time.time(), "rescored_with": digest(run.info["metrics"]), "graded_with": graded_with}
+    run.provenance = {**run.provenance, **rescored}
     run.metrics = so_far(run, store)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)

@@ -247,6 +247,11 @@ def _agent_content(settings: AgentSettings) -> str:
 
 def _same_experiment(record: Run, parts: Parts) -> None:
     info = parts.benchmark.info
+    if record.regraded:
+        raise UsageError(
+            f"run {record.id} cannot go on, it would mix two scorings: it was rescored with {record.regraded}. "
+            f"Score it by its own rules again (mesocosm run rescore {record.id}), or start a new run."
+        )
     if _signature(record.spec, parts) == record.signature:
         return
     changes = [

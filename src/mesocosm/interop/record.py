@@ -71,6 +71,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "benchmark": run.benchmark,
         "benchmark_title": run.benchmark_title,
         "benchmark_digest": run.benchmark_digest,
+        "rescored": run.rescored or None,
         "model": run.model,
         "agent": msgspec.to_builtins(run.spec.agent),
         "kind": run.kind,

@@ -6773,6 +6773,11 @@ export interface components {
             };
             /** @description null where unit and split of no published score agree */
             published: components["schemas"]["Published"] | null;
+            /**
+             * Rescored
+             * @description what to know of its numbers where it was rescored; empty where it was not
+             */
+            rescored: string;
             /** Signature */
             signature: string;
             /**

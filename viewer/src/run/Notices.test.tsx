@@ -34,6 +34,11 @@ describe('Notices', () => {
     expect(screen.getByTestId('part').textContent).toBe('')
   })
 
+  it('say that a run was rescored', async () => {
+    await draw(<Notices run={run({ rescored: 'rescored with content b; it was played with a' })} />)
+    expect(screen.getByText('Rescored with content b; it was played with a.')).toBeTruthy()
+  })
+
   it('count warnings', async () => {
     await draw(<Notices run={run({ warnings: ['one thing', 'another'] })} />)
     expect(screen.getByText('2 warnings')).toBeTruthy()

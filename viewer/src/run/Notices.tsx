@@ -9,7 +9,7 @@ import { Icon } from '../parts/Icon'
 import styles from './Notices.module.css'
 
 export function Notices({ run }: { run: Schema<'RunDetail'> }) {
-  const { state, error, warnings, counts, commands } = run
+  const { state, error, warnings, rescored, counts, commands } = run
   const broken = state === 'interrupted' || state === 'stopped' || state === 'partial' || state === 'failed'
   return (
     <>
@@ -22,6 +22,14 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
             {commands.resume !== null && (counts.owed > 0 || state === 'partial') && (
               <Command>{commands.resume}</Command>
             )}
+          </div>
+        </div>
+      )}
+      {rescored !== '' && (
+        <div className={styles.notice} data-tone="warn">
+          <Icon name="warning" />
+          <div className={styles.words}>
+            <p>{`${rescored.charAt(0).toUpperCase()}${rescored.slice(1)}.`}</p>
           </div>
         </div>
       )}

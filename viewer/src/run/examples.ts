@@ -75,6 +75,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     mean_reward: 0.4,
     mean_steps: 20,
     warnings: [],
+    rescored: '',
     spec: {},
     info: {},
     provenance: {},

@@ -182,6 +182,11 @@ class Work(AbstractContextManager["Work"]):
             store.rename_run(earlier, archived)
             click.echo(f"the earlier run is now called {archived}", err=True)
             return None
+        if earlier.regraded:
+            raise UsageError(
+                f"run {earlier.name or earlier.id} was {earlier.rescored}, so its numbers are not those of this "
+                f"command. `mesocosm run rescore {earlier.id}` scores it by these rules again; --fresh begins anew"
+            )
         if earlier.signature != record.signature:
             raise UsageError(
                 f"run {name!r} was started with other inputs; changed: {', '.join(changed(earlier, record))}. "

@@ -129,6 +129,7 @@ class RunDetail(RunSummary):
     mean_reward: float | None
     mean_steps: float | None
     warnings: list[str]
+    rescored: str = Field(description="what to know of its numbers where it was rescored; empty where it was not")
     spec: dict[str, Json] = Field(description="what was asked for: benchmark, model, agent, selection, limits")
     info: dict[str, Json] = Field(description="the benchmark's own description as it was when the run started")
     provenance: dict[str, Json] = Field(description="versions, host, command")
@@ -261,6 +262,7 @@ def run_detail(run: Run, facts: RunFacts, commands: Reproduction) -> RunDetail:
         mean_reward=facts.means[0],
         mean_steps=facts.means[1],
         warnings=[discreet(warning) for warning in run.warnings],
+        rescored=run.rescored,
         spec=shown(msgspec.to_builtins(run.spec, str_keys=True)),
         info=shown(run.info),
         provenance=shown(without_files(run.provenance)),
