@@ -91,7 +91,8 @@ def test_run_local_loses_repeats_and_changes_nothing(
         played = ("run", "local", "--model", model, "--episodes", "6", "--parallel", "2")
         done = mesocosm("chaos", *SMALL, "--faults", "kill,down", "--", *played)
     assert done.code == 0, done.out + done.err
-    assert [fault["met"] for fault in done.document["faults"]] == [1, 1]
+    # Two calls are in flight, so that one or both meet a server that is down.
+    assert [fault["met"] > 0 for fault in done.document["faults"]] == [True, True]
 
 
 def test_what_changes_and_is_asked_again_after_an_interruption_is_told(
