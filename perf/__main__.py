@@ -15,6 +15,7 @@ from perf import (
     resume,
     rollouts,
     show_runs,
+    stalls,
 )
 from perf.machine import machine
 
@@ -34,6 +35,7 @@ ALL = {
     "evaluation": evaluation.evaluation,
     "show-runs": show_runs.show_runs,
     "crowd": crowd.crowd,
+    "stalls": stalls.stalls,
 }
 
 

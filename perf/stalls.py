@@ -1,74 +1,94 @@
-"""How long hostile answers of a server stop everything else on the event loop.
+"""How long hostile answers of a server keep the event loop busy without a break.
 
-    python perf/stalls.py
-
-Each answer is asked for and read as JSON, while a task beside it measures the longest time between two of its turns.
+Each answer is asked for, unfolded and read as JSON. Measured is the processor time of the loop's own thread in each of
+its callbacks; the longest one counts, of the best of a few tries. tests/http/test_http_floods.py has most of the
+answers, and asserts what does not depend on the machine: how they end, and how much of one is worked on at once.
 """
 
 import asyncio
+import gc
 import gzip
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from unittest import mock
 
-from mesocosm.core.foreign import read_json
+from tests.http.test_http_floods import BODIES, FLOODS, LIMIT, LISTS, REFUSED, TEXTS, whole
+
 from mesocosm.http.client import Client
+from mesocosm.http.errors import HttpError
 
+TRIES = 3
+MOST_S = 0.05
+"""A longer stall is marked in what is printed."""
 MIB = 1024 * 1024
-EMPTY = gzip.compress(b"")
-BODIES = {
-    "plain, 64 bytes": (b"{}" + b" " * 62, ""),
-    "3 MiB of empty gzip members": (EMPTY * (3 * MIB // len(EMPTY)), "gzip"),
-    "a gzip bomb of 60 MiB": (gzip.compress(b"\0" * 60 * MIB), "gzip"),
-    "a bomb inside a bomb": (gzip.compress(gzip.compress(b"\0" * 60 * MIB)), "gzip, gzip"),
-    "16 MiB of empty lists": (b"[" + b"[]," * (16 * MIB // 3) + b"1]", ""),
-    "99,000 objects": (b"[" + b'{"a":1},' * 99_000 + b"1]", ""),
-    "199,000 keys": (b"{" + b",".join(b'"%d":1' % number for number in range(199_000)) + b"}", ""),
-    "3,000 levels": (b"[" * 3_000 + b"]" * 3_000, ""),
-    "a text of 16 MiB": (b'"' + b"a" * 16 * MIB + b'"', ""),
-}
 
 
-async def main() -> None:
+def answers() -> Iterator[tuple[str, bytes]]:
+    """Yield what servers send: lists and texts as long as they are read at all, and more of everything."""
+    yield "plain, 64 bytes", whole(b"{}" + b" " * 62)
+    for name, (part, most) in LISTS.items():
+        yield f"list of {name}", whole(b"[" + b",".join([part] * (most * 19 // 20)) + b"]")
+    for name, (part, most) in TEXTS.items():
+        yield f"text: {name}", whole(b'"' + part * (most * 19 // 20) + b'"')
+    yield "199,000 keys", whole(b"{" + b",".join(b'"%d":1' % number for number in range(199_000)) + b"}")
+    yield "3,000 levels", whole(b"[" * 3_000 + b"]" * 3_000)
+    for name, document in REFUSED.items():
+        yield f"refused: {name}", whole(document)
+    for name, (flood, *_) in (FLOODS | BODIES).items():
+        yield name, flood
+    empty = gzip.compress(b"", mtime=0)
+    yield "3 MiB of empty gzip members", whole(empty * (3 * MIB // len(empty)), "gzip")
+    bomb = gzip.compress(gzip.compress(b"\0" * LIMIT * 99, mtime=0), mtime=0)
+    yield "a bomb inside a bomb", whole(bomb, "gzip, gzip")
+
+
+def stalls() -> None:
     """Print a line for each answer."""
-    for name, (body, encoding) in BODIES.items():
-        head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding or 'identity'}\r\nContent-Length: {len(body)}\r\n\r\n"
-
-        async def serve(
-            reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: bytes = head.encode() + body
-        ) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            with suppress(ConnectionError):
-                writer.write(answer)
-                await writer.drain()
-            writer.close()
-
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        watch = asyncio.ensure_future(_longest())
-        await asyncio.sleep(0.05)
-        async with Client() as client:
-            began = time.perf_counter()
-            with suppress(Exception):
-                read_json((await client.request("GET", f"http://127.0.0.1:{port}", timeout=60)).body)
-            took = time.perf_counter() - began
-        await asyncio.sleep(0.01)
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
-        server.close()
-        print(f"{name:30} {took * 1000:8.1f} ms, longest stall {_stall[0] * 1000:6.1f} ms")
+    # The tests that are imported above are no part of a process that asks servers.
+    gc.collect()
+    gc.freeze()
+    for name, answer in answers():
+        stall = min(asyncio.run(_longest(answer)) for _ in range(TRIES))
+        mark = "  <- long" if stall > MOST_S else ""
+        print(f"{name:38} longest stall {stall * 1000:6.1f} ms{mark}")
 
 
-_stall = [0.0]
+async def _longest(answer: bytes) -> float:
+    """Return the most processor time, in seconds, of one callback while an answer is received and read."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        with suppress(ConnectionError):
+            writer.write(answer)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with Client(max_response=LIMIT) as client:
+        with _measured() as longest, suppress(HttpError):
+            response = await client.request("POST", f"http://127.0.0.1:{port}", body=b"", timeout=60)
+            # The reading of the document is a callback of its own.
+            await asyncio.sleep(0)
+            response.json()
+    server.close()
+    # What was still running when the measuring ended had no callback of its own yet.
+    return max(longest)
 
 
-async def _longest() -> None:
-    _stall[0], last = 0.0, time.perf_counter()
-    while True:
-        await asyncio.sleep(0)
-        now = time.perf_counter()
-        _stall[0], last = max(_stall[0], now - last), now
+@contextmanager
+def _measured() -> Iterator[list[float]]:
+    seconds, run = [0.0], asyncio.Handle._run  # noqa: SLF001
+    begun = [time.thread_time()]
 
+    def timed(handle: asyncio.Handle) -> None:
+        begun[0] = time.thread_time()
+        run(handle)
+        seconds[0] = max(seconds[0], time.thread_time() - begun[0])
 
-if __name__ == "__main__":
-    asyncio.run(main())
+    with mock.patch.object(asyncio.Handle, "_run", timed):
+        try:
+            yield seconds
+        finally:
+            seconds[0] = max(seconds[0], time.thread_time() - begun[0])
