@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 from tests.conftest import LoopClock
@@ -334,3 +335,120 @@ async def test_a_translated_call_that_its_program_gives_up_is_recorded(lab: Any,
     assert episode.terminal_info["output"] == "gave up"
     (failed,) = lab.failures(episode)
     assert (failed["status"], failed["path"]) == (499, "/chat/completions")
+
+
+class Ending(LoopbackServer):
+    """Streams some events, and ends the stream properly: by its last chunk, or by closing a body without a length."""
+
+    def __init__(self, *events: str, closing: bool = False) -> None:
+        super().__init__()
+        self._events = [f"data: {event}\n\n".encode() for event in events]
+        self._closing = closing
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        if request.method == "GET":
+            connection.send(response(200, b'{"data": [{"id": "m"}]}'))
+        elif self._closing:
+            connection.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + b"".join(self._events))
+            connection.finish()
+        else:
+            connection.send(STREAM_HEAD + b"".join(map(chunk, self._events)) + b"0\r\n\r\n")
+
+
+def streaming(path: str) -> Callable[[Any], Any]:
+    """Return a program that takes whatever its stream holds."""
+
+    def program(variables: Any) -> Any:
+        if path == "/messages":
+            url, key = f"{variables['ANTHROPIC_BASE_URL']}/v1/messages", {"x-api-key": variables["ANTHROPIC_API_KEY"]}
+        else:
+            url = variables["OPENAI_BASE_URL"] + path
+            key = {"authorization": f"Bearer {variables['OPENAI_API_KEY']}"}
+        asked = {"model": "m", "stream": True, "max_tokens": 9, "messages": QUESTION, "prompt": "x", "input": "x"}
+        fields = {"/responses": ("model", "stream", "input"), "/completions": ("model", "stream", "prompt")}
+        wanted = fields.get(path, ("model", "stream", "max_tokens", "messages"))
+        answer = httpx.post(url, json={name: asked[name] for name in wanted}, headers=key, timeout=60)
+        return [answer.status_code, answer.text]
+
+    return program
+
+
+CHAT = '{"model":"m","choices":[{"index":0,"delta":{"content":"one"}}]}'
+TEXT = '{"model":"m","choices":[{"index":0,"text":"one"}]}'
+MESSAGE = (
+    '{"type":"message_start","message":{"model":"m","usage":{"input_tokens":1}}}',
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"one"}}',
+)
+RESPONSE = '{"type":"response.output_text.delta","delta":"one"}'
+STREAMS = {"/chat/completions": (CHAT,), "/completions": (TEXT,), "/messages": MESSAGE, "/responses": (RESPONSE,)}
+
+
+def model(path: str, server: LoopbackServer) -> str:
+    return f"anthropic/m@{server.url}" if path == "/messages" else f"vllm/m@{server.url}/v1"
+
+
+@pytest.mark.parametrize("closing", [False, True])
+@pytest.mark.parametrize("path", STREAMS)
+async def test_a_stream_that_ends_without_its_end_is_no_answer(lab: Any, path: str, closing: bool) -> None:
+    async with Ending(*STREAMS[path], closing=closing) as server:
+        (episode,) = await lab.play(streaming(path), model(path, server), limits=ONCE)
+    assert episode.status is EpisodeStatus.CANCELLED
+    assert episode.failure.cause is Cause.MODEL_UNAVAILABLE
+    assert "the stream broke off" in episode.failure.message
+    (failed,) = lab.failures(episode)
+    assert (failed["text"], failed["cause"]) == ("one", "model_unavailable")
+
+
+@pytest.mark.parametrize(
+    ("path", "end"),
+    [
+        ("/chat/completions", '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'),
+        ("/chat/completions", "[DONE]"),
+        ("/completions", '{"choices":[{"index":0,"text":"","finish_reason":"length"}]}'),
+        ("/messages", '{"type":"message_delta","delta":{"stop_reason":"end_turn"}}'),
+        ("/messages", '{"type":"message_stop"}'),
+        ("/responses", '{"type":"response.completed","response":{"status":"completed","output":[]}}'),
+    ],
+)
+@pytest.mark.parametrize("closing", [False, True])
+async def test_a_stream_that_says_why_it_ended_is_an_answer(lab: Any, path: str, end: str, closing: bool) -> None:
+    async with Ending(*STREAMS[path], end, closing=closing) as server:
+        (episode,) = await lab.play(streaming(path), model(path, server), limits=ONCE)
+    assert episode.status is EpisodeStatus.COMPLETED
+    assert lab.failures(episode) == []
+    assert "error" not in episode.terminal_info["output"][1]
+
+
+async def test_a_program_is_told_that_its_stream_broke_off(lab: Any, openai_client: OpenAI) -> None:
+    def program(variables: Any) -> Any:
+        stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
+        try:
+            return [part.choices[0].delta.content for part in stream]
+        except openai.APIError as error:
+            return error.message
+
+    async with Ending(CHAT) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1", limits=ONCE)
+    (failed,) = lab.failures(episode)
+    assert "the stream broke off" in failed["message"]
+    assert "the stream broke off" in episode.failure.message
+
+
+async def test_what_breaks_behind_the_end_of_an_answer_takes_nothing_of_it(lab: Any, openai_client: OpenAI) -> None:
+    class Breaking(Ending):
+        def receive(self, connection: Connection, request: Request) -> None:
+            if request.method == "GET":
+                super().receive(connection, request)
+                return
+            connection.send(STREAM_HEAD + b"".join(map(chunk, self._events)))
+            connection.finish()
+
+    def program(variables: Any) -> Any:
+        stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
+        return [part.choices[0].delta.content for part in stream]
+
+    async with Breaking(CHAT, '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}') as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.url}/v1", limits=ONCE)
+    assert episode.status is EpisodeStatus.COMPLETED
+    assert episode.terminal_info["output"][0] == "one"
+    assert [call["text"] for call in lab.calls(episode)] == ["one"]

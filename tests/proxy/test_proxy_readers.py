@@ -66,6 +66,7 @@ REQUESTS: Any = {
         "reasoning": {"effort": "low"},
     },
     "/embeddings": {"model": "m", "input": ["a", "b"]},
+    "/completions": {"model": "m", "prompt": ["a"], "max_tokens": 5, "top_p": 0.5, "stop": ["x"]},
 }
 ANSWERS: Any = {
     "/chat/completions": {
@@ -76,6 +77,11 @@ ANSWERS: Any = {
     "/messages": {"model": "m", "content": [TEXT, USED], "stop_reason": "end_turn", "usage": {"input_tokens": 1}},
     "/responses": RESPONSE,
     "/embeddings": {"data": [{"embedding": [1.0]}], "usage": {"prompt_tokens": 1}},
+    "/completions": {
+        "model": "m",
+        "choices": [{"index": 0, "text": "a", "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1},
+    },
 }
 CHUNK: Any = {"choices": [{"delta": {"content": "a", "tool_calls": [{"index": 0, **CALL}]}, "finish_reason": None}]}
 STREAMS: Any = {
@@ -93,6 +99,11 @@ STREAMS: Any = {
         {"type": "error", "message": "x"},
     ],
     "/embeddings": [],
+    "/completions": [
+        {"choices": [{"index": 0, "text": "a", "finish_reason": None}]},
+        {"choices": [], "usage": {"prompt_tokens": 1}},
+        {"error": {"message": "x"}},
+    ],
 }
 
 

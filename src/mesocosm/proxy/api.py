@@ -76,6 +76,11 @@ class Assembler(Protocol):
         ...
 
     @property
+    def ended(self) -> bool:
+        """Whether the answer is whole: its server has said why it ended. Not all servers send a last event."""
+        ...
+
+    @property
     def error(self) -> str:
         """What the stream itself says went wrong, else nothing."""
         ...

@@ -176,6 +176,11 @@ class ChatAssembler:
             if isinstance(choice, dict) and not choice.get("index"):
                 self._choice(choice)
 
+    @property
+    def ended(self) -> bool:
+        """Whether why the answer ended has come, or the last event."""
+        return self.complete or bool(self._finish)
+
     def _choice(self, choice: Fields) -> None:
         self._begun = True
         self._finish = text_of(choice.get("finish_reason")) or self._finish

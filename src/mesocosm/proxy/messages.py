@@ -184,6 +184,11 @@ class MessageAssembler:
             case "error":
                 self.error = text_of(part(event, "error", "message")) or "the stream ended in an error"
 
+    @property
+    def ended(self) -> bool:
+        """Whether why the answer ended has come, or the last event."""
+        return self.complete or bool(self._reason)
+
     def _delta(self, event: Fields) -> None:
         delta = event.get("delta")
         self._text.append(text_of(part(delta, "text")))

@@ -135,7 +135,7 @@ class Passing:
             return True
         except (Gone, asyncio.CancelledError):
             # What was said to its end counts, whether or not the program took the last bytes.
-            passage.record(assembler.reply(), GONE, "" if assembler.complete else "the program closed the connection")
+            passage.record(assembler.reply(), GONE, "" if assembler.ended else "the program closed the connection")
             raise
 
     async def plain(self, method: str, path: str, request: Request, reply: Reply, api: Api) -> None:
@@ -258,7 +258,10 @@ class Passing:
         rest = splitter.rest()
         if rest and not self._taken(passage, assembler, rest, added):
             await reply.write(self._safe(rest))
-        self._record_stream(passage, assembler)
+        broken = self._record_stream(passage, assembler)
+        if broken:
+            # Else the program would take for an answer what is the beginning of one.
+            await reply.write(passage.api.error_event(broken))
         await reply.end()
 
     def _taken(self, passage: Passage, assembler: Assembler, event: bytes, added: bool) -> bool:
@@ -271,10 +274,18 @@ class Passing:
             self._record_stream(passage, assembler)
         return added and _is_count(data)
 
-    def _record_stream(self, passage: Passage, assembler: Assembler) -> None:
+    def _record_stream(self, passage: Passage, assembler: Assembler) -> str:
+        """Record a stream that is over; return what is wrong with it where it does not say so itself."""
         reply = assembler.reply()
-        error = assembler.error or ("" if reply is not None else "the stream held no answer")
-        passage.record(reply, 200, self._safe(error.encode()).decode("utf-8", "replace"))
+        broken = ""
+        if not assembler.error and reply is None:
+            broken = "the stream held no answer"
+        elif not assembler.error and not assembler.ended:
+            broken = "the stream broke off: it ended without saying that the answer was complete"
+        error = self._safe(assembler.error.encode()).decode("utf-8", "replace") or broken
+        cause = Cause.MODEL_UNAVAILABLE if broken and reply is not None else None
+        passage.record(reply, 200, error, cause)
+        return broken
 
     async def _hand_back_whole(
         self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes, reply: Reply
@@ -292,11 +303,14 @@ class Passing:
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: Reply) -> None:
         message = _told(error)
-        passage.record(assembler.reply(), _status(error), message)
+        # What broke behind the end of the answer took nothing of it.
+        whole = reply.started and assembler.ended and not assembler.error
+        passage.record(assembler.reply(), 200 if whole else _status(error), "" if whole else message)
         if not reply.started:
             await self._refuse(passage.api, error, reply, passage.final)
             return
-        await reply.write(passage.api.error_event(message))
+        if not whole:
+            await reply.write(passage.api.error_event(message))
         await reply.end()
 
     async def _refuse(self, api: Api, error: HttpError, reply: Reply, more: Mapping[str, str] = {}) -> None:

@@ -184,6 +184,11 @@ class ResponseAssembler:
         elif kind == "error":
             self.error = text_of(event.get("message")) or text_of(part(event, "error", "message")) or "an error"
 
+    @property
+    def ended(self) -> bool:
+        """Whether the last event has come, which holds the answer."""
+        return self.complete
+
     def reply(self) -> ModelReply | None:
         """Return what has come so far."""
         if self._whole is None and self._text:
