@@ -17,6 +17,8 @@ export default defineConfig({
           name: 'components',
           environment: 'jsdom',
           include: ['src/**/*.test.tsx'],
+          // A guard against tests that hang, not a measure: it must hold on a machine that does much else.
+          testTimeout: 60_000,
           setupFiles: ['src/setup.test-env.ts'],
         },
       },

@@ -33,7 +33,8 @@ def sample(records: "Records", run: Run, index: int, reward: float | Cause, **la
     if error.rule.valid:
         failed = {"status": EpisodeStatus.FAILED, "failure": error.failure()}
         return records.episode(run, **fields, **failed, scores=(Score("reward", worst=True),))
-    return records.episode(run, **fields, scores=(Score("reward", missing=reward),))
+    said = Score("reward", missing=reward, explanation=f"row {index}: no answer")
+    return records.episode(run, **fields, scores=(said,))
 
 
 @pytest.fixture
@@ -77,6 +78,15 @@ def test_results_say_what_became_of_every_sample(writer: "ApiClient", run: Run) 
     assert found["labels"] == [{"name": "level", "values": 2, "exact": True}]
     assert found["latency"]["p50"] == 3.0
     assert (found["tokens"]["total"], found["tokens"]["per_sample"], found["cost_usd"]) == (660, 110, 1.5)
+
+
+def test_a_run_tells_what_the_grader_said_of_the_first_sample_without_a_score(writer: "ApiClient", run: Run) -> None:
+    found = writer.get(f"/v1/runs/{run.id}").json()
+
+    told = {one["cause"]: (one["task_id"], one["message"]) for one in found["ungraded"]}
+    (first,) = [item for item in writer.get(f"/v1/runs/{run.id}/episodes").json()["items"] if item["index"] == 4]
+    assert told["grader_error"] == (first["task_id"], "row 4: no answer")
+    assert "workflow_failed" not in told
 
 
 def test_slices_are_by_the_values_of_a_label(writer: "ApiClient", run: Run) -> None:

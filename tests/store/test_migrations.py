@@ -366,7 +366,7 @@ def rows(store: SqlStore, columns: str, table: str, order: str) -> list[tuple[An
         return [tuple(row) for row in found]
 
 
-def test_runs_of_release_0001_get_lines_with_the_best_score_of_their_benchmark_and_direction(unused: str) -> None:
+def test_runs_of_release_0001_get_lines_and_a_direction(unused: str) -> None:
     load(unused, "0001")
     with written(unused) as connection:
         connection.execute(text("UPDATE runs SET metrics = replace(metrics, 'rate_limited', 'agent_failure')"))
@@ -382,14 +382,13 @@ def test_runs_of_release_0001_get_lines_with_the_best_score_of_their_benchmark_a
         (row[0], None if row[1] is None else bool(row[1])) for row in rows(store, "id, higher_is_better", "runs", "id")
     ]
     assert better == [(RUN, True), ("run-2", True), ("run-3", False), ("run-4", False), ("run-5", None)]
-    assert rows(store, "run_id, score, high_score, delta", "run_lines", "run_id") == [
-        (RUN, 1.0, 1.0, 0.0),
-        ("run-2", 0.25, 1.0, -0.75),
-        ("run-3", 4.0, 2.5, 1.5),
-        ("run-4", 2.5, 2.5, 0.0),
-        ("run-5", None, 2.5, None),
+    assert rows(store, "run_id, score", "run_lines", "run_id") == [
+        (RUN, 1.0),
+        ("run-2", 0.25),
+        ("run-3", 4.0),
+        ("run-4", 2.5),
+        ("run-5", None),
     ]
-    assert rows(store, "id, best_run, best_score", "benchmarks", "id") == [("words", RUN, 1.0)]
     assert rows(store, "name, cost, tokens, duration", "run_lines", "run_id")[:4] == [
         ("first release", None, 122, 8.5),
         ("second", None, 122, 8.5),
@@ -415,8 +414,6 @@ def test_a_finished_run_of_before_that_lacks_too_much_is_partial_and_ranks_nowhe
     run = store.get_run(RUN)
     assert (run.status, run.error) == (RunStatus.PARTIAL, "1 of 2 planned episodes has no value, more than 2 %")
     assert rows(store, "run_id, status", "run_lines", "run_id")[0] == (RUN, "partial")
-    best = ("words", "run-2", 0.25) if copied else ("words", None, None)
-    assert rows(store, "id, best_run, best_score", "benchmarks", "id") == [best]
     if not copied:
         assert rows(store, "status", "outcomes", "position")[0] == ("partial",)
         assert rows(store, "cohort_status", "run_groups", "run_group_id")[0] == ("partial",)

@@ -14,7 +14,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.store import SORTS, BestRun, RunFilter, SqlStore, queries
+from mesocosm.store import SORTS, RunFilter, SqlStore, queries
 from mesocosm.store.order import write_cursor
 from mesocosm.store.runs import insert_run
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 
-def metric(value: float | None, *, better: bool = True) -> tuple[MetricResult, ...]:
+def metric(value: float | None) -> tuple[MetricResult, ...]:
     return (
-        MetricResult("m", "mean", value, None, None, "t", 1, 1, 1, higher_is_better=better, primary=True),
+        MetricResult("m", "mean", value, None, None, "t", 1, 1, 1, primary=True),
         MetricResult("other", "mean", 99.0, None, None, "t", 1, 1, 1),
     )
 
@@ -69,40 +69,23 @@ def runs(store: SqlStore, samples: "Samples") -> list[Run]:
     return made
 
 
-def high(run: Run, runs: list[Run]) -> float | None:
-    same = (run.benchmark, run.benchmark_digest)
-    found = [score(other) for other in runs if (other.benchmark, other.benchmark_digest) == same and ranks(other)]
-    return max((value for value in found if value is not None), default=None)
-
-
-def ranks(run: Run) -> bool:
-    return run.status is RunStatus.FINISHED
-
-
 def score(run: Run) -> float | None:
     return None if run.primary is None else run.primary.value
 
 
-def delta(run: Run, runs: list[Run]) -> float | None:
-    mine, best = score(run), high(run, runs)
-    return None if mine is None or best is None else mine - best
-
-
-VALUES: dict[str, Callable[[Run, list[Run]], Any]] = {
-    "id": lambda run, _: run.id,
-    "created_at": lambda run, _: run.created_at,
-    "benchmark": lambda run, _: run.benchmark,
-    "agent": lambda run, _: run.agent,
-    "attempt": lambda run, _: run.attempt,
-    "name": lambda run, _: run.name.casefold()[:100],
-    "model": lambda run, _: run.model[:100],
-    "status": lambda run, _: run.status.value,
-    "score": lambda run, _: score(run),
-    "high_score": high,
-    "delta": delta,
-    "cost": lambda run, _: run.usage.cost_usd,
-    "tokens": lambda run, _: run.usage.total,
-    "duration": lambda run, _: None if run.ended_at is None else run.ended_at - 1.0,
+VALUES: dict[str, Callable[[Run], Any]] = {
+    "id": lambda run: run.id,
+    "created_at": lambda run: run.created_at,
+    "benchmark": lambda run: run.benchmark,
+    "agent": lambda run: run.agent,
+    "attempt": lambda run: run.attempt,
+    "name": lambda run: run.name.casefold()[:100],
+    "model": lambda run: run.model[:100],
+    "status": lambda run: run.status.value,
+    "score": score,
+    "cost": lambda run: run.usage.cost_usd,
+    "tokens": lambda run: run.usage.total,
+    "duration": lambda run: None if run.ended_at is None else run.ended_at - 1.0,
 }
 
 
@@ -132,7 +115,7 @@ def test_every_order_is_that_of_python(store: SqlStore, runs: list[Run], monkeyp
         value = VALUES[sort.removeprefix("-")]
         for wanted in (None, RunFilter(agents=("loop",))):
             found = list(pages(store.list_runs, filter=wanted, sort=sort, limit=11))
-            values = [value(run, runs) for run in found]
+            values = [value(run) for run in found]
             present = [item for item in values if item is not None]
             expected = sorted(present, reverse=sort[0] == "-") + [None] * (len(values) - len(present))
             assert values == expected, sort
@@ -146,7 +129,7 @@ def test_equal_values_come_by_id(store: SqlStore, runs: list[Run], sort: str) ->
     found = list(pages(store.list_runs, sort=sort, limit=5))
 
     for first, second in pairwise(found):
-        if value(first, runs) == value(second, runs):
+        if value(first) == value(second):
             assert (first.id > second.id) is (sort[0] == "-")
 
 
@@ -205,7 +188,7 @@ def test_counting_ends_where_it_was_told_to(store: SqlStore) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-@pytest.mark.parametrize("sort", ["name", "-score", "delta", "tokens"])
+@pytest.mark.parametrize("sort", ["name", "-score", "-duration", "tokens"])
 def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples", sort: str) -> None:
     before = [run.id for run in pages(store.list_runs, sort=sort, limit=50)]
     page = store.list_runs(sort=sort, limit=20)
@@ -246,57 +229,6 @@ def test_facets_count_every_value(store: SqlStore, runs: list[Run]) -> None:
         assert found == tuple(sorted(expected.items(), key=lambda item: (-item[1], item[0])))
     assert dict(facets.tags) == Counter(tag for run in runs for tag in run.tags)
     assert sum(count for _, count in facets.models) == len(runs)
-
-
-def test_the_best_run_of_each_benchmark_is_named(store: SqlStore, runs: list[Run]) -> None:
-    pairs = {(run.benchmark, run.benchmark_digest) for run in runs}
-    found = store.best_runs([*pairs, ("unknown", "x")])
-
-    expected = {}
-    for pair in pairs:
-        mine = [run for run in runs if (run.benchmark, run.benchmark_digest) == pair]
-        scored = [run for run in mine if ranks(run) and score(run) is not None]
-        for best in sorted(scored, key=lambda run: (-(score(run) or 0.0), run.id))[:1]:
-            expected[pair] = BestRun(best.id, best.model, score(best) or 0.0)
-    assert found == expected
-
-
-def test_where_less_is_better_the_lowest_score_is_the_best(store: SqlStore, samples: "Samples") -> None:
-    finished = {"status": RunStatus.FINISHED}
-    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v, better=False), **finished) for v in (3.0, 1.0, 2.0)])
-
-    (best,) = store.best_runs([("words", store.get_run("run-3.0").benchmark_digest)]).values()
-    assert best.run_id == "run-1.0"
-    assert [run.id for run in store.list_runs(sort="delta").items] == ["run-1.0", "run-2.0", "run-3.0"]
-
-
-def test_high_scores_follow_new_scores_and_deletions(store: SqlStore, samples: "Samples") -> None:
-    finished = {"benchmark_digest": "d", "status": RunStatus.FINISHED}
-    insert(store, [samples.run(id=f"run-{v}", metrics=metric(v), **finished) for v in (0.2, 0.4)])
-    worse = store.get_run("run-0.2")
-    worse.metrics = metric(0.9)
-    store.save_run(worse)
-    assert store.best_runs([("words", "d")])["words", "d"].run_id == "run-0.2"
-    assert [run.id for run in store.list_runs(sort="delta").items] == ["run-0.4", "run-0.2"]
-
-    store.delete_run("run-0.2")
-    assert store.best_runs([("words", "d")])["words", "d"] == BestRun("run-0.4", "ollama/llama3.2", 0.4)
-    store.delete_run("run-0.4")
-    assert store.best_runs([("words", "d")]) == {}
-    assert store.run_facets().benchmarks == ()
-
-
-@pytest.mark.parametrize("status", [RunStatus.PARTIAL, RunStatus.STOPPED, RunStatus.FAILED])
-def test_only_a_finished_run_is_the_best_of_its_benchmark(
-    store: SqlStore, samples: "Samples", status: RunStatus
-) -> None:
-    facts = {"benchmark_digest": "d", "metrics": metric(0.9)}
-    insert(store, [samples.run(id="run-a", status=status, **facts)])
-    assert store.best_runs([("words", "d")]) == {}
-    repaired = store.get_run("run-a")
-    repaired.status = RunStatus.FINISHED
-    store.save_run(repaired)
-    assert store.best_runs([("words", "d")])["words", "d"].run_id == "run-a"
 
 
 async def test_lines_follow_what_a_run_does(store: SqlStore, samples: "Samples") -> None:

@@ -1,7 +1,10 @@
-import { cleanup } from '@testing-library/react'
+import { cleanup, configure } from '@testing-library/react'
 import { afterEach } from 'vitest'
 
 afterEach(cleanup)
+
+// What is waited for comes; how soon depends on what else the machine does. One second is the default.
+configure({ asyncUtilTimeout: 20_000 })
 
 // jsdom has neither layout nor modal dialogs; these stand in for what every browser has.
 class Observer {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mesocosm.store.filters import EpisodeFilter, RunFilter
     from mesocosm.store.holder import abandoned, alive, this_process
     from mesocosm.store.ledger import LedgerLine
-    from mesocosm.store.queries import SORTS, BenchmarkRow, BestRun, RunFacets
+    from mesocosm.store.queries import SORTS, BenchmarkRow, RunFacets
     from mesocosm.store.recovery import Recovered
     from mesocosm.store.revision import DATABASE_NAME
     from mesocosm.store.search import EventPage
@@ -29,7 +29,6 @@ __all__ = [
     "SORTS",
     "Artifact",
     "BenchmarkRow",
-    "BestRun",
     "EpisodeFilter",
     "EventPage",
     "Histogram",
@@ -73,7 +72,6 @@ _HOMES = {
     "queries": (
         "SORTS",
         "BenchmarkRow",
-        "BestRun",
         "RunFacets",
     ),
     "recovery": ("Recovered",),

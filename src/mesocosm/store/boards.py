@@ -109,6 +109,7 @@ class Shown(msgspec.Struct, frozen=True):
     created_at: float
     episodes: int
     metric: MetricResult | None
+    protocol: int | None = None
     verdict: str | None = None
 
 
@@ -297,5 +298,6 @@ def _shown(row: RowMapping) -> Shown:
         created_at=row["created_at"],
         episodes=row["done"],
         metric=next((metric for metric in metrics if metric.primary), None),
+        protocol=row["protocol"],
         verdict=row["verdict"],
     )

@@ -123,7 +123,7 @@ def _insert_state(database: Database, connection: Connection, run: Run) -> None:
     drop_unfinished(connection, run.id)
     if run.counts.done > here.counts.done:
         state = {**state_values(run), "heartbeat_at": run.heartbeat_at}
-        write_state(database, connection, run.id, state)
+        write_state(connection, run.id, state)
 
 
 def _insert_entries(

@@ -49,7 +49,7 @@ def _mark(database: Database, connection: Connection, run_id: str) -> None:
     nothing: dict[str, object] = dict.fromkeys(COUNTERS, 0)
     nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None, "chain": None}
     nothing["error"] = "deleting this run was interrupted; delete it again"
-    write_state(database, connection, run_id, nothing)
+    write_state(connection, run_id, nothing)
 
 
 def _count_on_boards(database: Database, connection: Connection, run_id: str) -> None:

@@ -16,7 +16,7 @@ from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import episode_from
-from mesocosm.store.schema import CAUSED, UNUSUAL, episodes
+from mesocosm.store.schema import CAUSED, UNUSUAL, episodes, scores
 
 BUDGET = 0.03
 """Seconds that one request looks along an index for episodes that fit."""
@@ -132,6 +132,16 @@ class EpisodeLists(Part):
         return tuple(
             (cause, count, first) for cause, count, position in rows for first in self.episodes_at(run_id, position, 1)
         )
+
+    def first_missing(self, run_id: str, score: str, cause: str) -> Episode | None:
+        """Return the first episode of the plan whose `score` is missing for `cause`; None without any."""
+        wanted = (
+            select(func.min(episodes.c.position))
+            .join(scores, scores.c.episode_id == episodes.c.id)
+            .where(scores.c.run_id == run_id, scores.c.name == score, scores.c.missing == cause)
+        )
+        position = self._database.read(lambda connection: connection.scalar(wanted))
+        return None if position is None else next(iter(self.episodes_at(run_id, position, 1)), None)
 
     def episodes_of_task(self, run_id: str, task_digest: str) -> tuple[Episode, ...]:
         """Return all trials of one task in a run, at most 1,000."""

@@ -188,21 +188,6 @@ class Episodes(Part):
         self._database.read(work)
         return found
 
-    def first_missing(self, run_id: str, score: str, cause: str) -> tuple[str, str] | None:
-        """Return task id and explanation of an episode whose `score` is missing for `cause`; None without any."""
-        wanted = (
-            select(episodes.c.task_id, scores.c.explanation)
-            .join(scores, scores.c.episode_id == episodes.c.id)
-            .where(scores.c.run_id == run_id, scores.c.name == score, scores.c.missing == cause)
-            .limit(1)
-        )
-
-        def work(connection: Connection) -> tuple[str, str] | None:
-            found = connection.execute(wanted).one_or_none()
-            return None if found is None else (found.task_id, found.explanation)
-
-        return self._database.read(work)
-
     def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
 

@@ -4,12 +4,12 @@ Whatever is asked costs at most a short walk along the index of the order, and o
 runs: 20 to 35 ms of a hundred thousand. Where an index of a filter leads to few lines, only these are read.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, Select, func, select, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, Select, func, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
@@ -38,7 +38,7 @@ _FACET = 200
 _ORDERS: dict[str, Columns] = {
     name: (run_lines.c[name], run_lines.c.run_id)
     for name in (
-        *("created_at", "name", "benchmark", "model", "agent", "status", "score", "high_score", "delta"),
+        *("created_at", "name", "benchmark", "model", "agent", "status", "score"),
         *("cost", "tokens", "duration", "attempt"),
     )
 } | {"id": (run_lines.c.run_id,)}
@@ -56,14 +56,6 @@ class BenchmarkRow(msgspec.Struct, frozen=True):
     kind: str
     first_run_at: float
     runs: int
-
-
-class BestRun(NamedTuple):
-    """The run with the best primary score among those of one benchmark with one digest."""
-
-    run_id: str
-    model: str
-    score: float
 
 
 Line = ReadOnlyColumnCollection[str, Any]
@@ -146,25 +138,6 @@ class Listing(Part):
             lead = _few(connection, _leads(wanted))
             found = _number(connection, some if lead is None else some.where(run_lines.c.run_id.in_(lead)), most)
             return min(found, most), found <= most
-
-        return self._database.read(work)
-
-    def best_runs(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], BestRun]:
-        """Return the best run of each of these benchmarks (id, digest); those without a scored run are left out.
-
-        What is best is told by the direction of the primary metric; of equal scores the earliest id is named.
-        """
-        wanted = {(plain(id_), plain(digest)): (id_, digest) for id_, digest in pairs}
-        columns = (benchmarks.c.id, benchmarks.c.digest, benchmarks.c.best_run, runs.c.model, benchmarks.c.best_score)
-        query = select(*columns).join(runs, runs.c.id == benchmarks.c.best_run)
-
-        def work(connection: Connection) -> dict[tuple[str, str], BestRun]:
-            listed, found = list(wanted), {}
-            for start in range(0, len(listed), _FACET):
-                some = tuple_(benchmarks.c.id, benchmarks.c.digest).in_(listed[start : start + _FACET])
-                for id_, digest, *best in connection.execute(query.where(some)):
-                    found[wanted[id_, digest]] = BestRun(*best)
-            return found
 
         return self._database.read(work)
 

@@ -63,7 +63,7 @@ class Recovery(Holding, Groups):
                 return None
             if not _stale(self._database, row, older_than_s, force=force):
                 raise RunHeld(held_message(found, row))
-            return _interrupt(self._database, connection, row)
+            return _interrupt(connection, row)
 
         return self._database.write(work)
 
@@ -96,7 +96,7 @@ def _stale(database: Database, row: RowMapping, older_than_s: float, *, force: b
     return silent > max(older_than_s, SILENCE) if living is None else not living
 
 
-def _interrupt(database: Database, connection: Connection, row: RowMapping) -> Run:
+def _interrupt(connection: Connection, row: RowMapping) -> Run:
     run = run_from(row)
     heard = run.heartbeat_at or run.started_at or run.created_at
     if run.started_at is not None:
@@ -105,7 +105,7 @@ def _interrupt(database: Database, connection: Connection, row: RowMapping) -> R
         run.provenance = {**kept, "worked_s": worked}
         run.ended_at = max(heard, run.started_at)
     run.status, run.error, run.holder = RunStatus.STOPPED, INTERRUPTED, None
-    write_state(database, connection, run.id, state_values(run))
+    write_state(connection, run.id, state_values(run))
     connection.execute(update(runs).where(runs.c.id == run.id).values(holder=None, held_at=None))
     drop_unfinished(connection, run.id)
     refresh_line(connection, run.id)

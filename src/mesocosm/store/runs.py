@@ -11,7 +11,7 @@ from mesocosm.core.run import Holder, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import new_means
 from mesocosm.store.holder import abandoned
-from mesocosm.store.lines import group_of, insert_line, key, lock_group, refresh_best, refresh_line, replace_tags
+from mesocosm.store.lines import insert_line, key, refresh_line, replace_tags
 from mesocosm.store.part import Part, resolve
 from mesocosm.store.rows import holder_from, json_text, plain, run_from, run_values, search_text, state_values
 from mesocosm.store.schema import benchmarks, invocations, outcomes, run_lines, runs
@@ -67,7 +67,7 @@ class Runs(Part):
         def work(connection: Connection) -> bool:
             if holder is not None:
                 _check_holder(connection, run.id, holder)
-            known = write_state(self._database, connection, run.id, values)
+            known = write_state(connection, run.id, values)
             if known and connection.scalar(select(runs.c.chain).where(runs.c.id == run.id)) is None:
                 rechain(connection, run.id)
             return known
@@ -122,26 +122,11 @@ def _check_holder(connection: Connection, run_id: str, holder: Holder) -> None:
         raise RunHeld(f"run {run_id} is no longer this process's: {now} holds it now; what was written before is kept")
 
 
-def write_state(database: Database, connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
-    """Write columns of a run, its line with them, and the best of its benchmark; return whether there is such a run."""
-    group = group_of(connection, run_id)
-    if group is None:
-        return False
-    lock_group(database, connection, group)
-    before = _ranking(connection, run_id)
+def write_state(connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
+    """Write columns of a run and its line with them; return whether there is such a run."""
     known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
     refresh_line(connection, run_id)
-    if _ranking(connection, run_id) != before:
-        refresh_best(connection, group, run_id)
     return bool(known)
-
-
-def _ranking(connection: Connection, run_id: str) -> tuple[object, ...] | None:
-    """Return what decides whether a run is the best of its benchmark."""
-    finished = runs.c.status == RunStatus.FINISHED.value
-    wanted = select(runs.c.score, runs.c.higher_is_better, finished).where(runs.c.id == run_id)
-    row = connection.execute(wanted).one_or_none()
-    return None if row is None else tuple(row)
 
 
 def insert_run(database: Database, connection: Connection, run: Run) -> None:
@@ -149,13 +134,11 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     if run.group_id:
         bare = database.insert(invocations).values(id=run.group_id, created_at=run.created_at)
         connection.execute(bare.on_conflict_do_nothing())
-    group = (plain(run.benchmark), plain(run.benchmark_digest))
-    used = (*group, plain(run.benchmark_version), plain(run.benchmark_title), run.kind, run.created_at)
-    database.add(connection, benchmarks, [(*used, None, None)], known="keep")
-    lock_group(database, connection, group)
+    benchmark = (plain(run.benchmark), plain(run.benchmark_digest), plain(run.benchmark_version))
+    used = (*benchmark, plain(run.benchmark_title), run.kind, run.created_at)
+    database.add(connection, benchmarks, [used], known="keep")
     connection.execute(insert(runs).values(run_values(run)))
     insert_line(database, connection, run)
-    refresh_best(connection, group, run.id)
     if run.group_id:
         # What is written of a benchmark before its run is there cannot refer to it yet.
         one = outcomes.c

@@ -73,8 +73,6 @@ benchmarks = Table(
     Column("title", Text, nullable=False),
     Column("kind", Word, nullable=False),
     Column("first_run_at", Double, nullable=False),
-    Column("best_run", Word),
-    Column("best_score", Double),
 )
 
 # `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one: only the two
@@ -173,10 +171,7 @@ run_lines = Table(
     Column("agent", Word, nullable=False),
     Column("group_id", Word),
     Column("attempt", Integer, nullable=False),
-    Column("higher_is_better", Boolean),
     Column("score", Double),
-    Column("high_score", Double),
-    Column("delta", Double),
     Column("cost", Double),
     Column("tokens", BigInteger, nullable=False),
     Column("duration", Double),
@@ -186,10 +181,9 @@ run_lines = Table(
         Index(f"ix_run_lines_{name}", name, "run_id")
         for name in (
             *("created_at", "changed_at", "status", "name", "benchmark", "kind", "model", "agent", "attempt"),
-            *("score", "high_score", "delta", "cost", "tokens", "duration"),
+            *("score", "cost", "tokens", "duration"),
         )
     ),
-    Index("ix_run_lines_best", "benchmark", "benchmark_digest", "higher_is_better", "score", "run_id"),
 )
 
 run_tags = Table(

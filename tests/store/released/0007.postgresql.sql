@@ -345,9 +345,7 @@ CREATE TABLE released.benchmarks (
     version text NOT NULL,
     title text NOT NULL,
     kind text NOT NULL COLLATE pg_catalog."C",
-    first_run_at double precision NOT NULL,
-    best_run text COLLATE pg_catalog."C",
-    best_score double precision
+    first_run_at double precision NOT NULL
 );
 CREATE TABLE released.blobs (
     digest character varying(32) NOT NULL COLLATE pg_catalog."C",
@@ -548,10 +546,7 @@ CREATE TABLE released.run_lines (
     agent text NOT NULL COLLATE pg_catalog."C",
     group_id text COLLATE pg_catalog."C",
     attempt integer NOT NULL,
-    higher_is_better boolean,
     score double precision,
-    high_score double precision,
-    delta double precision,
     cost double precision,
     tokens bigint NOT NULL,
     duration double precision,
@@ -635,7 +630,7 @@ ALTER TABLE ONLY released.users ALTER COLUMN id SET DEFAULT nextval('released.us
 INSERT INTO released.artifacts VALUES ('019a0000-0000-7000-8000-0000000000a1', '019a0000-0000-7000-8000-000000000001', '019a0000-0000-7000-8000-0000000000e1', 'log.txt', 'eb1bf720830819105c85014841bf5435', 1790000009);
 INSERT INTO released.attempts VALUES ('runs:user:1', 20717, 1, 1790172800.25);
 INSERT INTO released.audit_log VALUES ('019a0000-0000-7000-8000-0000000000d1', 1790000000.25, 'user:1', 'team.code', 'team:019a0000-0000-7000-8000-0000000000b2', '{}', '203.0.113.9');
-INSERT INTO released.benchmarks VALUES ('words', 'b09c7d54e7dd3d63683312b9913f78ac', '1.0', 'Word game', 'environment', 1790000000.25, '019a0000-0000-7000-8000-000000000001', 1);
+INSERT INTO released.benchmarks VALUES ('words', 'b09c7d54e7dd3d63683312b9913f78ac', '1.0', 'Word game', 'environment', 1790000000.25);
 INSERT INTO released.blobs VALUES ('eb1bf720830819105c85014841bf5435', 'text/plain', 19, '\x28b52ffd201399000061206c61726765206f62736572766174696f6e', false);
 INSERT INTO released.cooldowns VALUES ('user:1', 1790000120.25);
 INSERT INTO released.deleted_runs VALUES ('019a0000-0000-7000-8000-0000000000f1', 'user:1', NULL, 'words', '1.0.0', 'ollama/llama3.2', 1, true, 1790000020.25);
@@ -657,7 +652,7 @@ INSERT INTO released.outcomes VALUES ('group-1', 1, 1790000001, 'incompatible', 
 INSERT INTO released.personal_tokens VALUES ('019a0000-0000-7000-8000-0000000000c3', 1, 'continuous integration', 'read', '7070707070707070707070707070707070707070707070707070707070707070', 1790000000.25, NULL, 1790000060.25);
 INSERT INTO released.protocols VALUES ('words', 1, '{"vow_version":"1.0.0","environment_id":"019a0000-0000-7000-8000-0000000000b1","environment_version":1,"episodes":20}', 'user:1', 1790000000.25);
 INSERT INTO released.run_blobs VALUES ('019a0000-0000-7000-8000-000000000001', 'eb1bf720830819105c85014841bf5435');
-INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795277335.8544059, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, true, 1, 1, 0, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
+INSERT INTO released.run_lines VALUES ('019a0000-0000-7000-8000-000000000001', 1790000000.25, 1795277335.8544059, 'finished', 'first release', 'words', 'b09c7d54e7dd3d63683312b9913f78ac', 'environment', 'ollama/llama3.2', 'loop', 'group-1', 1, 1, NULL, 122, 8.5, 'aü', '019a0000-0000-7000-8000-000000000001
 first release
 words
 word game
@@ -806,13 +801,10 @@ CREATE INDEX ix_run_deletions_deleted_at ON released.run_deletions USING btree (
 CREATE INDEX ix_run_lines_agent ON released.run_lines USING btree (agent, run_id);
 CREATE INDEX ix_run_lines_attempt ON released.run_lines USING btree (attempt, run_id);
 CREATE INDEX ix_run_lines_benchmark ON released.run_lines USING btree (benchmark, run_id);
-CREATE INDEX ix_run_lines_best ON released.run_lines USING btree (benchmark, benchmark_digest, higher_is_better, score, run_id);
 CREATE INDEX ix_run_lines_changed_at ON released.run_lines USING btree (changed_at, run_id);
 CREATE INDEX ix_run_lines_cost ON released.run_lines USING btree (cost, run_id);
 CREATE INDEX ix_run_lines_created_at ON released.run_lines USING btree (created_at, run_id);
-CREATE INDEX ix_run_lines_delta ON released.run_lines USING btree (delta, run_id);
 CREATE INDEX ix_run_lines_duration ON released.run_lines USING btree (duration, run_id);
-CREATE INDEX ix_run_lines_high_score ON released.run_lines USING btree (high_score, run_id);
 CREATE INDEX ix_run_lines_kind ON released.run_lines USING btree (kind, run_id);
 CREATE INDEX ix_run_lines_model ON released.run_lines USING btree (model, run_id);
 CREATE INDEX ix_run_lines_name ON released.run_lines USING btree (name, run_id);

@@ -40,10 +40,10 @@ CREATE TABLE benchmarks (
 	version TEXT NOT NULL, 
 	title TEXT NOT NULL, 
 	kind TEXT NOT NULL, 
-	first_run_at DOUBLE NOT NULL, best_run TEXT, best_score DOUBLE, 
+	first_run_at DOUBLE NOT NULL, 
 	CONSTRAINT pk_benchmarks PRIMARY KEY (id, digest)
 );
-INSERT INTO "benchmarks" VALUES('words','b09c7d54e7dd3d63683312b9913f78ac','1.0','Word game','environment',1790000000.25,'019a0000-0000-7000-8000-000000000001',1.0);
+INSERT INTO "benchmarks" VALUES('words','b09c7d54e7dd3d63683312b9913f78ac','1.0','Word game','environment',1790000000.25);
 CREATE TABLE blobs (
 	digest VARCHAR(32) NOT NULL, 
 	content_type TEXT NOT NULL, 
@@ -322,10 +322,7 @@ CREATE TABLE run_lines (
 	agent TEXT NOT NULL, 
 	group_id TEXT, 
 	attempt INTEGER NOT NULL, 
-	higher_is_better BOOLEAN, 
 	score DOUBLE, 
-	high_score DOUBLE, 
-	delta DOUBLE, 
 	cost DOUBLE, 
 	tokens BIGINT NOT NULL, 
 	duration DOUBLE, 
@@ -334,7 +331,7 @@ CREATE TABLE run_lines (
 	CONSTRAINT pk_run_lines PRIMARY KEY (run_id), 
 	CONSTRAINT fk_run_lines_run_id FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 );
-INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1.79527733560064530369e+09,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1,1.0,1.0,0.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
+INSERT INTO "run_lines" VALUES('019a0000-0000-7000-8000-000000000001',1790000000.25,1.79527733560064530369e+09,'finished','first release','words','b09c7d54e7dd3d63683312b9913f78ac','environment','ollama/llama3.2','loop','group-1',1,1.0,NULL,122,8.5,'aü','019a0000-0000-7000-8000-000000000001
 first release
 words
 word game
@@ -511,12 +508,9 @@ CREATE INDEX ix_run_lines_model ON run_lines (model, run_id);
 CREATE INDEX ix_run_lines_agent ON run_lines (agent, run_id);
 CREATE INDEX ix_run_lines_attempt ON run_lines (attempt, run_id);
 CREATE INDEX ix_run_lines_score ON run_lines (score, run_id);
-CREATE INDEX ix_run_lines_high_score ON run_lines (high_score, run_id);
-CREATE INDEX ix_run_lines_delta ON run_lines (delta, run_id);
 CREATE INDEX ix_run_lines_cost ON run_lines (cost, run_id);
 CREATE INDEX ix_run_lines_tokens ON run_lines (tokens, run_id);
 CREATE INDEX ix_run_lines_duration ON run_lines (duration, run_id);
-CREATE INDEX ix_run_lines_best ON run_lines (benchmark, benchmark_digest, higher_is_better, score, run_id);
 CREATE INDEX ix_episodes_score ON episodes (run_id, score, position);
 CREATE INDEX ix_episodes_total_reward ON episodes (run_id, total_reward, position);
 CREATE INDEX ix_episodes_steps ON episodes (run_id, steps, position);

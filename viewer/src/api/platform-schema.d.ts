@@ -4764,6 +4764,11 @@ export interface components {
              */
             primary_score: number | null;
             /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol?: number | null;
+            /**
              * Run Id
              * @description id of the run
              */
@@ -6765,6 +6770,11 @@ export interface components {
             owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
             /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol: number | null;
+            /**
              * Provenance
              * @description versions, host, command
              */
@@ -6804,6 +6814,11 @@ export interface components {
              * @description the team that it belongs to, for those inside
              */
             team_id: string | null;
+            /**
+             * Ungraded
+             * @description for each cause why scores are missing though no episode failed of it
+             */
+            ungraded: components["schemas"]["Ungraded"][];
             usage: components["schemas"]["UsageDocument"];
             /**
              * Visibility
@@ -7307,6 +7322,11 @@ export interface components {
              */
             owner: string | null;
             primary: components["schemas"]["MetricDocument"] | null;
+            /**
+             * Protocol
+             * @description version of the domain's protocol that an official run is played by; null: not official
+             */
+            protocol: number | null;
             /** @description null where unit and split of no published score agree */
             published: components["schemas"]["Published"] | null;
             /** Signature */
@@ -8392,6 +8412,23 @@ export interface components {
              * @description the user id of somebody in the team
              */
             new_owner_user_id: number;
+        };
+        /**
+         * Ungraded
+         * @description An episode that did not fail, but whose primary score is missing: the first one of its cause.
+         */
+        Ungraded: {
+            /** Cause */
+            cause: string;
+            /** Episode Id */
+            episode_id: string;
+            /**
+             * Message
+             * @description what the grader, or the server that it asked, said
+             */
+            message: string;
+            /** Task Id */
+            task_id: string;
         };
         /**
          * Usage

@@ -1,7 +1,7 @@
 /** The best score of a benchmark on the scale from its floor (random play) to its ceiling (the oracle). */
 
 import type { Schema } from '../api/paths'
-import { interval, measure } from '../format'
+import { count, interval, measure } from '../format'
 import { ModelName } from '../runs/ModelName'
 import styles from './BenchmarkList.module.css'
 import { wholeScale } from './scale'
@@ -31,14 +31,14 @@ export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'>
 }
 
 function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }) {
-  const { value, low, high } = best.metric
+  const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>
       <span title={metric ?? undefined}>
         <strong className={styles.value}>{measure(value)}</strong> <span className="muted">{interval(low, high)}</span>
       </span>
       <span className={styles.second}>
-        <ModelName model={best.model} short />
+        <ModelName model={best.model} short /> n={count(scored)}/{count(planned)}
       </span>
     </span>
   )

@@ -5,6 +5,7 @@ import { IconButton } from '../parts/IconButton'
 import { Panel } from '../parts/Panel'
 import { Score } from '../parts/Score'
 import { SearchField } from '../parts/SearchField'
+import { Unfinished } from '../parts/Unfinished'
 import { When } from '../parts/When'
 import { ModelName } from '../runs/ModelName'
 import { runName } from '../runs/runName'
@@ -65,7 +66,7 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
                 <bdi className={styles.name}>{runName(run)}</bdi>
                 <bdi className={styles.benchmark}>{run.benchmark_title || run.benchmark}</bdi>
                 <span className={styles.score}>
-                  <Score metric={run.primary} />
+                  <Score metric={run.primary} going={run.state === 'running'} /> <Unfinished run={run} />
                 </span>
                 <span className={styles.when}>
                   <When at={run.created_at} />

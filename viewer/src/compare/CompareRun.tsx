@@ -3,6 +3,7 @@ import type { Schema } from '../api/paths'
 import { useDocument } from '../api/query'
 import { IconButton } from '../parts/IconButton'
 import { Skeleton } from '../parts/Skeleton'
+import { Unfinished } from '../parts/Unfinished'
 import { ModelName } from '../runs/ModelName'
 import { runName, shortId } from '../runs/runName'
 import { letterOf } from './CompareLabels'
@@ -38,9 +39,12 @@ export function CompareRun({ id, index, run, waiting, onBaseline, onRemove }: Co
 function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean }) {
   return (
     <span className={styles.words}>
-      <Link to="/runs/$runId" params={{ runId: run.id }} title={`${run.model}\n${run.id}`}>
-        <ModelName model={run.model} short />
-      </Link>
+      <span className={styles.first}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} title={`${run.model}\n${run.id}`}>
+          <ModelName model={run.model} short />
+        </Link>
+        <Unfinished run={run} />
+      </span>
       <span className={styles.second}>
         {baseline && <strong>baseline · </strong>}
         <bdi>{runName(run)}</bdi> · <bdi>{run.benchmark_title || run.benchmark}</bdi>

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { Schema } from '../api/paths'
 import { Page } from '../parts/Page'
+import { Unfinished } from '../parts/Unfinished'
 import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
 import { isRollout, unitOf } from '../run/results/rollout'
@@ -33,7 +34,8 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
           <Link to="/runs/$runId" params={{ runId: run.id }} search={listQuery(search) as object}>
             <Marked text={brief(runName, 80)} />
           </Link>{' '}
-          <ModelName model={run.model} />, {unitOf(run)} {episode.index + 1} of {run.counts.planned}
+          <ModelName model={run.model} />, {unitOf(run)} {episode.index + 1} of {run.counts.planned}{' '}
+          <Unfinished run={run} />
         </nav>
       }
       aside={<EpisodeState episode={episode} />}

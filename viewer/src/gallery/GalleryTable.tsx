@@ -4,6 +4,7 @@ import { CheckBadge } from '../environments/CheckBadge'
 import { count, interval, measure } from '../format'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
+import { OfficialBadge } from '../runlist/OfficialBadge'
 
 /** Public runs. */
 export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
@@ -33,7 +34,8 @@ export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
             <th scope="row">
               <Link to="/runs/$runId" params={{ runId: run.run_id }}>
                 <bdi>{run.model}</bdi>
-              </Link>
+              </Link>{' '}
+              <OfficialBadge protocol={run.protocol} />
             </th>
             <td>
               <Link to="/domains/$domainId" params={{ domainId: run.domain_id }}>
@@ -43,7 +45,12 @@ export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
             </td>
             <td data-numeric data-breaks title={run.primary?.name}>
               <strong className="number">{measure(run.primary_score)}</strong>{' '}
-              <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>
+              <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>{' '}
+              {run.primary && (
+                <span className="muted number">
+                  n={count(run.primary.n_scored)}/{count(run.primary.n_planned)}
+                </span>
+              )}
             </td>
             <td data-numeric data-minor>
               {count(run.num_episodes)}

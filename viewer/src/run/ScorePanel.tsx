@@ -1,9 +1,10 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
 import type { Schema } from '../api/paths'
-import { exact, interval, measure, signed } from '../format'
+import { count, exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
 import { SourceLink } from '../parts/SourceLink'
+import { distanceOf } from '../runs/published'
 import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
 import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
@@ -42,7 +43,10 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
             <div key={other.name}>
               <dt>{other.name}</dt>
               <dd title={`${exact(other.value)}, ${methodWords(other)}`}>
-                {measure(other.value)} <span className="muted">{interval(other.low, other.high)}</span>
+                {measure(other.value)}{' '}
+                <span className="muted">
+                  {interval(other.low, other.high)} n={count(other.n_scored)}/{count(other.n_planned)}
+                </span>
               </dd>
             </div>
           ))}
@@ -53,16 +57,16 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
 }
 
 /** How far the run is from the best score that somebody published. */
-function Published({ run: { published, primary } }: { run: Schema<'RunDetail'> }) {
+function Published({ run }: { run: Schema<'RunDetail'> }) {
+  const { published, primary } = run
   if (published === null || published.delta === null) return null
   const { label, value, delta, source } = published
-  const { low, high } = primary ?? { low: null, high: null }
-  const bounds = low === null || high === null ? '' : interval(low - value, high - value)
+  const distance = distanceOf(run)
   return (
     <li>
       <span title={exact(delta)}>{signed(delta)}</span>{' '}
       <span title="The interval of this run, minus the published score as if that were exact">
-        {bounds || 'no interval'}
+        {distance === null ? 'no interval' : interval(distance.low, distance.high)}
       </span>{' '}
       to the best published score,{' '}
       <SourceLink source={source}>

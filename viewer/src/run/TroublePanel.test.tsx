@@ -1,7 +1,7 @@
 import { screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
-import { counts, failure, run } from './examples'
+import { counts, failure, metric, run } from './examples'
 import { TroublePanel } from './TroublePanel'
 import { draw } from './testPage'
 
@@ -22,6 +22,14 @@ describe('TroublePanel', () => {
   it('shows what the other side said as text', async () => {
     await draw(<TroublePanel run={run({ failures })} chosen={[]} onChoose={() => {}} />)
     expect(screen.getByText(/<b>no choice<\/b>/)).toBeTruthy()
+  })
+
+  it("shows the grader's words, and leads to the episode among those without a score", async () => {
+    const ungraded = [{ cause: 'grader_error', episode_id: 'e-7', task_id: 'row 7', message: "ValueError: 'Paris'" }]
+    const given = run({ primary: metric({ n_scored: 96, missing: { grader_error: 4 } }), ungraded })
+    await draw(<TroublePanel run={given} chosen={[]} onChoose={() => {}} />)
+    expect(screen.getByText(/ValueError: 'Paris'/)).toBeTruthy()
+    expect(screen.getByRole('link', { name: 'row 7' }).getAttribute('href')).toBe('/episodes/e-7?outcome=missing')
   })
 
   it('says whether failures count or are left out', async () => {

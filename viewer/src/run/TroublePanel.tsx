@@ -9,7 +9,7 @@ import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'
 import { EpisodeLink } from './EpisodeLink'
 import { gist } from './gist'
-import { unitOf } from './results/rollout'
+import { filterOfCause, unitOf } from './results/rollout'
 import styles from './TroublePanel.module.css'
 import { type Trouble, troubles, withoutTrouble } from './troubles'
 
@@ -24,7 +24,7 @@ const SHOWN = 4
 
 export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   const [all, setAll] = useState(false)
-  const found = troubles(run.failures, run.primary)
+  const found = troubles(run.failures, run.primary, run.ungraded)
   const total = found.reduce((sum, { count: some }) => sum + some, 0)
   const shown = all ? found : found.slice(0, SHOWN)
   return (
@@ -37,6 +37,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
         {shown.map((trouble) => (
           <TroubleRow
             key={trouble.cause}
+            run={run}
             trouble={trouble}
             chosen={chosen.includes(trouble.cause)}
             onChoose={onChoose}
@@ -63,12 +64,14 @@ function Nothing({ run }: { run: Schema<'RunDetail'> }) {
 }
 
 interface TroubleRowProps {
+  run: Schema<'RunDetail'>
   trouble: Trouble
   chosen: boolean
   onChoose: (cause: string) => void
 }
 
-function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, onChoose }: TroubleRowProps) {
+function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
+  const { cause, count: some, effect, example } = trouble
   const { name, title, meaning } = causeWords(cause)
   const why = meaning === '' ? '' : `${title}. ${meaning}`
   return (
@@ -89,10 +92,10 @@ function TroubleRow({ trouble: { cause, count: some, effect, example }, chosen, 
         <p className={styles.example}>{why}</p>
       ) : (
         <p className={styles.example} title={example.message.slice(0, 1_000)}>
-          <EpisodeLink id={example.episode} filter={{ cause: [cause] }}>
+          <EpisodeLink id={example.episode} filter={filterOfCause(run, cause)}>
             {example.task}
           </EpisodeLink>{' '}
-          {gist(example.message, 400)}
+          {gist(example.message, 400) || why}
         </p>
       )}
     </li>

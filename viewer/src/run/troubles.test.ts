@@ -18,6 +18,12 @@ describe('troubles', () => {
     expect(found[0]?.example).toBe(undefined)
   })
 
+  it('hold what was said of the first episode that has no value', () => {
+    const first = { cause: 'grader_error', episode_id: 'e-7', task_id: '7', message: "ValueError: 'Paris'" }
+    const [found] = troubles([], metric({ missing: { grader_error: 4 } }), [first])
+    expect(found?.example).toEqual({ episode: 'e-7', task: '7', message: "ValueError: 'Paris'" })
+  })
+
   it('are not episodes that were not played', () => {
     expect(troubles([], metric({ missing: { not_run: 52 } }))).toEqual([])
   })

@@ -16,23 +16,30 @@ export interface Trouble {
   count: number
   /** `worst`: counted as the worst value; `missing`: left out of the score. */
   effect: 'worst' | 'missing'
-  example?: { episode: string; task: string; message: string; boundary: string }
+  example?: { episode: string; task: string; message: string }
 }
 
 /**
  * What went wrong in a run, most frequent first: failed episodes by cause, and values that are missing although their
- * episode did not fail (those have no example). Episodes that were not played yet are no trouble; progress shows them.
+ * episode did not fail; with what was said of the first of each. Episodes that were not played yet are no trouble; progress shows them.
  */
-export function troubles(failures: readonly FailureGroup[], primary: Metric | null): Trouble[] {
+export function troubles(
+  failures: readonly FailureGroup[],
+  primary: Metric | null,
+  ungraded: readonly Schema<'Ungraded'>[] = [],
+): Trouble[] {
   const found: Trouble[] = failures.map((group) => ({
     cause: group.cause,
     count: group.count,
     effect: group.valid ? 'worst' : 'missing',
-    example: { episode: group.episode_id, task: group.task_id, message: group.message, boundary: group.boundary },
+    example: { episode: group.episode_id, task: group.task_id, message: group.message },
   }))
   for (const [cause, count] of Object.entries(primary?.missing ?? {})) {
     if (NO_TROUBLE.includes(cause)) continue
-    if (count > 0 && !found.some((trouble) => trouble.cause === cause)) found.push({ cause, count, effect: 'missing' })
+    if (count === 0 || found.some((trouble) => trouble.cause === cause)) continue
+    const first = ungraded.find((one) => one.cause === cause)
+    const example = first && { episode: first.episode_id, task: first.task_id, message: first.message }
+    found.push({ cause, count, effect: 'missing', example })
   }
   return found.sort((one, other) => other.count - one.count || one.cause.localeCompare(other.cause))
 }

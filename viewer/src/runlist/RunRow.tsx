@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
 import { Progress } from '../parts/Progress'
 import { When } from '../parts/When'
+import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
 import { RunScore } from './RunScore'
 import { RunStatus } from './RunStatus'
@@ -20,7 +21,8 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
       <th scope="row">
         <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.config.agent_config.model}>
           <bdi>{run.name || run.config.agent_config.model}</bdi>
-        </Link>
+        </Link>{' '}
+        <OfficialBadge protocol={run.protocol} />
         {run.name && <div className={styles.model}>{run.config.agent_config.model}</div>}
       </th>
       {shown('domain') && (

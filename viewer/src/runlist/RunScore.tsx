@@ -9,7 +9,10 @@ export function RunScore({ run }: { run: Doc<'Run'> }) {
   return (
     <span title={words}>
       <strong className="number">{measure(metric.value)}</strong>{' '}
-      <span className="muted number">{interval(metric.low, metric.high)}</span>
+      <span className="muted number">{interval(metric.low, metric.high)}</span>{' '}
+      <span className="muted number">
+        n={count(metric.n_scored)}/{count(metric.n_planned)}
+      </span>
     </span>
   )
 }

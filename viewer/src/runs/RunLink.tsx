@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { documentQuery } from '../api/query'
 import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
+import { OfficialBadge } from '../runlist/OfficialBadge'
 import type { Row } from './page'
 import styles from './RunList.module.css'
 import { runName, shortId } from './runName'
@@ -39,6 +40,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
         >
           <bdi>{runName(run)}</bdi>
         </Link>
+        <OfficialBadge protocol={run.protocol} />
       </span>
       {attempts.length > 0 ? (
         <span className={styles.second}>{older}</span>

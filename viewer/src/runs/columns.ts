@@ -60,8 +60,8 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column(
     'published',
     'Published',
-    'The best score that somebody published for the same unit and the whole split, and the distance to it',
-    96,
+    'The best score that somebody published for the same unit and the whole split, and the distance to it with the interval of this run',
+    156,
     { numeric: true },
   ),
   column('cost', 'Cost', 'US dollars', 86, { sort: 'cost', numeric: true, priority: 6 }),

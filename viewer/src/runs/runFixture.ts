@@ -34,6 +34,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     visibility: null,
     team_id: null,
     domain_id: null,
+    protocol: null,
     mine: null,
     ...changes,
   }

@@ -134,9 +134,15 @@ def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
     words = {
         cause: (episode.task_id, episode.failure.message if episode.failure else "") for cause, _, episode in failures
     }
+
+    def ungraded(cause: str) -> tuple[str, str]:
+        episode = store.first_missing(run.id, REWARD, cause)
+        said = (score.explanation for score in episode.scores if score.name == REWARD) if episode else ()
+        return (episode.task_id if episode else "", next(iter(said), ""))
+
     for failure in found.failures[:MOST_FAILURES]:
         counted = "counts as worst" if failure.valid else "has no score"
-        row, said = words.get(failure.cause) or store.first_missing(run.id, REWARD, failure.cause) or ("", "")
+        row, said = words.get(failure.cause) or ungraded(failure.cause)
         first = f"; row {row}: {said.splitlines()[0][:WIDTH].rstrip(' :;')}" if said else ""
         advice = ADVICE.get(failure.cause, "").format(name=run.name or run.id)
         line = f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}"

@@ -22,6 +22,10 @@ class GalleryRun(BaseModel):
     num_episodes: int = Field(description="finished episodes")
     created_at: datetime = Field(description="when it was asked for")
     actor_label: Literal["Guest", "Member"] = Field(description="who asked for it")
+    protocol: int | None = Field(
+        default=None,
+        description="version of the domain's protocol that an official run is played by; null: not official",
+    )
     check: CheckState | None = Field(
         default=None,
         description="the author's check of the version of the environment that was played; none: it is at an address",

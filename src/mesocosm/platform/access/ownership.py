@@ -13,6 +13,7 @@ class Ownership(TypedDict):
     visibility: str | None
     team_id: str | None
     domain_id: str | None
+    protocol: int | None
     mine: bool | None
 
 
@@ -24,5 +25,6 @@ def ownership(who: Principal, order: Order, *, inside: bool) -> Ownership:
         visibility=order.visibility,
         team_id=order.team_id if inside else None,
         domain_id=order.domain_id,
+        protocol=order.protocol,
         mine=not who.anonymous and order.actor == who.actor,
     )

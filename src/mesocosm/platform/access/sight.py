@@ -5,7 +5,6 @@ not exist for them. Of a public run, those who are outside see everything but pr
 """
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -30,7 +29,7 @@ from mesocosm.store import SqlStore
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.orders import Order, public_order
-from mesocosm.store.queries import BestRun, Facet, Line, RunFacets
+from mesocosm.store.queries import Facet, Line, RunFacets
 from mesocosm.store.schema import run_blobs, run_lines, run_tags
 from mesocosm.store.tenancy import memberships, orders
 
@@ -211,16 +210,6 @@ class Sight(SqlStore):
 
         return self._database.read(work)
 
-    def best_runs(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], BestRun]:
-        """Return the best runs of benchmarks, where these may be seen."""
-        found = super().best_runs(pairs)
-        visible = self._visible()
-        if visible is None or not found:
-            return found
-        known = visible.where(orders.c.run_id.in_([best.run_id for best in found.values()]))
-        seen = set(self._database.read(lambda connection: connection.scalars(known).all()))
-        return {pair: best for pair, best in found.items() if best.run_id in seen}
-
     def episode(self, reference: str, *, run_id: str = "") -> Episode:
         """Return an episode of a run that may be read, by its whole id. Raises UnknownName."""
         if len(reference) != _WHOLE_ID:
@@ -268,6 +257,11 @@ class Sight(SqlStore):
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
         """Return failures by cause with the first episode of each."""
         return tuple((cause, count, self._of(first)) for cause, count, first in super().failures(run_id))
+
+    def first_missing(self, run_id: str, score: str, cause: str) -> Episode | None:
+        """Return the first episode whose score is missing for a cause."""
+        found = super().first_missing(run_id, score, cause)
+        return None if found is None else self._of(found)
 
     def count_episodes(self, run_id: str, filter: EpisodeFilter | None = None, *given: Any) -> tuple[int, bool]:  # noqa: A002
         """Return how many episodes fit."""

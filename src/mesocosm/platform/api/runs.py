@@ -56,7 +56,6 @@ def get_run(run_id: str, request: Request, store: Results) -> Response:
     run = store.get_run(run_id)
     if run.status in ENDED:
         return settled(request, read_run(store, run))
-    # How it compares with the best depends on which runs somebody may see.
     return moving(store, run, "detail", lambda: read_run(store, run), alone=True)
 
 
@@ -91,7 +90,7 @@ def figures_of(store: SqlStore, run: Run) -> Figures:
 def read_run(store: SqlStore, run: Run) -> RunDetail:
     """Return everything that the store has of a run."""
     figures = figures_of(store, run)
-    facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id))
+    facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id), figures.ungraded)
     failed = any(not group[2].valid for group in figures.failures)
     if isinstance(store, Sight):
         commands = store.commands(run)

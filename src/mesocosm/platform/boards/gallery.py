@@ -74,5 +74,6 @@ def _document(run: Shown) -> GalleryRun:
         num_episodes=run.episodes,
         created_at=instant(run.created_at),
         actor_label="Guest" if run.actor.startswith("guest:") else "Member",
+        protocol=run.protocol,
         check=None if run.verdict is None else check_document(run.verdict).state,
     )

@@ -17,6 +17,7 @@ from mesocosm.interop.record import without_files
 from mesocosm.platform.documents.document import Document, Json, discreet, instant, moment, shown
 from mesocosm.platform.documents.metric import MetricDocument, UsageDocument, metric_document, usage_document
 from mesocosm.store import Artifact, abandoned
+from mesocosm.store.rows import primary_score
 from mesocosm.store.series import RunSeries as Series
 
 State = Literal["pending", "running", "finished", "partial", "failed", "stopped", "interrupted"]
@@ -76,6 +77,9 @@ class RunSummary(Document):
     visibility: str | None = Field(description="`private` or `gallery_public`; null where there is no platform")
     team_id: str | None = Field(description="the team that it belongs to, for those inside")
     domain_id: str | None = Field(description="the domain of a platform that it is played in")
+    protocol: int | None = Field(
+        description="version of the domain's protocol that an official run is played by; null: not official"
+    )
     mine: bool | None = Field(description="whether who asks is its owner; null where there is no platform")
 
 
@@ -103,6 +107,15 @@ class FailureGroup(Document):
     message: str
 
 
+class Ungraded(Document):
+    """An episode that did not fail, but whose primary score is missing: the first one of its cause."""
+
+    cause: str
+    episode_id: str
+    task_id: str
+    message: str = Field(description="what the grader, or the server that it asked, said")
+
+
 class Reproduction(Document):
     """Commands that continue or repeat a run; null where one does not apply."""
 
@@ -126,6 +139,7 @@ class RunDetail(RunSummary):
 
     metrics: list[MetricDocument]
     failures: list[FailureGroup]
+    ungraded: list[Ungraded] = Field(description="for each cause why scores are missing though no episode failed of it")
     mean_reward: float | None
     mean_steps: float | None
     warnings: list[str]
@@ -219,12 +233,16 @@ class RunChange(Document):
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What belongs to one run's page beside its row: `failures` as the store lists them, mean reward and steps."""
+    """What belongs to one run's page beside its row: `failures` as the store lists them, mean reward and steps.
+
+    `ungraded` is the first episode for each cause why the primary score is missing though no episode failed of it.
+    """
 
     metrics: Sequence[MetricResult]
     failures: Sequence[tuple[str, int, Episode]]
     means: tuple[float | None, float | None]
     artifacts: Sequence[Artifact]
+    ungraded: Sequence[tuple[str, Episode]]
 
 
 def state_of(run: Run) -> State:
@@ -259,6 +277,7 @@ def run_detail(run: Run, facts: RunFacts, commands: Reproduction) -> RunDetail:
         **{**summary, "primary": primary, "published": _published(run, primary)},
         metrics=metrics,
         failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
+        ungraded=[_ungraded(cause, first, primary_score(run.info, facts.metrics)) for cause, first in facts.ungraded],
         mean_reward=facts.means[0],
         mean_steps=facts.means[1],
         warnings=[discreet(warning) for warning in run.warnings],
@@ -284,6 +303,11 @@ def failure_group(cause: str, count: int, first: Episode) -> FailureGroup:
         task_id=first.task_id,
         message="" if failure is None else discreet(failure.message),
     )
+
+
+def _ungraded(cause: str, first: Episode, score: str) -> Ungraded:
+    said = next((one.explanation for one in first.scores if one.name == score), "")
+    return Ungraded(cause=cause, episode_id=first.id, task_id=first.task_id, message=discreet(said))
 
 
 def artifact_document(artifact: Artifact) -> ArtifactDocument:
@@ -366,7 +390,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "ended_at": moment(run.ended_at),
         "duration_s": _duration(run, state),
         "error": discreet(run.error),
-        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "mine")),
+        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "protocol", "mine")),
     }
 
 

@@ -84,7 +84,7 @@ def by_protocol(
     if not known:
         raise Refusal(
             422,
-            f"domain {domain.id!r} has no official board; its owner declares one with `mesocosm domain protocol`, or "
+            f"domain {domain.id!r} has no official board; its owner declares one with `mesocosm domain declare`, or "
             "leave `official` out",
         )
     protocol = known[0]

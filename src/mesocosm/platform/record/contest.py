@@ -71,9 +71,10 @@ class Row:
 
     @property
     def delta(self) -> float | None:
-        """B minus A of the scores as each run states them."""
-        a, b = self.scores
-        return None if a is None or b is None else b - a
+        """B minus A on what was compared: the tasks that both scored, where the runs share tasks."""
+        if None in self.scores or self.pair is None:
+            return None
+        return self.pair.contrast.delta.value
 
     @property
     def winner(self) -> str:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -14,6 +14,7 @@ from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import so_far
 from mesocosm.platform.record.so_far import GOING, LATEST
 from mesocosm.store import SqlStore
+from mesocosm.store.rows import primary_score
 
 MOST = 200
 """Runs whose figures are kept."""
@@ -24,11 +25,15 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Metrics, failures by cause with the first episode of each, mean reward and mean steps."""
+    """Metrics, failures by cause with the first episode of each, mean reward and mean steps.
+
+    `ungraded` is the first episode for each cause why the primary score is missing although no episode failed of it.
+    """
 
     metrics: tuple[MetricResult, ...]
     failures: tuple[tuple[str, int, Episode], ...]
     means: tuple[float | None, float | None]
+    ungraded: tuple[tuple[str, Episode], ...]
 
 
 _Key = tuple[str, str, str]
@@ -107,7 +112,20 @@ def _state(run: Run) -> tuple[Any, ...]:
 
 def _measured(store: SqlStore, run: Run) -> Figures:
     metrics = _so_far(store, run) if run.status in GOING else run.metrics or so_far(run, store)
-    return Figures(metrics, store.failures(run.id), store.episode_means(run.id))
+    failures = store.failures(run.id)
+    return Figures(metrics, failures, store.episode_means(run.id), tuple(_ungraded(store, run, metrics, failures)))
+
+
+def _ungraded(
+    store: SqlStore, run: Run, metrics: Sequence[MetricResult], failures: Sequence[tuple[str, int, Episode]]
+) -> Iterator[tuple[str, Episode]]:
+    primary = next((metric for metric in metrics if metric.primary), None)
+    score = primary_score(run.info, metrics)
+    failed = {cause for cause, _, _ in failures}
+    for cause in () if primary is None else primary.missing:
+        first = None if cause in failed else store.first_missing(run.id, score, cause)
+        if first is not None:
+            yield cause, first
 
 
 def _so_far(store: SqlStore, run: Run) -> tuple[MetricResult, ...]:

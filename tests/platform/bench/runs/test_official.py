@@ -143,6 +143,17 @@ def test_official_runs_are_not_on_the_ordinary_board(official: Runs) -> None:
     assert entry(official)["protocol"] == 1
 
 
+def test_lists_and_the_gallery_mark_official_runs(official: Runs) -> None:
+    run_id = played(official)
+    ordinary = played(official, official=False, num_episodes=3, visibility="gallery_public")
+    looking = official.hosted.anonymous
+    shown = looking.get("/v1/gallery/runs").json()
+    assert {run["run_id"]: run["protocol"] for run in shown} == {run_id: 1, ordinary: None}
+    listed = looking.get("/v1/record/runs").json()["items"]
+    assert {run["id"]: run["protocol"] for run in listed} == {run_id: 1, ordinary: None}
+    assert looking.get(f"/v1/record/runs/{run_id}").json()["protocol"] == 1
+
+
 def test_a_cancelled_attempt_costs_the_place_until_it_is_resumed(official: Runs) -> None:
     bad = ask(official)
     official.bob.post(f"/v1/runs/{bad['id']}/cancel")

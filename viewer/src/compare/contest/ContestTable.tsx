@@ -1,9 +1,10 @@
 /** Benchmark by benchmark: both scores, the difference with its interval, and who won. */
 
 import { Link } from '@tanstack/react-router'
-import { count, exact, interval, measure, pValue, signed } from '../../format'
+import { count, exact, interval, pValue, signed } from '../../format'
 import { Badge } from '../../parts/Badge'
 import { PlainTable } from '../../parts/PlainTable'
+import { Score } from '../../parts/Score'
 import { useNarrow } from '../../parts/useNarrow'
 import styles from './ContestView.module.css'
 import { type Contest, type ContestRow, pairOf } from './contest'
@@ -35,6 +36,9 @@ export function ContestTable({ contest }: { contest: Contest }) {
   )
 }
 
+/** What is said of a side that has all its values. */
+const WHOLE = new Set(['succeeded', 'skipped'])
+
 function Heads() {
   return (
     <>
@@ -44,7 +48,7 @@ function Heads() {
       <th scope="col" data-numeric>
         B
       </th>
-      <th scope="col" data-numeric title="B − A">
+      <th scope="col" data-numeric title="B − A, on the tasks that both scored where they share tasks">
         Δ
       </th>
       <th scope="col">Winner</th>
@@ -116,14 +120,23 @@ function Under({ row }: { row: ContestRow }) {
 
 function Result({ row, side }: { row: ContestRow; side: 'a' | 'b' }) {
   const { run_id: id, score, status } = row[side]
-  const value = score?.value ?? null
-  if (id === null || value === null) {
+  if (id === null || score === null || score.value === null) {
     return <span className="muted">{status ?? '–'}</span>
   }
   return (
-    <Link to="/runs/$runId" params={{ runId: id }} title={exact(value)}>
-      {measure(value)}
-    </Link>
+    <span className={styles.result}>
+      <Link to="/runs/$runId" params={{ runId: id }}>
+        <Score metric={score} show="value" />
+      </Link>
+      <span className="muted">
+        n={count(score.n_scored)}/{count(score.n_planned)}
+      </span>
+      {status !== null && !WHOLE.has(status) && (
+        <Badge tone="warn" icon="warning" title="Not all of it has a value: it has no rank">
+          {status}
+        </Badge>
+      )}
+    </span>
   )
 }
 

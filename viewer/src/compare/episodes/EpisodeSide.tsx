@@ -6,6 +6,7 @@ import { FrameView } from '../../episode/FrameView'
 import type { Frame } from '../../episode/frame'
 import { count, exact, measure } from '../../format'
 import { Skeleton } from '../../parts/Skeleton'
+import { Unfinished } from '../../parts/Unfinished'
 import { Marked } from '../../renderers/Marked'
 import { brief } from '../../renderers/marks'
 import { ModelName } from '../../runs/ModelName'
@@ -51,6 +52,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
           <span className={styles.model}>
             <ModelName model={run.model} />
           </span>
+          <Unfinished run={run} />
         </p>
         {episode.failure && <p className={styles.failure}>{causeWords(episode.failure.cause).title}</p>}
       </header>

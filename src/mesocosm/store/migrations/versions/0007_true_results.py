@@ -2,7 +2,8 @@
 and how late the event loops of workers are.
 
 Episodes and runs of before have no checksums; of runs that were deleted before nothing is known. Earlier versions
-called a run finished whatever it lacked: those that lack too much are partial from now on.
+called a run finished whatever it lacked: those that lack too much are partial from now on. The best score of a
+benchmark and the difference of each run to it are gone: nothing shows a difference without its interval any more.
 """
 
 import json
@@ -23,7 +24,7 @@ _OF_THE_AGENT = "agent_failure"
 
 
 def upgrade() -> None:
-    """Add the columns, and mark partial runs."""
+    """Add the columns, mark partial runs, drop what is no longer computed."""
     op.add_column("episodes", sa.Column("checksum", sa.Text))
     op.add_column("episodes", sa.Column("link", sa.BigInteger))
     op.add_column("runs", sa.Column("chain", sa.Text))
@@ -52,25 +53,19 @@ def upgrade() -> None:
     )
     op.create_index("ix_deleted_runs_domain_id", "deleted_runs", ["domain_id"])
     connection = op.get_bind()
-    boards = set()
     for row, error in list(_partial(connection)):
-        boards.add((row.benchmark, row.benchmark_digest))
         named = {"id": row.id, "error": error}
         connection.execute(sa.text("UPDATE runs SET status = 'partial', error = :error WHERE id = :id"), named)
         connection.execute(sa.text("UPDATE run_lines SET status = 'partial' WHERE run_id = :id"), {"id": row.id})
         outcome = "UPDATE outcomes SET status = 'partial', reason = :error WHERE run_id = :id AND status = 'succeeded'"
         connection.execute(sa.text(outcome), named)
-    for benchmark, content in boards:
-        _rank_anew(connection, benchmark, content)
+    _drop_best()
 
 
 def _partial(connection: sa.Connection) -> Iterator[tuple[Any, str]]:
     """Yield the finished runs that lack too many values, with the words for it."""
     after = ""
-    wanted = sa.text(
-        "SELECT id, benchmark, benchmark_digest, metrics FROM runs WHERE status = 'finished' AND id > :after "
-        "ORDER BY id LIMIT :batch"
-    )
+    wanted = sa.text("SELECT id, metrics FROM runs WHERE status = 'finished' AND id > :after ORDER BY id LIMIT :batch")
     while batch := list(connection.execute(wanted, {"after": after, "batch": _BATCH})):
         for row in batch:
             missing, planned = _lacking(json.loads(row.metrics))
@@ -97,29 +92,11 @@ def _lacking(metrics: list[dict[str, Any]]) -> tuple[int, int]:
     return max(counts, default=(0, 0), key=lambda count: count[0] / max(count[1], 1))
 
 
-def _rank_anew(connection: sa.Connection, benchmark: str, content: str) -> None:
-    """Find the best finished run of a benchmark again, and compare all its runs with it."""
-    of = {"benchmark": benchmark, "content": content}
-    same = "benchmark = :benchmark AND benchmark_digest = :content"
-    found = list(
-        connection.execute(
-            sa.text(
-                f"SELECT id, score, higher_is_better FROM runs WHERE {same} AND status = 'finished' "  # noqa: S608
-                "AND score IS NOT NULL ORDER BY higher_is_better, id"
-            ),
-            of,
-        )
-    )
-    found = [row for row in found if bool(row.higher_is_better) == bool(found[0].higher_is_better)]
-    best = (max if found and found[0].higher_is_better else min)((row.score for row in found), default=None)
-    run = next((row.id for row in found if row.score == best), None)
-    known = {**of, "best": best, "run": run}
-    connection.execute(
-        sa.text(
-            "UPDATE benchmarks SET best_run = :run, best_score = :best WHERE id = :benchmark AND digest = :content"
-        ),
-        known,
-    )
-    lines = f"SELECT id FROM runs WHERE {same}"  # noqa: S608
-    compared = f"UPDATE run_lines SET high_score = :best, delta = score - :best WHERE run_id IN ({lines})"  # noqa: S608
-    connection.execute(sa.text(compared), known)
+def _drop_best() -> None:
+    """Drop the best score of each benchmark and the difference of each run to it, which had no interval."""
+    for name in ("high_score", "delta", "best"):
+        op.drop_index(f"ix_run_lines_{name}", "run_lines")
+    for name in ("high_score", "delta", "higher_is_better"):
+        op.drop_column("run_lines", name)
+    for name in ("best_run", "best_score"):
+        op.drop_column("benchmarks", name)
