@@ -155,3 +155,20 @@ def test_a_run_of_a_platform_is_judged_by_the_episodes_that_it_tells_of() -> Non
     gate.check_remote(wait=True)
     answers = [str(verdict.answer) for verdict in gate.judge_remote(over, episodes).verdicts]
     assert answers == ["fail", "pass", "fail", "pass", "pass"]
+
+
+def test_a_gate_does_not_open_where_a_benchmark_of_the_baseline_was_not_run(mesocosm: "Invoke", tmp_path: Path) -> None:
+    def run(*words: str) -> "Outcome":
+        sized = ("--model", "builtin/oracle", "--max-examples", "6", "--quiet", "--results-dir", tmp_path)
+        return mesocosm("bench", "run", "--benchmarks", *words, *sized)
+
+    both = run("context-bench,eliza-format", "--json")
+    assert both.code == 0, both.err
+    group = both.document["run_group_id"]
+
+    one = run("context-bench", "--force", "--baseline", group)
+
+    assert one.code == 3
+    assert "the baseline has a run of it, and none was made here" in one.out
+    assert "gate undecided, which does not open it" in one.out
+    assert run("context-bench,eliza-format", "--force", "--baseline", group).code == 0
