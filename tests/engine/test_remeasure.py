@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
@@ -46,4 +48,19 @@ async def test_the_primary_metric_must_go_on_reading_its_score(lab: "Lab") -> No
     for metrics in ([], [msgspec.structs.replace(primary, score="other")], [primary, primary]):
         with pytest.raises(UsageError, match=f"run {run.id}"):
             remeasure(run, metrics, lab.store)
+    assert lab.store.get_run(run.id) == run
+
+
+async def test_a_run_that_could_not_be_stored_is_still_read_as_before(lab: "Lab") -> None:
+    run, primary = await played(lab)
+
+    def cut_off(connection: object) -> None:
+        raise KeyboardInterrupt
+
+    event.listen(Engine, "commit", cut_off)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            remeasure(run, [primary, Metric("half", primary.score, "pass_rate", threshold=0.5)], lab.store)
+    finally:
+        event.remove(Engine, "commit", cut_off)
     assert lab.store.get_run(run.id) == run

@@ -6,7 +6,7 @@ import click
 
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import InfrastructureError, MesocosmError
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import RESCORING, RunStatus
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
@@ -79,6 +79,8 @@ def _numbers(store: "SqlStore", run: "Run") -> list[str]:
     """Return the metrics of a run that was ended whose numbers are not those of its episodes."""
     from mesocosm.engine.metrics import disagreements, so_far
 
+    if run.provenance.get(RESCORING):
+        return [f"it {run.rescored}"]
     if run.status not in MEASURED or not run.info.get("metrics"):
         return []
     return disagreements(run, so_far(run, store))

@@ -373,9 +373,10 @@ class Store(Protocol):
         """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
         ...
 
-    def save_run(self, run: Run, holder: Holder | None = None) -> None:
+    def save_run(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
         """Write status, metrics, times, error and warnings of a run; counters belong to the journal.
 
+        With `terms` also its spec and info, all or none of them.
         Raises RunHeld when a `holder` is given and the run is not (or no longer) its.
         """
         ...

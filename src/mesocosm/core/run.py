@@ -17,6 +17,9 @@ HOSTED = "hosted"
 UNVERIFIED = "unverified"
 """In the provenance of an imported run: nothing says what its metrics are computed by."""
 
+RESCORING = "rescoring"
+"""In the provenance of a run: it is being rescored, or that was cut off, so its scores are of two kinds."""
+
 AS_IMPORTED = (
     "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
     "no rank and no gate passes on it"
@@ -195,11 +198,13 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def regraded(self) -> str:
-        """The digest of the content that gave its scores, where that is not the content it was played with; else ''.
+        """The digest of the content that gave scores of it, where that is not the content it was played with; else ''.
 
         Scores that are only read in another way (another pass threshold) are those that it was played with.
         """
         told = self.provenance.get("graded_with")
+        if self.provenance.get(RESCORING):
+            return str(told)
         if told is None:
             # Earlier versions did not tell the two apart.
             told = self.provenance.get("rescored_with", "")
@@ -212,6 +217,11 @@ class Run(msgspec.Struct, omit_defaults=True):
         told = self.provenance.get("rescored_with")
         if not told:
             return ""
+        if self.provenance.get(RESCORING):
+            return (
+                f"is being rescored with content {told}, or that was cut off: its scores are of two kinds, and its "
+                f"numbers are the earlier ones; mesocosm run rescore {self.id} scores all of it"
+            )
         if self.regraded:
             return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest}"
         if told == self.benchmark_digest:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Comparison, Group, Pair, going_on, metrics_of
 from mesocosm.engine.grading import outcome
@@ -314,6 +314,8 @@ def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
         return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
     if run.unasked:
         return Answer.UNDECIDED, f"{told}, but no call of its model is on record"
+    if run.provenance.get(RESCORING):
+        return Answer.UNDECIDED, f"{told}, but it is being rescored, or that was cut off"
     if run.unverified:
         return Answer.UNDECIDED, f"{told}, but its numbers came with a file and cannot be computed from its episodes"
     return (Answer.FAIL, told) if holds else None
@@ -485,6 +487,8 @@ def _weak(base: Run, run: Run, contrast: Contrast) -> str:
             return f"{side} is {_state(one)}"
         if one.unasked:
             return f"{side} has no call of its model on record"
+        if one.provenance.get(RESCORING):
+            return f"{side} is being rescored, or that was cut off"
         if one.unverified:
             return f"{side} was imported with numbers that cannot be computed from its episodes"
     if _rules(base) != _rules(run):

@@ -10,7 +10,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, Store
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
@@ -83,9 +83,10 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     """
     _check_tasks(run, benchmark, store)
     run.info = described(benchmark, run)
-    with_ = benchmark.info.digest
-    run.provenance = {**run.provenance, "rescored_at": time.time(), "rescored_with": with_, "graded_with": with_}
-    # Before the scores: the one that ranks an episode is written beside it by what the description says.
+    told = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
+    run.provenance = {**run.provenance, **told, RESCORING: True}
+    # Before the scores: the one that ranks an episode is written beside it by what the description says, and whoever
+    # reads it in the meantime, or after this process was killed, must know that scores are of two kinds.
     store.save_terms(run)
     pending: list[tuple[str, Sequence[Score]]] = []
     done = 0
@@ -96,6 +97,8 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     _save(run, store, pending, graded, done)
     run = store.get_run(run.id)
     run.metrics = so_far(run, store)
+    run.provenance = {**run.provenance, "rescored_at": time.time()}
+    del run.provenance[RESCORING]
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.save_run(run)
@@ -123,8 +126,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
     run.metrics = so_far(run, store)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
-    store.save_terms(run)
-    store.save_run(run)
+    store.save_run(run, terms=True)
     return store.get_run(run.id)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mesocosm.core.run import Limits, Run
+from mesocosm.core.run import RESCORING, Limits, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Rows, metrics_of
 from mesocosm.engine.decision import lacks_too_much
@@ -84,7 +84,8 @@ def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
 
 def may_rank(run: Run, max_missing: float = MAX_MISSING) -> bool:
     """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
-    return not (reference(run.model) or run.unasked or run.unverified) and not lacks_too_much(run, max_missing)
+    doubtful = run.unasked or run.unverified or run.provenance.get(RESCORING)
+    return not (reference(run.model) or doubtful) and not lacks_too_much(run, max_missing)
 
 
 def _by_value(runs: Sequence[Run]) -> list[Scored]:

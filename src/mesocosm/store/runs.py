@@ -55,12 +55,15 @@ class Runs(Part):
 
         return self._database.read(work)
 
-    def save_run(self, run: Run, holder: Holder | None = None) -> None:
+    def save_run(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
         """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal.
 
+        With `terms` also its spec and info, all or none of them.
         Raises RunHeld when a `holder` is given and the run is not (or no longer) its, UnknownName.
         """
         values = state_values(run)
+        if terms:
+            values |= {"spec": json_text(run.spec), "info": json_text(run.info)}
         if run.ended_at is not None:
             values |= new_means(self._database, run.id)
 

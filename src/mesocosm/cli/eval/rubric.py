@@ -236,5 +236,7 @@ def _document(judged: Judged) -> dict[str, Any]:
 def _write(path: Path, found: Sequence[Judged]) -> None:
     import msgspec
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(_document(judged)) + b"\n" for judged in found))
+    from mesocosm.interop.files import replacing
+
+    with replacing(path) as file:
+        file.writelines(msgspec.json.encode(_document(judged)) + b"\n" for judged in found)

@@ -8,7 +8,7 @@ import msgspec
 
 from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
-from mesocosm.core.run import UNVERIFIED, Run
+from mesocosm.core.run import RESCORING, UNVERIFIED, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import Duel, leaderboard
 from mesocosm.engine.metrics import PARTS, expected, measure
@@ -101,7 +101,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
             newest,
             metrics=metrics,
             info=_some(newest.info, "metrics", "judged", "growing", "offline"),
-            provenance=_some(newest.provenance, "rescored_with", UNVERIFIED),
+            provenance=_some(newest.provenance, "rescored_with", UNVERIFIED, RESCORING),
             warnings=(),
         ),
         agent=present[0].agent,
