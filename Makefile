@@ -7,7 +7,7 @@ FOREIGN := .venv-foreign
 FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3)),$(shell command -v python3.12),$(PYTHON))
 VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type f -print)
 
-.PHONY: demo test test-foreign foreign check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-foreign foreign foreign-packages check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -17,8 +17,15 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" tests/with-postgres.sh $(BIN)/pytest -n auto --dist worksteal $(TESTS)
 
+# Every worker of pytest reads all tests. Where there is no byte code of them, each would compile them for itself.
+collected: $(VENV)/.installed-test
+	unset PYTHONDONTWRITEBYTECODE; $(BIN)/pytest --collect-only -q $(TESTS) >/dev/null || echo "not all tests can be read: make test says why"
+
 # Two environments: what imports mesocosm, and servers that need other versions of the same packages.
 foreign: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.installed
+
+# All but mesocosm itself, whose installation may build the web app.
+foreign-packages: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.packages
 
 # Against model servers, clients and agent frameworks that were not written here.
 test-foreign: foreign
@@ -87,8 +94,12 @@ $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign-servers.txt
 	touch $@
 
-$(FOREIGN)/clients/.installed: requirements/foreign.txt pyproject.toml $(VIEWER)
+$(FOREIGN)/clients/.packages: requirements/foreign.txt
 	rm -rf $(@D) && $(FOREIGN_PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign.txt
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+# Nothing there looks at the web app, so one that is built is not built again.
+$(FOREIGN)/clients/.installed: $(FOREIGN)/clients/.packages pyproject.toml
+	MESOCOSM_SKIP_VIEWER=$(if $(wildcard src/mesocosm/viewer/index.html),1) $(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
