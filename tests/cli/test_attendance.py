@@ -74,6 +74,14 @@ def ask(launch: Launch, mesocosm: "Invoke", tmp_path: Path) -> Ask:
     return ask
 
 
+async def cancelled(begin: Launch, number: signal.Signals) -> "Outcome":
+    """Return how a run ended that got a signal and no grace."""
+    started = await begin("--json", before=NO_GRACE)
+    started.signal(number)
+    ended: Outcome = await started.end()
+    return ended
+
+
 async def last_run(ask: Ask) -> Any:
     return (await ask("run", "show", "last", "--json")).document["run"]
 
@@ -95,19 +103,20 @@ async def test_running_episodes_may_end_after_the_first_interrupt(
     assert f"mesocosm run resume {run['id']}    continues it: 2 episodes owed" in ended.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_after_the_grace_they_are_cancelled_and_owed(
-    begin: Launch, gate: "Gate", ask: Ask, tmp_path: Path, number: signal.Signals
-) -> None:
-    started = await begin("--json", before=NO_GRACE)
-    started.signal(number)
-
-    ended = await started.end()
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_after_the_grace_they_are_cancelled_and_owed(begin: Launch, number: signal.Signals) -> None:
+    ended = await cancelled(begin, number)
 
     assert ended.code == 130
     assert ended.document["run"]["counts"] == {
         "planned": 6, "completed": 2, "truncated": 0, "timeout": 0, "failed": 0, "owed": 4
     }  # fmt: skip
+
+
+async def test_what_the_end_of_a_terminal_cancelled_is_resumed(begin: Launch, gate: "Gate", ask: Ask) -> None:
+    ended = await cancelled(begin, signal.SIGHUP)
+    assert (ended.code, ended.document["run"]["counts"]["owed"]) == (130, 4)
+
     gate.opened.set()
     resumed = await ask("run", "resume", "last", "--quiet", "--json")
     assert resumed.code == 0

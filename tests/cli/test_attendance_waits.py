@@ -31,8 +31,14 @@ class Busy(ModelServer):
         self.asked.set()
 
 
-@pytest.mark.parametrize("wait", ["retry-after-ms: nan", "retry-after: 86400", "retry-after-ms: 1e999", "x: y"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("wait", "number"),
+    [
+        ("retry-after: 86400", signal.SIGINT),
+        ("retry-after: 86400", signal.SIGTERM),
+        ("retry-after-ms: nan", signal.SIGTERM),
+    ],
+)
 async def test_a_signal_ends_a_run_that_waits_for_its_next_try(
     launch: Callable[..., Any], scaffolded: Path, tmp_path: Path, wait: str, number: signal.Signals
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.compat.published_client import Done, PublishedClient, Unavailable, install, until
+from tests.compat.published_client import Done, Forking, PublishedClient, Unavailable, install, until
 
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
@@ -63,12 +63,13 @@ class Platform:
     folder: Path
     client: Path
     repository: Path
+    forking: Forking
 
     def of(self, home: Path, **variables: str) -> PublishedClient:
         """Return the client of somebody who keeps their login in `home`."""
         home.mkdir(exist_ok=True)
         known = {"MESOCOSM_BASE_URL": self.url, "SWECC_SERVER_URL": self.login_url}
-        return PublishedClient(self.client, home, {**known, **variables})
+        return PublishedClient(self.client, home, self.forking, {**known, **variables})
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +102,12 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         stderr=(folder / "log").open("w"),
         text=True,
     )
+    forking = Forking(client)
     try:
         told = _told(process)
-        yield Platform(told["url"], told["login_url"], folder, client, repository)
+        yield Platform(told["url"], told["login_url"], folder, client, repository, forking)
     finally:
+        forking.end()
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
 

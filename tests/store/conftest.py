@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -93,15 +94,15 @@ class Samples:
         await journal.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def samples() -> Samples:
     """Return the maker of records."""
     return Samples()
 
 
-@pytest.fixture(scope="session")
-def postgres_schema() -> Iterator[str]:
-    """Return the URL of an own schema on the PostgreSQL server that the environment names.
+@contextmanager
+def own_schema() -> Iterator[str]:
+    """Make a schema on the PostgreSQL server that the environment names, for a while; yields its URL.
 
     Connections carry its name, so that a test which cuts its own leaves those of other workers alone.
     """
@@ -116,6 +117,13 @@ def postgres_schema() -> Iterator[str]:
         connection.execute(f"CREATE SCHEMA {name}".encode())
         yield f"{url}?application_name={name}&options={quote(f'-csearch_path={name}')}"
         connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+
+
+@pytest.fixture(scope="session")
+def postgres_schema() -> Iterator[str]:
+    """Return the URL of a schema of this process."""
+    with own_schema() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +164,21 @@ def store(place: str) -> Iterator[SqlStore]:
     opened = open_store(place, patience=10.0)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def shared_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
+) -> Iterator[SqlStore]:
+    """Return a store of a file's own on each dialect in turn, for what its tests only read."""
+    with ExitStack() as opened:
+        if request.param == "sqlite":
+            place = str(shutil.copy(migrated_file, tmp_path_factory.mktemp("shared") / "results.sqlite"))
+        else:
+            place = opened.enter_context(own_schema())
+        store = open_store(place, patience=10.0)
+        opened.callback(store.close)
+        yield store
 
 
 @pytest.fixture

@@ -32,8 +32,8 @@ SCORES = (
 )
 
 
-@pytest.fixture
-def run_id(store: SqlStore, samples: "Samples") -> str:
+@pytest.fixture(scope="module")
+def run_id(shared_store: SqlStore, samples: "Samples") -> str:
     """Return a stored run of 80 episodes with ties and gaps, and of two trials per task."""
     chance = random.Random(9)
     run = samples.run(info=INFO)
@@ -63,9 +63,9 @@ def run_id(store: SqlStore, samples: "Samples") -> str:
             )
         )
     chance.shuffle(made)
-    store.insert_bundle(run, [Entry(episode, []) for episode in made])
+    shared_store.insert_bundle(run, [Entry(episode, []) for episode in made])
     other = samples.run()
-    store.insert_bundle(other, [Entry(samples.episode(other.id, number), []) for number in range(5)])
+    shared_store.insert_bundle(other, [Entry(samples.episode(other.id, number), []) for number in range(5)])
     return run.id
 
 
@@ -131,15 +131,15 @@ SORTS = [direction + sort for sort in EPISODE_SORTS for direction in ("", "-")]
 
 
 @pytest.mark.usefixtures("route")
-def test_every_order_is_that_of_python(store: SqlStore, run_id: str) -> None:
-    every = stored(store, run_id)
+def test_every_order_is_that_of_python(shared_store: SqlStore, run_id: str) -> None:
+    every = stored(shared_store, run_id)
     failed = EpisodeFilter(statuses=(EpisodeStatus.FAILED, EpisodeStatus.TRUNCATED))
     some = [episode for episode in every if episode.status != "completed"]
 
     for sort in SORTS:
-        for limit in (7, 80, 200):
-            assert [episode.id for episode in pages(store, run_id, None, sort, limit)] == ordered(every, sort)
-            assert [episode.id for episode in pages(store, run_id, failed, sort, limit)] == ordered(some, sort)
+        for limit in (7, 80):
+            assert [episode.id for episode in pages(shared_store, run_id, None, sort, limit)] == ordered(every, sort)
+            assert [episode.id for episode in pages(shared_store, run_id, failed, sort, limit)] == ordered(some, sort)
 
 
 def has(word: str) -> Callable[[Episode], bool]:
@@ -190,69 +190,69 @@ FITS: list[tuple[EpisodeFilter, Callable[[Episode], bool]]] = [
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("sort", ["position", "-score"])
-def test_filters_leave_what_python_leaves(store: SqlStore, run_id: str, sort: str) -> None:
-    every = stored(store, run_id)
+def test_filters_leave_what_python_leaves(shared_store: SqlStore, run_id: str, sort: str) -> None:
+    every = stored(shared_store, run_id)
 
     for wanted, fits in FITS:
         expected = ordered([episode for episode in every if fits(episode)], sort)
-        assert [episode.id for episode in pages(store, run_id, wanted, sort, 12)] == expected, wanted
-        assert store.count_episodes(run_id, wanted) == (len(expected), True), wanted
+        assert [episode.id for episode in pages(shared_store, run_id, wanted, sort, 12)] == expected, wanted
+        assert shared_store.count_episodes(run_id, wanted) == (len(expected), True), wanted
 
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("wanted", [None, EpisodeFilter(statuses=(FAILED,)), EpisodeFilter(text="plain")])
-def test_neighbours_are_those_of_the_listing(store: SqlStore, run_id: str, wanted: EpisodeFilter | None) -> None:
+def test_neighbours_are_those_of_the_listing(shared_store: SqlStore, run_id: str, wanted: EpisodeFilter | None) -> None:
     for sort in SORTS:
-        listed = [episode.id for episode in pages(store, run_id, wanted, sort, 200)]
+        listed = [episode.id for episode in pages(shared_store, run_id, wanted, sort, 200)]
         for number in (0, len(listed) // 2, len(listed) - 1):
             before = listed[number - 1] if number else None
             after = listed[number + 1] if number + 1 < len(listed) else None
-            assert store.neighbours(listed[number], wanted, sort) == (before, after), sort
+            assert shared_store.neighbours(listed[number], wanted, sort) == (before, after), sort
 
 
-def test_an_episode_that_does_not_fit_has_neighbours_that_do(store: SqlStore, run_id: str) -> None:
-    fits = [episode.status == FAILED for episode in stored(store, run_id)]
-    ids = [episode.id for episode in stored(store, run_id)]
+def test_an_episode_that_does_not_fit_has_neighbours_that_do(shared_store: SqlStore, run_id: str) -> None:
+    fits = [episode.status == FAILED for episode in stored(shared_store, run_id)]
+    ids = [episode.id for episode in stored(shared_store, run_id)]
     here = next(number for number in range(30, 80) if not fits[number])
 
-    before, after = store.neighbours(ids[here], EpisodeFilter(statuses=(FAILED,)))
+    before, after = shared_store.neighbours(ids[here], EpisodeFilter(statuses=(FAILED,)))
 
     assert before == max((number, ids[number]) for number in range(here) if fits[number])[1]
     assert after == min((number, ids[number]) for number in range(here, 80) if fits[number])[1]
 
 
 def test_a_page_that_took_its_time_tells_where_to_go_on(
-    store: SqlStore, run_id: str, monkeypatch: pytest.MonkeyPatch
+    shared_store: SqlStore, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(episode_lists, "_WINDOW", 10)
     monkeypatch.setattr(episode_lists, "BUDGET", -1.0)
     wanted = EpisodeFilter(text="plain")
-    expected = ordered([episode for episode in stored(store, run_id) if has("plain")(episode)], "-reward")
+    expected = ordered([episode for episode in stored(shared_store, run_id) if has("plain")(episode)], "-reward")
 
-    first = store.list_episodes(run_id, wanted, "-reward")
+    first = shared_store.list_episodes(run_id, wanted, "-reward")
     assert first.partial
     assert len(first.items) <= 10
-    assert [episode.id for episode in pages(store, run_id, wanted, "-reward", 200)] == expected
-    assert store.count_episodes(run_id, wanted)[1] is False
-    assert store.neighbours(stored(store, run_id)[0].id, EpisodeFilter(text="nowhere")) == (None, None)
+    assert [episode.id for episode in pages(shared_store, run_id, wanted, "-reward", 200)] == expected
+    assert shared_store.count_episodes(run_id, wanted)[1] is False
+    assert shared_store.neighbours(stored(shared_store, run_id)[0].id, EpisodeFilter(text="nowhere")) == (None, None)
 
 
-def test_counting_ends_where_it_was_told_to(store: SqlStore, run_id: str) -> None:
-    assert store.count_episodes(run_id, most=80) == (80, True)
-    assert store.count_episodes(run_id, most=79) == (79, False)
-    assert store.count_episodes(run_id, EpisodeFilter(text="n"), most=1) == (1, False)
-    assert store.count_episodes("unknown") == (0, True)
+def test_counting_ends_where_it_was_told_to(shared_store: SqlStore, run_id: str) -> None:
+    assert shared_store.count_episodes(run_id, most=80) == (80, True)
+    assert shared_store.count_episodes(run_id, most=79) == (79, False)
+    assert shared_store.count_episodes(run_id, EpisodeFilter(text="n"), most=1) == (1, False)
+    assert shared_store.count_episodes("unknown") == (0, True)
 
 
-def test_episodes_are_found_by_place_and_by_task(store: SqlStore, run_id: str) -> None:
-    every = stored(store, run_id)
+def test_episodes_are_found_by_place_and_by_task(shared_store: SqlStore, run_id: str) -> None:
+    every = stored(shared_store, run_id)
 
-    assert list(store.episodes_at(run_id, 10, 5)) == every[20:30]
-    assert store.episodes_at(run_id, 40, 5) == ()
-    assert store.episodes_of_task(run_id, every[0].task_digest) == (every[0], every[1])
-    assert [e.id for e in pages(store, run_id, EpisodeFilter(task=every[0].task_digest), "-steps", 1)] == ordered(
-        every[:2], "-steps"
-    )
+    assert list(shared_store.episodes_at(run_id, 10, 5)) == every[20:30]
+    assert shared_store.episodes_at(run_id, 40, 5) == ()
+    assert shared_store.episodes_of_task(run_id, every[0].task_digest) == (every[0], every[1])
+    assert [
+        e.id for e in pages(shared_store, run_id, EpisodeFilter(task=every[0].task_digest), "-steps", 1)
+    ] == ordered(every[:2], "-steps")
 
 
 @pytest.mark.parametrize("sort", ["position", "-duration", "cost"])
@@ -293,22 +293,22 @@ async def test_without_a_declared_metric_an_only_score_ranks(
     assert tuple(counts) == expected
 
 
-def test_orders_and_cursors_of_another_listing_are_refused(store: SqlStore, run_id: str) -> None:
+def test_orders_and_cursors_of_another_listing_are_refused(shared_store: SqlStore, run_id: str) -> None:
     with pytest.raises(
         UsageError, match=r"episodes cannot be sorted by 'colour'; choose one of position, score, reward"
     ):
-        store.list_episodes(run_id, sort="colour")
-    cursor = store.list_episodes(run_id, sort="steps", limit=1).cursor
+        shared_store.list_episodes(run_id, sort="colour")
+    cursor = shared_store.list_episodes(run_id, sort="steps", limit=1).cursor
     with pytest.raises(UsageError, match="not of this listing"):
-        store.list_episodes(run_id, sort="-steps", cursor=cursor)
+        shared_store.list_episodes(run_id, sort="-steps", cursor=cursor)
     with pytest.raises(UsageError, match="not of this listing"):
-        store.episodes(run_id, cursor=store.list_episodes(run_id, limit=1).cursor)
+        shared_store.episodes(run_id, cursor=shared_store.list_episodes(run_id, limit=1).cursor)
 
 
-def test_scores_of_listed_episodes_come_with_them(store: SqlStore, run_id: str) -> None:
-    every = {episode.id: episode for episode in stored(store, run_id)}
+def test_scores_of_listed_episodes_come_with_them(shared_store: SqlStore, run_id: str) -> None:
+    every = {episode.id: episode for episode in stored(shared_store, run_id)}
 
-    for episode in store.list_episodes(run_id, sort="-tokens").items:
+    for episode in shared_store.list_episodes(run_id, sort="-tokens").items:
         assert episode.scores == every[episode.id].scores
         assert episode.status in FINISHED
 

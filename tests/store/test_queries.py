@@ -37,10 +37,9 @@ def metric(value: float | None) -> tuple[MetricResult, ...]:
     return (MetricResult("accuracy", "mean", value, None, None, "t", 1, 1, 1, primary=True),)
 
 
-@pytest.fixture
-def runs(store: SqlStore, samples: "Samples") -> "list[Run]":
-    """Return ten stored runs that differ in everything one can sort and filter by; several share each value."""
-    made = [
+def ten(samples: "Samples") -> "list[Run]":
+    """Return ten runs that differ in everything one can sort and filter by; several share each value."""
+    return [
         samples.run(
             id=f"run-{number}",
             created_at=float(number // 2),
@@ -56,33 +55,54 @@ def runs(store: SqlStore, samples: "Samples") -> "list[Run]":
         for number in range(10)
     ]
 
+
+def insert(store: SqlStore, made: "list[Run]") -> None:
     def work(connection: Connection) -> None:
         for run in made:
             insert_run(store._database, connection, run)
 
     store._database.write(work)
+
+
+@pytest.fixture
+def runs(store: SqlStore, samples: "Samples") -> "list[Run]":
+    """Return ten stored runs."""
+    made = ten(samples)
+    insert(store, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def shared_runs(shared_store: SqlStore, samples: "Samples") -> "list[Run]":
+    """Return ten stored runs, to be read."""
+    made = ten(samples)
+    insert(shared_store, made)
     return made
 
 
 @pytest.mark.parametrize("direction", ["", "-"])
 @pytest.mark.parametrize("sort", ["created_at", "benchmark", "model", "attempt", "name", "status"])
-def test_every_run_comes_once_and_in_order(store: SqlStore, runs: "list[Run]", sort: str, direction: str) -> None:
-    expected = sorted(runs, key=lambda run: (getattr(run, sort), run.created_at, run.id), reverse=bool(direction))
+def test_every_run_comes_once_and_in_order(
+    shared_store: SqlStore, shared_runs: "list[Run]", sort: str, direction: str
+) -> None:
+    expected = sorted(
+        shared_runs, key=lambda run: (getattr(run, sort), run.created_at, run.id), reverse=bool(direction)
+    )
 
     for limit in (1, 3, 10, 50):
-        found = list(all_pages(store.list_runs, sort=direction + sort, limit=limit))
+        found = list(all_pages(shared_store.list_runs, sort=direction + sort, limit=limit))
         assert [run.id for run in found] == [run.id for run in expected]
 
 
 @pytest.mark.parametrize("direction", ["", "-"])
-def test_runs_without_a_score_come_last(store: SqlStore, runs: "list[Run]", direction: str) -> None:
+def test_runs_without_a_score_come_last(shared_store: SqlStore, shared_runs: "list[Run]", direction: str) -> None:
     for limit in (1, 3, 7, 10, 50):
-        found = list(all_pages(store.list_runs, sort=f"{direction}score", limit=limit))
+        found = list(all_pages(shared_store.list_runs, sort=f"{direction}score", limit=limit))
 
         values = [run.primary.value if run.primary else None for run in found]
         scored = [value for value in values if value is not None]
         assert values == sorted(scored, reverse=bool(direction)) + [None] * 3
-        assert {run.id for run in found} == {run.id for run in runs}
+        assert {run.id for run in found} == {run.id for run in shared_runs}
 
 
 @pytest.mark.parametrize(
@@ -103,17 +123,19 @@ def test_runs_without_a_score_come_last(store: SqlStore, runs: "list[Run]", dire
         ({"benchmark": "bench"}, set()),
     ],
 )
-@pytest.mark.usefixtures("runs")
-def test_filters_leave_what_they_name(store: SqlStore, given: dict[str, Any], expected: set[int]) -> None:
+@pytest.mark.usefixtures("shared_runs")
+def test_filters_leave_what_they_name(shared_store: SqlStore, given: dict[str, Any], expected: set[int]) -> None:
     for limit in (1, 50):
-        assert {run.id for run in all_pages(store.list_runs, limit=limit, **given)} == {f"run-{n}" for n in expected}
+        assert {run.id for run in all_pages(shared_store.list_runs, limit=limit, **given)} == {
+            f"run-{n}" for n in expected
+        }
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_listed_run_has_all_but_its_wide_fields(store: SqlStore) -> None:
-    listed = store.list_runs(limit=1).items[0]
+@pytest.mark.usefixtures("shared_runs")
+def test_a_listed_run_has_all_but_its_wide_fields(shared_store: SqlStore) -> None:
+    listed = shared_store.list_runs(limit=1).items[0]
 
-    whole = store.get_run(listed.id)
+    whole = shared_store.get_run(listed.id)
     assert whole.info == {"large": "x"}
     whole.info = {}
     assert listed == whole
@@ -128,21 +150,21 @@ def test_a_run_added_while_paging_moves_nothing(store: SqlStore, samples: "Sampl
     assert [run.id for run in (*first.items, *rest.items)] == [f"run-{n}" for n in reversed(range(10))]
 
 
-@pytest.mark.usefixtures("runs")
+@pytest.mark.usefixtures("shared_runs")
 @pytest.mark.parametrize("cursor", ["", "!", "W10", "bm9uc2Vuc2U", "é"])
-def test_a_cursor_from_elsewhere_is_refused(store: SqlStore, cursor: str) -> None:
+def test_a_cursor_from_elsewhere_is_refused(shared_store: SqlStore, cursor: str) -> None:
     with pytest.raises(UsageError, match="not of this listing"):
-        store.list_runs(cursor=cursor)
+        shared_store.list_runs(cursor=cursor)
     with pytest.raises(UsageError, match="not of this listing"):
-        store.episodes("run-1", cursor=store.list_runs(limit=1).cursor)
+        shared_store.episodes("run-1", cursor=shared_store.list_runs(limit=1).cursor)
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_cursor_of_another_order_is_refused(store: SqlStore) -> None:
-    cursor = store.list_runs(limit=1, sort="model").cursor
+@pytest.mark.usefixtures("shared_runs")
+def test_a_cursor_of_another_order_is_refused(shared_store: SqlStore) -> None:
+    cursor = shared_store.list_runs(limit=1, sort="model").cursor
 
     with pytest.raises(UsageError, match="not of this listing"):
-        store.list_runs(limit=1, sort="-model", cursor=cursor)
+        shared_store.list_runs(limit=1, sort="-model", cursor=cursor)
 
 
 def test_an_unknown_order_names_the_known_ones(store: SqlStore) -> None:

@@ -37,11 +37,10 @@ def insert(store: SqlStore, made: list[Run]) -> None:
     store._database.write(work)
 
 
-@pytest.fixture
-def runs(store: SqlStore, samples: "Samples") -> list[Run]:
-    """Return sixty stored runs with ties and gaps in everything."""
+def sixty(samples: "Samples") -> list[Run]:
+    """Return sixty runs with ties and gaps in everything."""
     chance = random.Random(5)
-    made = [
+    return [
         samples.run(
             id=f"run-{chance.randrange(10**6):06}-{number}",
             created_at=float(chance.randrange(20)),
@@ -65,7 +64,13 @@ def runs(store: SqlStore, samples: "Samples") -> list[Run]:
         )
         for number in range(60)
     ]
-    insert(store, made)
+
+
+@pytest.fixture(scope="module")
+def runs(shared_store: SqlStore, samples: "Samples") -> list[Run]:
+    """Return sixty runs that are stored, to be read."""
+    made = sixty(samples)
+    insert(shared_store, made)
     return made
 
 
@@ -107,14 +112,16 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("few")
-def test_every_order_is_that_of_python(store: SqlStore, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_order_is_that_of_python(
+    shared_store: SqlStore, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Most that fit are found in one pass over all lines, some along the index.
     monkeypatch.setattr(queries, "_WINDOW", 15)
 
     for sort in [direction + sort for sort in SORTS for direction in ("", "-")]:
         value = VALUES[sort.removeprefix("-")]
         for wanted in (None, RunFilter(agents=("loop",))):
-            found = list(pages(store.list_runs, filter=wanted, sort=sort, limit=11))
+            found = list(pages(shared_store.list_runs, filter=wanted, sort=sort, limit=11))
             values = [value(run) for run in found]
             present = [item for item in values if item is not None]
             expected = sorted(present, reverse=sort[0] == "-") + [None] * (len(values) - len(present))
@@ -124,9 +131,9 @@ def test_every_order_is_that_of_python(store: SqlStore, runs: list[Run], monkeyp
 
 
 @pytest.mark.parametrize("sort", ["status", "-score", "cost", "-duration"])
-def test_equal_values_come_by_id(store: SqlStore, runs: list[Run], sort: str) -> None:
+def test_equal_values_come_by_id(shared_store: SqlStore, runs: list[Run], sort: str) -> None:
     value = VALUES[sort.removeprefix("-")]
-    found = list(pages(store.list_runs, sort=sort, limit=5))
+    found = list(pages(shared_store.list_runs, sort=sort, limit=5))
 
     for first, second in pairwise(found):
         if value(first) == value(second):
@@ -161,11 +168,11 @@ FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
 
 
 @pytest.mark.usefixtures("few")
-def test_filters_leave_what_python_leaves(store: SqlStore, runs: list[Run]) -> None:
+def test_filters_leave_what_python_leaves(shared_store: SqlStore, runs: list[Run]) -> None:
     for wanted, fits in FITS:
         expected = {run.id for run in runs if fits(run)}
-        assert {run.id for run in pages(store.list_runs, filter=wanted, limit=9)} == expected, wanted
-        assert store.count_runs(wanted) == (len(expected), True), wanted
+        assert {run.id for run in pages(shared_store.list_runs, filter=wanted, limit=9)} == expected, wanted
+        assert shared_store.count_runs(wanted) == (len(expected), True), wanted
 
 
 def test_rare_runs_are_found_without_a_look_at_all_lines(
@@ -182,14 +189,14 @@ def test_rare_runs_are_found_without_a_look_at_all_lines(
 
 
 @pytest.mark.usefixtures("runs")
-def test_counting_ends_where_it_was_told_to(store: SqlStore) -> None:
-    assert store.count_runs(most=60) == (60, True)
-    assert store.count_runs(most=59) == (59, False)
+def test_counting_ends_where_it_was_told_to(shared_store: SqlStore) -> None:
+    assert shared_store.count_runs(most=60) == (60, True)
+    assert shared_store.count_runs(most=59) == (59, False)
 
 
-@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("sort", ["name", "-score", "-duration", "tokens"])
 def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples", sort: str) -> None:
+    insert(store, sixty(samples))
     before = [run.id for run in pages(store.list_runs, sort=sort, limit=50)]
     page = store.list_runs(sort=sort, limit=20)
     insert(store, [samples.run(name=name, benchmark=name, metrics=metric(0.4)) for name in ("", "m", "zz")])
@@ -221,8 +228,8 @@ def test_infinite_scores_have_a_place_too(store: SqlStore, samples: "Samples") -
     assert [run.id for run in pages(store.list_runs, sort="score", limit=1)] == [run.id for run in made]
 
 
-def test_facets_count_every_value(store: SqlStore, runs: list[Run]) -> None:
-    facets = store.run_facets()
+def test_facets_count_every_value(shared_store: SqlStore, runs: list[Run]) -> None:
+    facets = shared_store.run_facets()
 
     for found, field in ((facets.statuses, "status"), (facets.agents, "agent"), (facets.kinds, "kind")):
         expected = Counter(str(getattr(run, field)) for run in runs)

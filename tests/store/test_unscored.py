@@ -1,5 +1,6 @@
 """Samples whose score is missing or left out are found by cause and by outcome; labels are searched."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,11 +31,12 @@ MADE: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-async def run_id(store: SqlStore, samples: "Samples") -> str:
+@pytest.fixture(scope="module")
+def run_id(shared_store: SqlStore, samples: "Samples") -> str:
     """Return a run with samples of every kind, in this order."""
-    run = samples.held(store, info=INFO)
-    await samples.write(store, run.id, [samples.entry(run.id, n, **given) for n, given in enumerate(MADE)])
+    run = samples.held(shared_store, info=INFO)
+    entries = [samples.entry(run.id, n, **given) for n, given in enumerate(MADE)]
+    asyncio.run(samples.write(shared_store, run.id, entries))
     return run.id
 
 
@@ -62,12 +64,12 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         (EpisodeFilter(text="number \\"), [1]),
     ],
 )
-def test_filters_find_samples(store: SqlStore, run_id: str, wanted: EpisodeFilter, indexes: list[int]) -> None:
+def test_filters_find_samples(shared_store: SqlStore, run_id: str, wanted: EpisodeFilter, indexes: list[int]) -> None:
     for sort in ("position", "-duration"):
-        found = store.list_episodes(run_id, wanted, sort=sort).items
+        found = shared_store.list_episodes(run_id, wanted, sort=sort).items
         assert sorted(episode.index for episode in found) == indexes
-    assert store.count_episodes(run_id, wanted)[0] == len(indexes)
+    assert shared_store.count_episodes(run_id, wanted)[0] == len(indexes)
 
 
-def test_what_a_grader_left_out_is_not_counted_as_missing(store: SqlStore, run_id: str) -> None:
-    assert store.series(run_id).histogram.n_missing == 3
+def test_what_a_grader_left_out_is_not_counted_as_missing(shared_store: SqlStore, run_id: str) -> None:
+    assert shared_store.series(run_id).histogram.n_missing == 3
