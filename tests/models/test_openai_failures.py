@@ -7,7 +7,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelRequest
-from mesocosm.core.ports import Model
+from mesocosm.core.ports import Model, Warns
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, EMPTY_TEXT, GARBAGE, HANG, Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -211,6 +211,20 @@ async def test_nothing_at_the_address_is_unavailable(opened: Opened, hello: Mode
     with pytest.raises(EpisodeError, match="nothing answers at") as raised:
         await opened(f"openai/m@{url}").ask(hello)
     assert raised.value.cause is Cause.MODEL_UNAVAILABLE
+
+
+@pytest.mark.parametrize(("asked", "warned"), [("tiny", False), ("other", True)])
+async def test_a_model_that_the_server_answers_for_but_does_not_list_is_warned_of(
+    opened: Opened, hello: ModelRequest, asked: str, warned: bool
+) -> None:
+    async with ModelServer(models=["tiny"]) as server:
+        model = opened(f"openai/{asked}@{server.openai_url}")
+        await model.check()
+        server.models = None
+        await model.ask(hello)
+    assert isinstance(model, Warns)
+    told = f"the server at {server.openai_url} does not list the model 'other'; it has tiny"
+    assert list(model.warnings()) == [told] * warned
 
 
 async def test_a_missing_model_is_answered_with_what_is_there(opened: Opened, hello: ModelRequest) -> None:

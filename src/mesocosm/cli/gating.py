@@ -280,6 +280,8 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]") -> "Run":
     ended = {"completed": RunStatus.FINISHED, "failed": RunStatus.FAILED, "partial": RunStatus.PARTIAL}
     config, word = over.config, over.status.value
     status = RunStatus(word) if word in {"pending", "running"} else ended.get(word, RunStatus.STOPPED)
+    if over.stopped:
+        status = RunStatus.STOPPED
     return Run(
         id=over.id,
         signature="",

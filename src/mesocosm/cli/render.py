@@ -203,7 +203,7 @@ def print_result(run: Run, store: "SqlStore", chosen: Options, judged: "Judgemen
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
     if chosen.view is not False and not chosen.quiet:
         click.echo(f"  {_look(run, store, chosen)}")
-    if run.counts.owed and run.counts.done and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
+    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
         owed = plural(run.counts.owed, "episode")
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 

@@ -129,7 +129,7 @@ class Growing(Protocol):
 
 @runtime_checkable
 class Warns(Protocol):
-    """A benchmark that knows of something that makes the numbers of a run doubtful."""
+    """A benchmark or a model that knows of something that makes the numbers of a run doubtful."""
 
     def warnings(self) -> Sequence[str]:
         """Return what readers of the numbers must know. Asked when everything has been played; it may read files."""

@@ -137,7 +137,7 @@ class Endpoint:
         if gone >= self._patience:
             if not self._over:
                 self._over = True
-                self._given_up(f"{self._name} has not answered since {since}, for {gone:.0f} s: {words}")
+                self._given_up(f"{self._name} has not answered since {since}, for {gone:.0f} s: {_first_line(error)}")
             return
         wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
         if self._probes > 1:
@@ -159,8 +159,13 @@ class Endpoint:
 
 def _first_words(error: EpisodeError) -> str:
     """Return the beginning of what a failure says, short enough for one line of a terminal."""
-    line = next(iter(str(error).splitlines()), "") or error.cause.value
+    line = _first_line(error)
     return line if len(line) <= MOST_WORDS else f"{line[: MOST_WORDS - 1]}…"
+
+
+def _first_line(error: EpisodeError) -> str:
+    """Return the first line of what a failure says: it ends with what to do."""
+    return next(iter(str(error).splitlines()), "") or error.cause.value
 
 
 def _is_of_the_server(error: EpisodeError) -> bool:

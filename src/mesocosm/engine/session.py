@@ -513,9 +513,10 @@ class _Session:
             # They say nothing about their tasks, so that going on plays them again.
             self.store.owe_failed(self.record.id)
         record = self.store.get_run(self.record.id)
-        benchmark, info = self.parts.benchmark, self.parts.benchmark.info
-        for warning in (*self.repeats.warnings(), *(benchmark.warnings() if isinstance(benchmark, Warns) else ())):
-            self._kept(warning)
+        info = self.parts.benchmark.info
+        for part in (self.repeats, self.parts.benchmark, self.parts.model, self.parts.judge):
+            for warning in part.warnings() if isinstance(part, Warns) else ():
+                self._kept(warning)
         if record.unasked:
             self._warned(UNASKED)
         record.warnings = tuple(self.warnings)
@@ -526,7 +527,7 @@ class _Session:
         self._name_server(record)
         if info.growing:
             # What was found and has come to an end stays, even if nobody can tell any more what else there was.
-            planned = max(size(benchmark, record.spec.selection), record.counts.done)
+            planned = max(size(self.parts.benchmark, record.spec.selection), record.counts.done)
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
             self.record = record
             self._count_parts()

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from mesocosm.core.gateway import Served
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.ports import Model
+from mesocosm.core.ports import Model, Warns
 from mesocosm.core.usage import Usage
 
 FILE = "responses.sqlite"
@@ -185,6 +185,10 @@ class CachedModel:
     def server(self) -> Mapping[str, str]:
         """What answers where nothing is kept yet; empty for a model without an address."""
         return self._model.server if isinstance(self._model, Served) else {}
+
+    def warnings(self) -> Sequence[str]:
+        """Return what the model itself warns of."""
+        return self._model.warnings() if isinstance(self._model, Warns) else ()
 
     async def check(self) -> None:
         """Verify the model behind. Raises what it raises."""

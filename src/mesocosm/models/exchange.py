@@ -1,5 +1,7 @@
 """HTTP with a model server: one pooled client for one address, its failures told as ours."""
 
+import socket
+import ssl
 from collections.abc import Callable
 
 import mesocosm
@@ -50,9 +52,8 @@ class Exchange:
 
     def _failure(self, error: HttpError, url: str, timeout_s: float) -> EpisodeError:
         if isinstance(error, ConnectFailed) or (isinstance(error, Timeout) and error.phase == "connect"):
-            return EpisodeError(
-                Cause.MODEL_UNAVAILABLE, f"{self.subject}: nothing answers at {url} ({error.cause}); {self._start}"
-            )
+            said = _connection(error, url, self._start)
+            return EpisodeError(Cause.MODEL_UNAVAILABLE, f"{self.subject}: {said}")
         if isinstance(error, Timeout):
             return EpisodeError(
                 Cause.MODEL_TIMEOUT,
@@ -97,3 +98,13 @@ class Exchange:
             "the address of a model server",
             detail=body[:5000].decode("utf-8", "replace"),
         )
+
+
+def _connection(error: HttpError, url: str, start: str) -> str:
+    """Return why there is no connection, and what to do: whether the server runs is not always the question."""
+    failed = error.__cause__.__cause__ if error.__cause__ is not None else None
+    if isinstance(failed, ssl.SSLError):
+        return f"there is no connection to {url}: {error.cause}"
+    if isinstance(failed, socket.gaierror):
+        return f"there is no connection to {url}: {error.cause}; check the address, and the network of this machine"
+    return f"nothing answers at {url} ({error.cause}); {start}"

@@ -2,7 +2,7 @@
 
 import difflib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -179,6 +179,18 @@ class OpenAIModel:
         return self._exchange.refusal(
             PATH, inner, request.max_tokens, variables=self._place.variables, missing=self._missing()
         )
+
+    def warnings(self) -> Sequence[str]:
+        """Return a warning where somebody's own server lists models, and this is none of them.
+
+        Such servers may answer to any name with the model that they have. Lists of public providers leave out aliases.
+        """
+        if self._place.needs_key or not self._listed or self._model in self._listed:
+            return ()
+        if any("*" in name for name in self._listed):
+            return ()
+        where = shown(self._place.base_url)
+        return (f"the server at {where} does not list the model {self._model!r}; {self._missing()}",)
 
     def _missing(self) -> str:
         where = shown(self._place.base_url)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec.structs import replace as replace_fields
 
-from mesocosm.core.failure import Cause
+from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.gateway import JUDGE, Forwarded, Reachable, Tap, Upstream
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.core.usage import Usage
@@ -57,7 +57,7 @@ class Passage:
 
     async def again(self, status: int, error: str, headers: Mapping[str, str]) -> bool:
         """Return whether a failed try is followed by another one, after the wait that is due."""
-        if headers.get("x-should-retry") == "false" or _NO_MONEY.search(error):
+        if headers.get("x-should-retry") == "false":
             return False
         if not await self.tap.again(status, error, retry_after(headers.get), self.tries):
             return False
@@ -167,8 +167,9 @@ class Passing:
             if failed.status in _ABSENT:
                 self._absent.add(passage.api.path)
                 return False
-            told = _words(passage, failed.status, self._safe(failed.body))
-            if not await passage.again(failed.status, told, failed.headers):
+            refused = self._refusal(passage, failed.status, failed.headers, self._safe(failed.body))
+            spent = _NO_MONEY.search(_words(passage, failed.status, failed.body))
+            if spent or not await passage.again(failed.status, str(refused), failed.headers):
                 await self._hand_back_whole(passage, failed.status, failed.headers, failed.body, reply)
                 return True
 
@@ -297,9 +298,13 @@ class Passing:
         if said is None:
             error = _words(passage, status, body)
             if status >= 300:
-                cause = self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens).cause
+                refused = self._refusal(passage, status, headers, body)
+                error, cause = str(refused), refused.cause
         passage.record(said, status, error, cause)
         await reply.send(status, body, {**_returned(headers), **passage.final})
+
+    def _refusal(self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes) -> EpisodeError:
+        return self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens)
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: Reply) -> None:
         message = _told(error)

@@ -50,7 +50,7 @@ GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
 
 
 _ANYTHING = ("fake:latest", "llama3.2:latest")
-"""What a server without `models` lists."""
+"""What a server without `models` lists to clients of Ollama; those of OpenAI read that it takes any name."""
 
 
 class ModelServer(LoopbackServer):
@@ -187,7 +187,7 @@ class ModelServer(LoopbackServer):
             tags = [{"name": name, "model": name} for name in models]
             return response(200, msgspec.json.encode({"models": tags}))
         if path.endswith("/models"):
-            listed = [{"id": name, "object": "model"} for name in models]
+            listed = [{"id": name, "object": "model"} for name in (self.models if self.models is not None else ("*",))]
             return response(200, msgspec.json.encode({"object": "list", "data": listed}))
         return response(404, OPENAI.error(Fault(text=f"nothing is at {path}")))
 

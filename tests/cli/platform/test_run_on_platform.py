@@ -11,6 +11,7 @@ import pytest
 
 from mesocosm.cli.platform import watch
 from mesocosm.client import Client
+from mesocosm.core.run import RunStatus
 from mesocosm.platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -247,6 +248,22 @@ def waiting(game: "Platform", world: "World") -> str:
     for _ in range(Settings.model_fields["runs_at_once_per_actor"].default):
         create(game)
     return str(create(game).document["id"])
+
+
+def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platform", run_id: str) -> None:
+    run = game.service.store.get_run(run_id)
+    run.status, run.error = RunStatus.STOPPED, "the model has not answered"
+    game.service.store.save_run(run)
+
+    watched = game("run", "watch", run_id)
+
+    assert watched.code == 3
+    assert "· stopped\n" in watched.out
+    assert "stopped: the model has not answered" in watched.out
+    assert f"mesocosm run resume {run_id}" in watched.out
+    shown = game("run", "get", run_id).document["run"]
+    assert (shown["status"], shown["stopped"]) == ("failed", True)
+    assert "stopped" in game("run", "list", "--remote").out
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.platform.watch import Line, follow, pauses, progress
+from mesocosm.cli.platform.watch import Line, exit_code, follow, pauses, progress
 from mesocosm.client.documents.run import Run
 from mesocosm.client.error import ApiError
 
@@ -58,6 +58,20 @@ def test_progress_has_score_interval_and_cost() -> None:
     told = progress(run(planned=4, finished=3, metrics=[metric], cost_usd=0.0125), failed=1)
 
     assert told == "running: 3/4 done, 1 failed, won 0.5000 [0.2500, 0.7500], $0.0125"
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"status": "completed"}, 0),
+        ({"status": "partial"}, 3),
+        ({"status": "failed", "stopped": True}, 3),
+        ({"status": "failed"}, 1),
+        ({"status": "cancelled"}, 1),
+    ],
+)
+def test_whoever_waited_for_a_run_ends_as_it_did(given: dict[str, Any], code: int) -> None:
+    assert exit_code(run(**given)) == code
 
 
 def test_progress_of_an_older_platform_counts_what_was_asked_for() -> None:

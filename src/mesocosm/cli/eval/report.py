@@ -167,7 +167,7 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
     if chosen.view is not False and not chosen.quiet:
         viewer = link.running(chosen.results(), link.place_name(store))
         click.echo("  mesocosm view    in the browser" if viewer is None else f"  {viewer.page(run.id)}")
-    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.FAILED}:
+    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 

@@ -42,7 +42,7 @@ def run(
 ) -> int:
     """Run episodes of a domain, private to you, and print the run with its episodes and scores as JSON.
 
-    Exits 1 when the run failed or was cancelled.
+    Exits 1 when the run failed or was cancelled, 3 when it is incomplete.
     """
     from mesocosm.cli.eval import domain
     from mesocosm.cli.platform.output import show
@@ -86,7 +86,7 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
     from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import FAILED, INTERRUPTED, follow
+    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow
 
     click.echo(f"run {made.id}", err=True)
     over = follow(client, made.id)
@@ -96,7 +96,7 @@ def _result(client: "Client", made: "Run") -> int:
     judged = options().gate.judge_remote(over, episodes)
     gate = {"gate": judged.document()} if judged.verdicts else {}
     show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})
-    return judged.code(1 if over.status in FAILED else 0)
+    return judged.code(exit_code(over))
 
 
 def _seeds(text: str | None) -> list[int] | None:

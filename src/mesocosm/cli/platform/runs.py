@@ -75,6 +75,7 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
 def listed(limit: int, cursor: str | None, domain: str | None) -> None:
     """List the caller's runs on the platform, newest first."""
     from mesocosm.cli.platform.output import plain
+    from mesocosm.cli.platform.watch import state
     from mesocosm.cli.render import counted, emit, interval, number, table, when
 
     client = somebody()
@@ -97,7 +98,7 @@ def listed(limit: int, cursor: str | None, domain: str | None) -> None:
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
         made = when(one.created_at.timestamp() if one.created_at else None)
         played = [one.config.domain_id, one.config.agent_config.model]
-        rows.append([one.id, one.status.value, *played, score, bounds, done, made])
+        rows.append([one.id, state(one), *played, score, bounds, done, made])
     columns = ["id", "status", "domain", "model", "score", "95 % interval", "episodes", "started"]
     table(columns, rows, options(), right=(4, 6), whole=(0, 1, 4, 5, 6, 7), spare=(2, 7, 5))
     if following:

@@ -104,7 +104,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
 def progress(run: "Run", failed: int) -> str:
     """Return how far a run is, in one line."""
     planned = run.planned or run.config.num_episodes
-    parts = [f"{run.status.value}: {run.finished:,}/{planned:,} done, {failed:,} failed"]
+    parts = [f"{state(run)}: {run.finished:,}/{planned:,} done, {failed:,} failed"]
     primary = next((metric for metric in run.metrics if metric.primary), None)
     if primary is not None and primary.value is not None:
         parts.append(f"{primary.name} {scored(primary)}")
@@ -118,7 +118,10 @@ def _lost(episodes: "Sequence[Episode]") -> int:
 
 
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
-    """Follow a run, print what came of it, return the exit code: 0 completed, 3 partial, 1 else, 130 interrupted."""
+    """Follow a run, print what came of it, and return the exit code.
+
+    0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
+    """
     from mesocosm.cli.platform.output import plain
 
     gate = options().gate
@@ -136,12 +139,19 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
 def exit_code(run: "Run") -> int:
     """Return what a command ends with that followed a run to its end."""
-    return 1 if run.status in FAILED else INCOMPLETE if run.status == "partial" else 0
+    if run.stopped or run.status == "partial":
+        return INCOMPLETE
+    return 1 if run.status in FAILED else 0
+
+
+def state(run: "Run") -> str:
+    """Return the status for people: a run that an outage or a budget stopped did not fail."""
+    return "stopped" if run.stopped else run.status.value
 
 
 def print_run(run: "Run") -> None:
     """Print what came of a run."""
-    click.echo(f"{run.config.domain_id} · {run.config.agent_config.model} · {run.status.value}")
+    click.echo(f"{run.config.domain_id} · {run.config.agent_config.model} · {state(run)}")
     if run.metrics:
         rows = [_row(metric) for metric in run.metrics]
         table(["metric", "value", "95 % interval", "n"], rows, options(), right=(1, 3))
@@ -152,7 +162,7 @@ def print_run(run: "Run") -> None:
         facts.append(f"took {duration((run.completed_at - run.started_at).total_seconds())}")
     click.echo(" · ".join(facts))
     if run.error:
-        click.echo(f"{run.status.value}: {run.error}")
+        click.echo(f"{state(run)}: {run.error}")
     for warning in run.warnings:
         click.echo(f"warning: {warning}")
     click.echo(f"\nrun {run.id}\n  mesocosm run get {run.id}\n  mesocosm run export {run.id} -o replay.json")

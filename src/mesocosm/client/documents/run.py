@@ -205,6 +205,11 @@ class Run(BaseModel):
     cost_usd: float | None = Field(default=0.0, description="what it cost so far; null when a price is not known")
     metrics: list[Metric] = Field(default=[], description="the scores with intervals and denominators")
     error: str = Field(default="", description="why it failed or stopped")
+    stopped: bool = Field(
+        default=False,
+        description="whether a failed run was stopped before its end, by an outage or at a budget: what it has not "
+        "played is owed, and resuming it goes on",
+    )
     warnings: list[str] = Field(default=[], description="what its owner should know")
     redacted: bool = Field(default=False, description="whether parts are hidden from who asks")
 

@@ -74,6 +74,7 @@ def run_fields(order: Order, run: Run, *, inside: bool) -> dict[str, Any]:
         "cost_usd": run.usage.cost_usd,
         "metrics": [metric_document(metric) for metric in run.metrics],
         "error": (run.error or order.reason) if inside and status is not documents.RunStatus.COMPLETED else "",
+        "stopped": status is documents.RunStatus.FAILED and run.status is RunStatus.STOPPED,
         "warnings": list(run.warnings) if inside else [],
         "redacted": not inside,
     }
