@@ -92,7 +92,7 @@ def test_info_shows_results_configuration_and_slices(run: "Invoke") -> None:
     outcome = run("eval", "info", "first", "--by", "level")
     assert outcome.code == 0
     assert "sums on rows · builtin/empty · finished" in outcome.out
-    assert "3/3 samples: 2 graded, 2 passed (reward ≥ 1), 1 failed" in outcome.out
+    assert "3/3 samples: 2 graded, 2 passed (score ≥ 1), 1 failed" in outcome.out
     assert "by level" in outcome.out
     assert "mesocosm eval info" not in outcome.out
     assert outcome.out.count("worst") == 1

@@ -115,7 +115,7 @@ def test_results_are_told(workspace: Workspace) -> None:
     assert outcome.code == 0
     assert "answering on rows · builtin/empty · finished" in outcome.out
     assert "rows: all 4 rows" in outcome.err
-    assert "4/4 samples: 4 graded, 2 passed (reward ≥ 1), 0 failed" in outcome.out
+    assert "4/4 samples: 4 graded, 2 passed (score ≥ 1), 0 failed" in outcome.out
 
 
 def test_the_document_has_the_older_names_and_every_number(workspace: Workspace) -> None:
@@ -367,7 +367,7 @@ def test_logs_name_what_the_grader_did_and_do_not_take_skipped_samples_for_faile
     workspace.run("--name", "mixed")
     told = workspace.eval("logs", "mixed").out
     assert "row 1 trial 0 · skipped" in told
-    assert "row 2 trial 0 · completed · no reward" in told
+    assert "row 2 trial 0 · completed · no score" in told
     assert "grader_error: ValueError: could not convert" in told
     assert "main.py" in told
     failed = workspace.eval("logs", "mixed", "--failed").out

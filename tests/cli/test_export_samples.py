@@ -31,7 +31,7 @@ def test_samples_have_a_line_for_each_episode(mesocosm: "Invoke", played: "Playe
     assert told == {"output": str(file), "runs": [played.run_id], "samples": 6}
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["row_index"] for line in lines] == list(range(6))
-    assert all(line["status"] == "success" and line["reward"] is not None and line["answer"] for line in lines)
+    assert all(line["status"] == "graded" and line["reward"] is not None and line["answer"] for line in lines)
 
 
 def test_a_table_takes_one_run(mesocosm: "Invoke", mine: "Played", tmp_path: Path) -> None:

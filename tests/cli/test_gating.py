@@ -65,8 +65,8 @@ def test_the_command_gate_takes_stored_runs(mesocosm: "Invoke", play: "Invoke", 
     assert play().code == 0
     assert mesocosm("gate", "--baseline", mine.run_id, *mine.there, "last").code == 1
     itself = mesocosm("gate", "--baseline", mine.run_id, *mine.there, mine.run_id)
-    assert itself.code == 1
-    assert "the baseline is this run itself" in itself.out
+    assert itself.code == mesocosm("compare", mine.run_id, mine.run_id, *mine.there).code == 2
+    assert "the baseline is the run itself" in itself.err
 
 
 def test_a_command_that_makes_no_run_cannot_be_gated(mesocosm: "Invoke") -> None:

@@ -122,10 +122,10 @@ def test_a_sample_without_its_score_shows_no_number_in_its_place() -> None:
         sample = msgspec.structs.replace(episode(seed=None, task_id="6"), scores=(*scores, Score("turns", 2.0)))
         return episode_line(sample, "row")
 
-    assert line(Score("reward", 0.5)) == "row=6 reward=0.50"
+    assert line(Score("reward", 0.5)) == "row=6 score=0.50"
     assert line(Score("reward", missing=Cause.SKIPPED)) == "row=6 skipped"
     unscored = Score("reward", missing=Cause.GRADER_ERROR, explanation="ValueError: no such label")
-    assert line(unscored) == "row=6 NO REWARD, grader_error: ValueError: no such label"
+    assert line(unscored) == "row=6 NO SCORE, grader_error: ValueError: no such label"
     assert line(Score("reward", worst=True)) == "row=6 FAILED, counts as worst"
 
 

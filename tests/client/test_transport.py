@@ -65,7 +65,7 @@ def test_a_refusal_has_status_words_method_and_address(platform: Answer) -> None
     error = caught.value
     assert (error.status, error.detail, error.method) == (403, "not yours", "GET")
     assert error.url == f"{platform.url}/v1/runs/a%2Fb"
-    assert str(error) == f"HTTP 403 for GET {error.url}: not yours"
+    assert str(error) == f"not yours (HTTP 403 for GET {error.url})"
     assert error.exit_code == 1
 
 

@@ -29,10 +29,10 @@ def test_every_sample_says_what_became_of_it(evaluated: Run, store: SqlStore) ->
     ]
 
     assert listed == [
-        (3, 0, "success", 1.0, True, ""),
-        (7, 0, "success", 0.25, False, ""),
+        (3, 0, "graded", 1.0, True, ""),
+        (7, 0, "graded", 0.25, False, ""),
         (11, 0, "failed", None, None, "workflow_timeout"),
-        (3, 1, "success", 0.5, False, ""),
+        (3, 1, "graded", 0.5, False, ""),
         (7, 1, "failed", None, None, "grader_error"),
         (11, 1, "skipped", None, None, "skipped"),
     ]

@@ -28,6 +28,7 @@ def domain(context: click.Context) -> None:
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
 
     client = anyone()
     found = client.domains.list(published=published, archived=archived or None)
@@ -36,8 +37,9 @@ def list_(published: bool | None, archived: bool) -> None:
         return
     if not found:
         click.echo(f"no domains match at {client.base_url}; `mesocosm env submit` makes one", err=True)
-    for one in found:
-        click.echo(f"{one.id}  {one.binding_vow.version}  {one.status.value}  {one.name}")
+        return
+    rows = [[one.id, one.binding_vow.version, one.status.value, one.name] for one in found]
+    table(["id", "vow", "status", "name"], rows, options(), whole=(0, 1, 2))
 
 
 @domain.command()

@@ -84,6 +84,7 @@ def _follow(client: "Client", env_id: str) -> int:
 def list_(team: str | None, solo: bool) -> None:
     """List your environments, or those of your active team."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
 
     client = member()
     team_id = team_for(client.caller, team, solo=solo)
@@ -91,12 +92,14 @@ def list_(team: str | None, solo: bool) -> None:
     if options().json:
         show(found)
         return
-    for one in found:
-        domain = f"  domain={one.domain_id}" if one.domain_id else ""
-        check = f"  check={one.check.state}" if one.check and one.check.state != "unchecked" else ""
-        click.echo(f"{one.id}  {one.status}  {one.scope}  {one.name}{domain}{check}")
     if not found:
-        click.echo("there is none yet; submit one with: mesocosm env submit", err=True)
+        click.echo("no environments yet; submit one with: mesocosm env submit", err=True)
+        return
+    rows = [
+        [one.id, one.status, one.scope, one.name, one.domain_id or "–", one.check.state if one.check else "–"]
+        for one in found
+    ]
+    table(["id", "status", "scope", "name", "domain", "check"], rows, options(), whole=(0, 1, 2, 4, 5), spare=(2,))
 
 
 @env.command()

@@ -74,14 +74,15 @@ class Gate:
                     f"{condition.text!r}: {' and '.join(info.id for info in infos)} has no metric {name!r}; {hint}"
                 )
 
-    def prepare(self, store: "SqlStore", find: "Find | None" = None) -> None:
-        """Look the baselines up, before anything is played: `last` is not the run that is about to begin.
+    def prepare(self, store: "SqlStore", find: "Find | None" = None) -> "Sequence[Run]":
+        """Look the baselines up and return their runs, before anything is played.
 
-        Raises UsageError and UnknownName.
+        After that `last` would be the run that the command makes. Raises UsageError and UnknownName.
         """
         self.check()
         if self._known is None:
             self._known = [run for name in self.baselines for run in _baselines(store, name, find)]
+        return self._known
 
     def judge(self, store: "SqlStore", runs: "Sequence[Run]") -> "Judgement":
         """Return the answers about runs that were made, each against the baseline of its benchmark."""
@@ -112,12 +113,15 @@ class Gate:
                     "cost, tokens, latency and pass@k; it has no labels, and does not say how many calls it made"
                 )
 
-    def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]") -> "Judgement":
-        """Return the answers about a run of a platform that is over, and print them on standard error."""
+    def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "Judgement":
+        """Return the answers about a run of a platform that is over, and print them on standard error.
+
+        `domain` is what people call its domain.
+        """
         from mesocosm.engine.gate import judge
 
         self.used = True
-        run = _local(over, episodes)
+        run = _local(over, episodes, domain or over.config.domain_id)
         judged = Judgement(self, judge(self.conditions, [run], _Sampled(episodes)))
         judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], None))
         for told in judged.lines():
@@ -268,7 +272,7 @@ class _Sampled:
             yield ResultRow(str(one.seed), "", value, outcome, cause, cause, seconds, None)
 
 
-def _local(over: "RemoteRun", episodes: "Sequence[Episode]") -> "Run":
+def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Run":
     """Return a run of a platform as one of ours, as far as its document goes."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
@@ -285,7 +289,7 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]") -> "Run":
     return Run(
         id=over.id,
         signature="",
-        benchmark=config.domain_id,
+        benchmark=domain,
         benchmark_title=config.domain_id,
         benchmark_version=config.binding_vow_version,
         benchmark_digest="",

@@ -202,16 +202,17 @@ def episode_line(episode: Episode, unit: str = "task") -> str:
         return f"{name}{trial} FAILED: {message.splitlines()[0][:300]}"
     steps = "" if unit == "row" else f"  steps={episode.steps}"
     first = episode.scores[0] if episode.scores else None
+    word = "score" if unit == "row" else first.name if first is not None else ""
     if seeded or first is None:
         return f"{name}{trial} reward={episode.total_reward:.2f}{steps}"
     if first.value is not None:
-        return f"{name}{trial} {first.name}={first.value:.2f}{steps}"
+        return f"{name}{trial} {word}={first.value:.2f}{steps}"
     if first.missing is Cause.SKIPPED:
         return f"{name}{trial} skipped"
     why = f": {first.explanation.splitlines()[0][:300]}" if first.explanation else ""
     if first.worst:
         return f"{name}{trial} FAILED, counts as worst{why}"
-    return f"{name}{trial} NO {first.name.upper()}, {first.missing or 'not scored'}{why}"
+    return f"{name}{trial} NO {word.upper()}, {first.missing or 'not scored'}{why}"
 
 
 def status_line(progress: Progress) -> str:
@@ -235,7 +236,8 @@ def _parts(progress: Progress) -> Iterator[tuple[int, str]]:
     if progress.failed:
         yield 2, f"{progress.failed:,} failed"
     if score := progress.score():
-        yield 1, f"{score.name} {number(score.value)} {interval(score.low, score.high)}".rstrip()
+        name = "score" if progress.run.kind == ROLLOUT else score.name
+        yield 1, f"{name} {number(score.value)} {interval(score.low, score.high)}".rstrip()
     used = progress.usage
     if used.calls:
         yield 6, plural(used.calls, "call")

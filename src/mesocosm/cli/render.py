@@ -256,8 +256,11 @@ def failures_of(run: Run, store: "SqlStore") -> list[dict[str, Any]]:
     return found
 
 
-def remarks(run: Run) -> list[str]:
-    """Return what a reader must know beside the numbers: failures, missing values, the other reading, warnings."""
+def remarks(run: Run, primary: str = "") -> list[str]:
+    """Return what a reader must know beside the numbers: failures, missing values, the other reading, warnings.
+
+    `primary` is what the primary metric is called where it has another name for people.
+    """
     lines = []
     if run.error:
         lines.append(f"{run.status}: {run.error}")
@@ -265,14 +268,15 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
     if run.rescored:
         lines.append(f"note: {run.rescored}" if run.rules == run.benchmark_digest else f"warning: {run.rescored}")
-    lines += _missing(run.metrics)
+    lines += _missing(run.metrics, primary)
     for metric in run.metrics:
         if metric.n_worst and metric.primary:
             counted = (
                 "failure of the agent itself counts" if metric.n_worst == 1 else "failures of the agent itself count"
             )
             lines.append(
-                f"{metric.n_worst:,} {counted} as the worst value ({metric.name}: {number(metric.worst_value)})"
+                f"{metric.n_worst:,} {counted} as the worst value "
+                f"({primary or metric.name}: {number(metric.worst_value)})"
             )
         if metric.n_malformed and metric.primary:
             lines.append(_strict(metric))
@@ -289,7 +293,7 @@ def _strict(metric: MetricResult) -> str:
     return f"{line}; strictly valid, {metric.name} is {number(metric.strict)} {bounds}".rstrip()
 
 
-def _missing(metrics: Sequence[MetricResult]) -> list[str]:
+def _missing(metrics: Sequence[MetricResult], primary: str) -> list[str]:
     """Return what has no value, said once for metrics that lack the same, and the other reading of the primary one."""
     lines = []
     kinds = {tuple(metric.missing.items()) for metric in metrics}
@@ -297,10 +301,11 @@ def _missing(metrics: Sequence[MetricResult]) -> list[str]:
         if not metric.missing or (len(kinds) == 1 and not metric.primary):
             continue
         causes = ", ".join(f"{count:,} {cause}" for cause, count in metric.missing.items())
-        who = "" if len(kinds) == 1 else f"{metric.name}: "
+        name = (primary if metric.primary else "") or metric.name
+        who = "" if len(kinds) == 1 else f"{name}: "
         line = f"{who}{sum(metric.missing.values()):,} of {metric.n_planned:,} have no value ({causes})"
         if metric.pessimistic is not None and metric.n_scored:
             bounds = interval(metric.pessimistic_low, metric.pessimistic_high)
-            line += f"; counted as worst, {metric.name} is {number(metric.pessimistic)} {bounds}".rstrip()
+            line += f"; counted as worst, {name} is {number(metric.pessimistic)} {bounds}".rstrip()
         lines.append(line)
     return lines

@@ -64,15 +64,16 @@ def results(*, create: bool = False) -> "SqlStore":
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs of one page.")
 @click.option("--cursor", help="Where the page before ended.")
 @click.option("--remote", is_flag=True, help="Your runs on the platform; --benchmark is then a domain.")
-def list_(remote: bool, **given: Any) -> None:
+@click.option("--team", metavar="TEAM_ID", help="Runs of a team on the platform.")
+def list_(remote: bool, team: str | None, **given: Any) -> None:
     """List runs, newest first."""
-    if remote:
+    if remote or team:
         from mesocosm.cli.platform.runs import listed
 
         wanting = [name for name in ("status", "model", "text") if given[name]]
         if wanting:
             raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
-        listed(given["limit"], given["cursor"], given["benchmark"])
+        listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
     from mesocosm.cli.render import emit, scored, short, state, table, when
     from mesocosm.interop.record import run_document

@@ -59,16 +59,20 @@ def join(code: str) -> None:
 def list_() -> None:
     """List your teams."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
 
     found = member().teams.list()
     if options().json:
         show(found)
         return
-    for one in found:
-        code = f"  code={one.join_code}" if one.join_code else ""
-        click.echo(f"{one.team_id}  {one.name}  ({one.member_count}/{one.max_members})  {one.role}{code}")
     if not found:
         click.echo("you are in no team; make one with: mesocosm team create, or: mesocosm team join CODE", err=True)
+        return
+    rows = [
+        [one.team_id, one.name, f"{one.member_count}/{one.max_members}", one.role, one.join_code or "–"]
+        for one in found
+    ]
+    table(["id", "name", "members", "role", "code"], rows, options(), right=(2,), whole=(0, 2, 3, 4))
 
 
 @team.command()
@@ -120,7 +124,7 @@ def clear() -> None:
 @team.command()
 @click.argument("team_id")
 def runs(team_id: str) -> None:
-    """Print the newest runs of a team as JSON."""
+    """Print the newest runs of a team as JSON; `mesocosm run list --team` lists them."""
     from mesocosm.cli.platform.output import show
 
     show(member().teams.runs(team_id))
@@ -205,13 +209,13 @@ def members(context: click.Context) -> None:
 def list_members(team_id: str) -> None:
     """List who is in a team, its owner first."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.render import table
 
     found = member().teams.members(team_id)
     if options().json:
         show(found)
         return
-    for one in found:
-        click.echo(f"{one.user_id}  {one.username}  {one.role}")
+    table(["id", "name", "role"], [[str(one.user_id), one.username, one.role] for one in found], options(), right=(0,))
 
 
 @members.command()

@@ -68,11 +68,15 @@ def _export_samples(store: "SqlStore", found: list[str], output: Path) -> None:
         raise UsageError(
             f"{output} takes the samples of one run, these are {len(found)}; export each into its own file"
         )
-    count = write_samples(store.get_run(found[0]), store, output)
+    run = store.get_run(found[0])
+    count = write_samples(run, store, output)
     if options().json:
         emit({"output": str(output), "runs": found, "samples": count})
     else:
         click.echo(f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)")
+        if run.counts.planned > count:
+            rest = plural(run.counts.planned - count, "sample")
+            click.echo(f"{rest} of {run.counts.planned:,} not begun, and not in the file", err=True)
 
 
 def _export_bundle(store: "SqlStore", found: list[str], output: str) -> None:

@@ -27,8 +27,9 @@ class ApiError(MesocosmError):
         self.hint = hint or ("" if status else "is the platform running, and the URL right?")
         self.retry_after = retry_after
         self.kind = kind
-        said = f"HTTP {status} for {method} {url}: {detail}" if status else f"{method} {url} got no answer: {detail}"
-        super().__init__(f"{said}; {self.hint}" if self.hint else said)
+        said = detail if status else f"{method} {url} got no answer: {detail}"
+        said = f"{said}; {self.hint}" if self.hint else said
+        super().__init__(f"{said} (HTTP {status} for {method} {url})" if status else said)
 
 
 def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False, variable: str = "") -> str:

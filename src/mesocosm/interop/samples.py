@@ -63,8 +63,9 @@ class Reading:
 class Sample:
     """One try of one row.
 
-    `row_index` is its place in the dataset, or in the plan where tasks are no rows. `status` is success (it has a
-    reward), failed, or skipped; `passed` is None without a reward or a threshold. `duration_s` is in seconds;
+    `row_index` is its place in the dataset, or in the plan where tasks are no rows. `status` is graded (it has a
+    reward), failed, skipped, or owed (it was begun and is still to be played); `cause` says why there is no reward.
+    `passed` is None without a reward or a threshold. `duration_s` is in seconds;
     `cost_usd` is None where a price is unknown. `prompt` and `answer` are the texts of its conversation.
     """
 
@@ -94,16 +95,16 @@ class Sample:
 
 
 def samples(run: Run, store: Traces, rows: Rows | None = None) -> Iterator[Sample]:
-    """Yield the samples of a run that are done, in the order of the plan; only those that `rows` takes."""
+    """Yield the samples of a run that were begun, in the order of the plan; only those that `rows` takes."""
     reading = Reading.of(run)
     for episode, said in conversations(store, run.id, whole=False, rows=rows):
-        if episode.status in FINISHED:
-            yield sample(episode, said, reading)
+        yield sample(episode, said, reading)
 
 
 def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
     """Return an episode as a sample."""
-    score = primary_score(episode, reading)
+    owed = episode.status not in FINISHED
+    score = None if owed else primary_score(episode, reading)
     reward = None if score is None else finite(score.value)
     usage, ended = episode.usage, episode.ended_at
     prompt, answer = said.texts(episode)
@@ -112,10 +113,10 @@ def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
         row_index=row_of(episode),
         task=episode.task_id,
         trial=episode.trial,
-        status=status_of(score, reward),
+        status="owed" if owed else "graded" if reward is not None else status_of(score, reward),
         reward=reward,
         passed=None if reward is None or reading.bar is None else reward > reading.bar,
-        cause=cause_of(episode, score, reward),
+        cause=(episode.failure.cause.value if episode.failure else "") if owed else cause_of(episode, score, reward),
         error=error_of(episode, score, reward),
         prompt_tokens=usage.prompt,
         completion_tokens=usage.completion,
@@ -124,7 +125,7 @@ def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
         duration_s=None if ended is None else finite(ended - episode.started_at),
         prompt=prompt,
         answer=answer,
-        scores={one.name: finite(one.value) for one in episode.scores},
+        scores={} if owed else {one.name: finite(one.value) for one in episode.scores},
         labels=episode.labels,
     )
 

@@ -2647,6 +2647,12 @@ export interface components {
              */
             status: components["schemas"]["RunStatus"];
             /**
+             * Stopped
+             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @default false
+             */
+            stopped: boolean;
+            /**
              * Tags
              * @description words to find it by
              * @default []
@@ -6602,6 +6608,12 @@ export interface components {
              */
             status: components["schemas"]["RunStatus"];
             /**
+             * Stopped
+             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @default false
+             */
+            stopped: boolean;
+            /**
              * Tags
              * @description words to find it by
              * @default []
@@ -7094,6 +7106,12 @@ export interface components {
              * @default pending
              */
             status: components["schemas"]["RunStatus"];
+            /**
+             * Stopped
+             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @default false
+             */
+            stopped: boolean;
             /**
              * Tags
              * @description words to find it by

@@ -9,7 +9,7 @@ import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.gating import gate_options, runs_markdown
-from mesocosm.cli.main import Command, Options, options
+from mesocosm.cli.main import Command, Options, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
@@ -162,7 +162,7 @@ def _tell(
     from mesocosm.cli.bench.work import why_of
     from mesocosm.cli.render import failure_lines, table
 
-    click.echo(f"\nrun group {group_id}\n{path}\n")
+    click.echo(f"\nrun group {group_id}\ndata for the viewer in {path}\n")
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
     rows = [_row(result, chosen) for result in shown]
     if rows:
@@ -187,6 +187,9 @@ def _tell(
         click.echo(f"\ncannot run here: {names}  (--show-incompatible tells why)")
     if results and all(result.outcome.reason in DONE_BEFORE for result in results):
         click.echo("\nNothing was run: all of it was done before. --force runs it again.")
+    owed = sum(result.run.counts.owed for result in shown if result.run is not None)
+    if owed:
+        click.echo(f"\n{plural(owed, 'episode')} owed: the same command continues")
     summary = " ".join(f"{name}={count}" for name, count in counted(results).items())
     click.echo(f"\nSummary: {summary}")
 

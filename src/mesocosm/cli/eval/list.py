@@ -57,12 +57,12 @@ def list_(
         return
     rows = []
     for run in found:
-        reward = scored(run.primary)
+        score = scored(run.primary)
         done = f"{run.counts.done:,}/{run.counts.planned:,}"
         rows.append(
-            [run.name or run.id, state(run), run.agent, run.benchmark, run.model, reward, done, when(run.created_at)]
+            [run.name or run.id, state(run), run.agent, run.benchmark, run.model, score, done, when(run.created_at)]
         )
-    columns = ["name", "status", "rollout", "dataset", "model", "reward", "samples", "started"]
+    columns = ["name", "status", "rollout", "dataset", "model", "score", "samples", "started"]
     table(columns, rows, chosen, right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")

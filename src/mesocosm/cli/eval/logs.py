@@ -118,9 +118,9 @@ def _lines(events: Iterator[Event]) -> Iterator[str]:
 def _show(sample: dict[str, Any]) -> None:
     from mesocosm.cli.render import number
 
-    reward = f" · reward {number(sample['reward'])}" if sample["reward"] is not None else ""
+    reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
     if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
-        reward = " · no reward"
+        reward = " · no score"
     click.secho(f"row {sample['row']} trial {sample['trial']} · {sample['status']}{reward}", bold=True)
     for line in sample["log"]:
         click.echo(f"  {line}")

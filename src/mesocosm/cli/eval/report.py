@@ -88,9 +88,9 @@ def headline(found: Results, chosen: Options) -> None:
 
 
 def facts(run: Run, found: Results) -> Iterator[str]:
-    """Yield lines about samples, rewards, time and cost."""
+    """Yield lines about samples, scores, time and cost."""
     counts = found.counts
-    passed = "" if counts.passed is None else f", {counts.passed:,} passed (reward ≥ {found.pass_threshold:g})"
+    passed = "" if counts.passed is None else f", {counts.passed:,} passed (score ≥ {found.pass_threshold:g})"
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     owed = f", {counts.owed:,} owed" if counts.owed else ""
     done = f"{counts.done:,}/{counts.planned:,} samples"
@@ -98,7 +98,7 @@ def facts(run: Run, found: Results) -> Iterator[str]:
     if found.reward is not None:
         spread = found.reward
         yield (
-            f"reward of graded samples: mean {number(spread.mean)}, std {number(spread.std)}, "
+            f"scores of graded samples: mean {number(spread.mean)}, std {number(spread.std)}, "
             f"min {number(spread.min)}, median {number(spread.median)}, max {number(spread.max)}"
         )
     line = f"wall time {duration(worked(run))}"
@@ -151,7 +151,7 @@ def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
 
 def _other(run: Run) -> Iterator[str]:
     """Yield what a reader must know beside the numbers and the causes; what two metrics lack, only the score says."""
-    for line in remarks(run):
+    for line in remarks(run, "score"):
         said = "episodes failed" in line or "of the agent itself" in line
         if not said and not line.startswith("pass_rate: "):
             yield line

@@ -86,14 +86,14 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
     from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow
+    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow, judge
 
     click.echo(f"run {made.id}", err=True)
     over = follow(client, made.id)
     if over is None:
         return INTERRUPTED
     episodes = client.runs.episodes(over.id)
-    judged = options().gate.judge_remote(over, episodes)
+    judged = judge(client, over, episodes)
     gate = {"gate": judged.document()} if judged.verdicts else {}
     show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})
     return judged.code(exit_code(over))

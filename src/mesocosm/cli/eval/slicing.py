@@ -37,6 +37,6 @@ def show(found: "Slices", chosen: Options) -> None:
             ]
         )
     click.echo(f"\nby {found.by}")
-    table([found.by, "scored", "reward", "pass rate", "failed"], rows, chosen, right=(1, 4), whole=(0,))
+    table([found.by, "scored", "score", "pass rate", "failed"], rows, chosen, right=(1, 4), whole=(0,))
     if found.more:
         click.echo(f"and {found.more:,} more values")

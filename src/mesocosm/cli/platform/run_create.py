@@ -51,7 +51,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
     """
     from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow
+    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow, judge
 
     gate = options().gate
     gate.check_remote(wait=wait)
@@ -73,7 +73,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     over = follow(client, run.id)
     if over is None:
         return INTERRUPTED
-    judged = gate.judge_remote(over, client.runs.episodes(over.id) if gate.conditions else ())
+    judged = judge(client, over)
     show({**plain(over), "gate": judged.document()} if judged.verdicts else over)
     return judged.code(exit_code(over))
 

@@ -6,6 +6,7 @@ import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.platform.connection import Remote, somebody
+from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -72,19 +73,28 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
         click.echo(f"Wrote {output}")
 
 
-def listed(limit: int, cursor: str | None, domain: str | None) -> None:
-    """List the caller's runs on the platform, newest first."""
+def listed(limit: int, cursor: str | None, domain: str | None, team: str | None = None) -> None:
+    """List the caller's runs on the platform, or those of a team, newest first."""
     from mesocosm.cli.platform.output import plain
     from mesocosm.cli.platform.watch import state
     from mesocosm.cli.render import counted, emit, interval, number, table, when
 
     client = somebody()
     limit = min(limit, 100)
-    found = client.runs.mine(domain_id=domain, limit=limit, cursor=cursor)
+    if team and domain:
+        raise UsageError("runs of a team cannot be chosen by --benchmark; leave that out")
+    if team:
+        found = client.teams.runs(team, limit=limit, cursor=cursor)
+    else:
+        found = client.runs.mine(domain_id=domain, limit=limit, cursor=cursor)
     following = found[-1].id if len(found) == limit else None
     if options().json:
         emit({"runs": plain(found), "next_cursor": following})
         return
+    if client.caller.team_id and not team:
+        click.echo(
+            f"these are your own; those of your team: mesocosm run list --team {client.caller.team_id}", err=True
+        )
     if not found:
         click.echo(f"no runs match at {client.base_url}; `mesocosm run create` starts one")
         return

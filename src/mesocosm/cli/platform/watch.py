@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from mesocosm.cli.main import options, plural
 from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
 
 if TYPE_CHECKING:
+    from mesocosm.cli.gating import Judgement
     from mesocosm.client.client import Client
     from mesocosm.client.documents.episode import Episode
     from mesocosm.client.documents.run import Metric, Run
@@ -129,12 +131,24 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
     run = follow(client, run_id, every_s)
     if run is None:
         return INTERRUPTED
-    judged = gate.judge_remote(run, client.runs.episodes(run.id) if gate.conditions else ())
+    judged = judge(client, run)
     if options().json:
         emit({"run": plain(run), **({"gate": judged.document()} if judged.verdicts else {})})
     else:
         print_run(run)
     return judged.code(exit_code(run))
+
+
+def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "Judgement":
+    """Return the answers of the command's gate about a run that is over."""
+    from mesocosm.client.error import ApiError
+
+    gate, domain = options().gate, ""
+    if gate.conditions:
+        episodes = client.runs.episodes(run.id) if episodes is None else episodes
+        with suppress(ApiError):  # Then its id names it.
+            domain = client.domains.get(run.config.domain_id).name
+    return gate.judge_remote(run, episodes or (), domain)
 
 
 def exit_code(run: "Run") -> int:
