@@ -119,7 +119,7 @@ def test_runs_of_which_none_can_be_compared_exit_1(mesocosm: "Invoke", mine: "Pl
     other = tmp_path / "other"
     assert mesocosm("init", "--dir", other).code == 0
     manifest = other / "benchanything.json"
-    words = ("--manifest", manifest, "--domain-id", "another", "--model", "builtin/oracle", "--episodes", "6")
+    words = ("--manifest", manifest, "--model", "builtin/oracle", "--episodes", "6")
     assert mesocosm("run", "local", *words, *mine.there).code == 0
     junit = tmp_path / "gate.xml"
     outcome = mesocosm("compare", mine.run_id, "last", *mine.there)

@@ -91,6 +91,27 @@ def test_init_writes_every_file_and_says_what_to_do_next(mesocosm: "Invoke", her
     assert "  cd 'two words' && mesocosm run local --model builtin/random --episodes 20 --parallel 4\n" in made.out
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("--dir", "nim"), ("nim", "Nim", "NimEnv")),
+        (("--dir", "x", "--name", "Grid World"), ("grid-world", "Grid World", "GridWorldEnv")),
+        ((), ("my-env", "My environment", "MyEnv")),
+    ],
+)
+def test_init_names_the_environment(
+    mesocosm: "Invoke", here: Path, words: tuple[str, ...], names: tuple[str, str, str]
+) -> None:
+    assert mesocosm("init", *words).code == 0
+
+    folder = here / (words[1] if words else ".")
+    manifest = json.loads((folder / "benchanything.json").read_text())
+    assert (manifest["id"], manifest["name"]) == names[:2]
+    assert f"class {names[2]}(BaseEnv)" in (folder / "env.py").read_text()
+    assert mesocosm("validate", folder / "benchanything.json").code == 0
+    assert mesocosm("init", "--name", "42").code == 2
+
+
 def test_init_leaves_what_exists_unless_forced(mesocosm: "Invoke", here: Path) -> None:
     (here / "env.py").write_text("mine")
 

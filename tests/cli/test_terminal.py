@@ -126,7 +126,7 @@ def test_the_result_of_a_benchmark_is_one_line_on_a_narrow_terminal(tmp_path: Pa
 def test_json_stays_json_on_a_terminal(played: "Played") -> None:
     screen = terminal("run", "show", "last", "--json", *played.there)
 
-    assert screen.text.startswith("{\r\n")
+    assert screen.text.startswith("mesocosm ")
     assert screen.bare
 
 
@@ -140,14 +140,14 @@ def test_problems_of_a_document_are_told_in_colour_beside_the_json(tmp_path: Pat
     assert terminal("validate", tmp_path / "x.json", variables={"NO_COLOR": "1"}).bare
 
 
-def test_what_doctor_found_is_told_in_lines_below_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_speaks_in_lines_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     nobody = {"MESOCOSM_BASE_URL": "http://127.0.0.1:9", "SWECC_BENCH_CREDENTIALS": str(tmp_path / "none.json")}
 
     screen = terminal("doctor", variables=nobody)
 
     assert screen.code == 1
-    assert screen.text.startswith("{\r\n")
+    assert screen.text.startswith("mesocosm ")
     assert "\x1b[31m✗ http://127.0.0.1:9 does not answer" in screen.text
     assert "✗" not in terminal("doctor", "--json", variables=nobody).text
 

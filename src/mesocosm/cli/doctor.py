@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import click
 
+from mesocosm import __version__
 from mesocosm.cli.main import Command, options
 from mesocosm.cli.platform.standing import login
-from mesocosm.client.urls import shown, truthy
+from mesocosm.client.urls import PRODUCTION, shown, truthy
 from mesocosm.core.failure import MesocosmError, UsageError
 
 ADAPTER = "http://127.0.0.1:8765"
@@ -66,16 +67,24 @@ def doctor(local: bool, sandbox: bool) -> int:
         ok = ok and not lacking
     else:
         report.notes += lacking
-    emit(
-        {
-            "ok": ok,
-            "profile": profile,
-            "base_url": shown(base),
-            **report.probes,
-            "issues": report.issues,
-            "notes": report.notes,
-        }
-    )
+    if profile == "remote" and base == PRODUCTION and not options().base_url:
+        report.notes.append(
+            "nothing names another platform, so the public one was asked; mesocosm doctor --local checks this machine"
+        )
+    if options().json or not sys.stdout.isatty():
+        emit(
+            {
+                "ok": ok,
+                "profile": profile,
+                "base_url": shown(base),
+                **report.probes,
+                "issues": report.issues,
+                "notes": report.notes,
+            }
+        )
+    else:
+        where = "this machine" if profile == "local" else f"the platform at {shown(base)}"
+        click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
     _tell(report)
     return 0 if ok else 1
 
@@ -99,7 +108,7 @@ def _attacked() -> int:
 
 
 def _tell(report: Report) -> None:
-    """Say on a terminal, below the document, what is wrong and what to know."""
+    """Say on a terminal what is wrong and what to know."""
     if options().json or not sys.stderr.isatty():
         return
     for line in report.issues:

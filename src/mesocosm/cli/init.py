@@ -10,13 +10,14 @@ from mesocosm.cli.main import Command, options
 
 @click.command(cls=Command)
 @click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="Where to write it.")
+@click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-def init(directory: str, force: bool) -> None:
+def init(directory: str, name: str, force: bool) -> None:
     """Scaffold an environment: manifest, adapter, env, test, showcase page. It runs green untouched."""
     from mesocosm.cli.render import emit
     from mesocosm.environments.scaffold import scaffold
 
-    done = scaffold(Path(directory), force=force)
+    done = scaffold(Path(directory), name=name or _name_of(directory), force=force)
     if options().json:
         emit({"files": [{"path": str(item.path), "written": item.written} for item in done]})
         return
@@ -29,3 +30,9 @@ def init(directory: str, force: bool) -> None:
     click.echo("  mesocosm run local                                 with ollama/llama3.2 on a running Ollama")
     click.echo("  mesocosm view                                      what happened, in the browser")
     click.echo("Then edit env.py; LOCAL_DEV.md tells the rest.")
+
+
+def _name_of(directory: str) -> str:
+    """Return the last part of a directory that was named, empty where it is the present one or no name."""
+    name = Path(directory).name
+    return name if name[:1].isalpha() and name.isascii() else ""

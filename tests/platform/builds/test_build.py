@@ -26,10 +26,10 @@ def test_what_init_writes_is_built_and_published(builder: Builder, repository: R
     assert (version.state, version.error) == (BuildState.READY, "")
     assert version.commit_id == commit
     assert version.manifest_path == "benchanything.json"
-    assert json.loads(version.manifest)["id"] == "my-env"
+    assert json.loads(version.manifest)["id"] == known.path.name.lower()
     row = builder.service.environments.get(version.environment_id)
     assert row is not None
-    assert (row.status, row.name, row.ready_version) == ("ready", "My environment", 1)
+    assert (row.status, row.name, row.ready_version) == ("ready", known.path.name.capitalize(), 1)
     domain = builder.service.domains.get(row.domain_id or "")
     assert domain is not None
     assert (domain.environment_id, domain.status) == (row.id, "published")

@@ -93,7 +93,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
         return
     if client.caller.team_id and not team:
         click.echo(
-            f"these are your own; those of your team: mesocosm run list --team {client.caller.team_id}", err=True
+            f"these are your own runs; those of your team: mesocosm run list --team {client.caller.team_id}", err=True
         )
     if not found:
         click.echo(f"no runs match at {client.base_url}; `mesocosm run create` starts one")

@@ -85,7 +85,8 @@ class _Worker:
         except UsageError as error:
             _log.warning("this worker cannot start submitted environments: %s", error)
         else:
-            _log.info("what holds submitted code here: %s", "; ".join(holding(kind)))
+            for words in holding(kind):
+                _log.info("sandbox of submitted code: %s", words)
         try:
             await self._rounds()
         finally:
