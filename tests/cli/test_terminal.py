@@ -126,7 +126,7 @@ def test_the_result_of_a_benchmark_is_one_line_on_a_narrow_terminal(tmp_path: Pa
 def test_json_stays_json_on_a_terminal(played: "Played") -> None:
     screen = terminal("run", "show", "last", "--json", *played.there)
 
-    assert screen.text.startswith("mesocosm ")
+    assert screen.text.startswith("{\r\n")
     assert screen.bare
 
 

@@ -9,6 +9,7 @@ from tests.foreign.conftest import Laboratory
 from tests.foreign.real_servers import RealServer
 
 from mesocosm.core.event import Kind
+from mesocosm.testing.model_server import ModelServer
 
 DESCRIPTOR = """
 id = "sums"
@@ -153,3 +154,25 @@ async def test_a_server_that_is_killed_leaves_the_rest_owed_and_the_same_command
     assert (repaired.run.id, repaired.run.status) == (stopped.run.id, "finished")
     assert (repaired.run.counts.owed, len(repaired.episodes)) == (0, 40)
     assert repaired.run.usage.calls >= 40 > answered
+
+
+def test_a_proxy_before_a_server_that_is_gone_leaves_everything_owed_and_the_same_command_repairs_it(
+    sums: Laboratory, tmp_path: Path
+) -> None:
+    place = tmp_path / "server"
+    place.mkdir()
+    port = real_servers.free_port()
+    words = [*WORDS, "--retries", "0", "--outage-seconds", "2"]
+    with real_servers.litellm(place, f"http://127.0.0.1:{port}/v1") as server:
+        outcome = sums.mesocosm(*words, "--model", server.named("puppet"))
+        stopped = sums.played()
+        assert outcome.code == 3, outcome.out
+        assert (stopped.run.status, stopped.run.counts.done, stopped.run.counts.owed) == ("stopped", 0, 3)
+        assert "Connection error" in stopped.run.error
+        assert "3 episodes owed: the same command continues" in outcome.out
+        with ModelServer("the answer is 4", port=port):
+            again = sums.mesocosm(*words, "--model", server.named("puppet"))
+    repaired = sums.played()
+    assert again.code == 0, again.err
+    assert (repaired.run.id, repaired.run.status) == (stopped.run.id, "finished")
+    assert repaired.values == [1.0, 1.0, 0.0]

@@ -226,4 +226,4 @@ def address(path: str, store: "SqlStore", chosen: Options) -> str:
     from mesocosm.cli import link
 
     viewer = link.running(chosen.results(), link.place_name(store))
-    return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    and there {path}"
+    return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    and open {path}"

@@ -191,6 +191,9 @@ class Finite(click.FloatRange):
             self.fail(f"{value!r} is no number to count with.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class Group(click.Group):
     """A group whose commands are imported when they are called; unknown ones get a suggestion, or that of `instead`."""
