@@ -1,7 +1,8 @@
 """How long hostile answers of a server keep the event loop busy without a break.
 
 Each answer is asked for, unfolded and read as JSON. Measured is the processor time of the loop's own thread in each of
-its callbacks; the longest one counts, of the best of a few tries. tests/http/test_http_floods.py has most of the
+its callbacks; the longest one counts, of the best of a few tries. Then texts are searched for secrets, as it is done
+with all that is recorded. tests/http/test_http_floods.py has most of the
 answers, and asserts what does not depend on the machine: how they end, and how much of one is worked on at once.
 """
 
@@ -15,6 +16,7 @@ from unittest import mock
 
 from tests.http.test_http_floods import BODIES, FLOODS, LIMIT, LISTS, REFUSED, TEXTS, whole
 
+from mesocosm.core.redact import Redactor
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
 
@@ -52,6 +54,31 @@ def stalls() -> None:
         stall = min(asyncio.run(_longest(answer)) for _ in range(TRIES))
         mark = "  <- long" if stall > MOST_S else ""
         print(f"{name:38} longest stall {stall * 1000:6.1f} ms{mark}")
+    for name, text in texts():
+        stall = min(_redacted(text) for _ in range(TRIES))
+        mark = "  <- long" if stall > MOST_S else ""
+        print(f"{name:38} redacted in   {stall * 1000:6.1f} ms{mark}")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield what environments show: the largest observation that is taken, of words and of beginnings of secrets."""
+    size = 9_000_000
+    words = "the quick board moved from task-list 12 to { goal } and back "
+    for name, unit in (
+        ("words", words),
+        ("beginnings of keys", "-----BEGIN PRIVATE KEY-----"),
+        ("beginnings of tokens", "-eyJ"),
+        ("beginnings of credentials", "sk- "),
+    ):
+        yield f"observation of 9 MB: {name}", unit * (size // len(unit))
+
+
+def _redacted(text: str) -> float:
+    """Return the processor time, in seconds, in which a text is searched for eight secrets."""
+    redactor = Redactor({f"secret-{number}-{'x' * 24}" for number in range(8)})
+    before = time.thread_time()
+    redactor.text(text)
+    return time.thread_time() - before
 
 
 async def _longest(answer: bytes) -> float:

@@ -1,10 +1,12 @@
 """Secrets never reach the record."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -213,3 +215,47 @@ def test_no_secret_stays_in_the_keys_of_foreign_objects(secrets: list[str], fore
     clean = Redactor(secrets).value(given_)
     assert len(clean) == len(given_)
     assert not any(secret in text for secret in secrets for pair in clean.items() for text in pair)
+
+
+SHAPES = re.compile(
+    rb"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_\-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}"
+    rb"|gsk_[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_\-]{35}|xox[abprs]-[A-Za-z0-9\-]{10,}"
+    rb"|eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}"
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----)",
+    re.DOTALL,
+)
+"""What looks like a credential, as one pattern: simple, and quadratic in hostile texts."""
+PIECES = (
+    *("sk-", "ghp_", "github_pat_", "gsk_", "hf_", "AKIA", "AIza", "xoxb-", "eyJ", ".eyJ", ".", "-", " ", "x", "\n"),
+    *("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "-----BEGIN ", "-----END "),
+    *("A" * 10, "a1" * 18, "Z" * 16, "secret-value-1"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_whatever_looks_like_a_credential_is_hidden_wherever_it_stands(text: str) -> None:
+    redactor = Redactor({"secret-value-1"})
+    clean = redactor.text(text)
+    assert SHAPES.search(clean.encode()) is None
+    assert "secret-value-1" not in clean
+    if SHAPES.search(text.encode()) is None and "secret-value-1" not in text:
+        assert clean == text
+    event = {"seq": 0, "step": 0, "at": 0.0, "kind": "log", "payload": {"text": text}}
+    (line,) = redactor.events(msgspec.json.encode(event)).splitlines()
+    assert msgspec.json.decode(line)["payload"]["text"] == clean
+
+
+@pytest.mark.parametrize("before", ["\n", "\t", '"', " ", "\\n", "\u000b"])
+def test_a_credential_at_the_beginning_of_a_line_is_hidden_in_events(before: str) -> None:
+    event = {"seq": 0, "step": 0, "at": 0.0, "kind": "log", "payload": {"text": f"a{before}sk-{'k' * 24}"}}
+    line = Redactor(()).events(msgspec.json.encode(event))
+    assert msgspec.json.decode(line)["payload"]["text"] == f"a{before}[redacted]"
+
+
+@pytest.mark.parametrize(
+    "unit", ["-----BEGIN PRIVATE KEY-----", "-eyJ", "eyJaaaaaaaaaaa.", ".eyJ", "sk-", "sk- ", "xoxb- ", "-----END "]
+)
+def test_hostile_texts_are_read_in_time_that_grows_with_their_length_alone(unit: str) -> None:
+    # In quadratic time each would take an hour.
+    text = unit * (2_000_000 // len(unit)) + " secret-value-1 -----END X-----"
+    assert "secret-value-1" not in Redactor({"secret-value-1"}).text(text)
