@@ -202,7 +202,7 @@ def test_bars_never_wrap(tracker: Tracker, names: list[str]) -> None:
     shown = [copy.copy(tracker) for _ in names]
     for one, name in zip(shown, names, strict=True):
         one.run = msgspec.structs.replace(one.run, benchmark=name)
-    for width in range(40, 201):
+    for width in (*range(40, 121), 160, 200):
         console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
         lines = console.render_lines(bars(shown, width), pad=False)
         texts = ["".join(segment.text for segment in line) for line in lines]

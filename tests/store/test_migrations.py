@@ -306,19 +306,19 @@ def test_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
 
 
-def test_a_new_store_and_an_up_to_date_one_are_opened_without_the_migrations(tmp_path: Path) -> None:
+def test_a_new_store_and_an_up_to_date_one_load_neither_the_migrations_nor_another_dialect(tmp_path: Path) -> None:
     program = """
 import sys
 from mesocosm.store.database import open_database
 for _ in range(2):
     open_database(sys.argv[1]).close()
-print("alembic" in sys.modules)
+print("alembic" in sys.modules, "sqlalchemy.dialects.postgresql" in sys.modules)
 """
     path = tmp_path / "results.sqlite"
 
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "False\n"
+    assert done.stdout == "False False\n"
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {*metadata.tables, VERSION_TABLE}

@@ -4,10 +4,13 @@ Ids are text, times are UNIX seconds, JSON is text as msgspec writes it. Text th
 on both dialects (SQLite does so by itself).
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     ForeignKey,
     Index,
@@ -19,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     false,
     text,
 )
@@ -34,6 +38,14 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+@event.listens_for(metadata, "before_create")
+def _restrict_indexes(made: MetaData, connection: Connection, **_: Any) -> None:
+    """Give PostgreSQL the partial indexes of SQLite. Named at the index, its dialect would be loaded for SQLite too."""
+    if connection.dialect.name == "postgresql":
+        for index in (index for table in made.tables.values() for index in table.indexes):
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
 
 
 def _usage() -> tuple[Column[int] | Column[float], ...]:
@@ -259,7 +271,6 @@ Index(
     episodes.c.task_digest,
     episodes.c.trial,
     sqlite_where=UNUSUAL,
-    postgresql_where=UNUSUAL,
 )
 
 UNSCORED = text("outcome <> 'scored'")
@@ -273,7 +284,6 @@ Index(
     episodes.c.task_digest,
     episodes.c.trial,
     sqlite_where=UNSCORED,
-    postgresql_where=UNSCORED,
 )
 
 CAUSED = text("failure_cause IS NOT NULL")
@@ -287,7 +297,6 @@ Index(
     episodes.c.task_digest,
     episodes.c.trial,
     sqlite_where=CAUSED,
-    postgresql_where=CAUSED,
 )
 
 scores = Table(
