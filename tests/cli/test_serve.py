@@ -22,6 +22,8 @@ from mesocosm.store.workers import Workers
 
 SECONDS = 60.0
 
+Invoke = Callable[..., Any]
+
 
 class Served:
     """A platform as a process; `told` is the document that it printed when it was ready."""
@@ -133,16 +135,9 @@ def test_streams_end_with_a_server_that_is_told_to_end(serve: Callable[..., Serv
     assert served.process.returncode == 0
 
 
-def test_requests_below_the_prefix_are_answered_too(serve: Callable[..., Served]) -> None:
-    served = serve("--workers", "0", "--prefix", "/bench")
-    assert served.url.endswith("/bench")
-    assert httpx.get(f"{served.url}/health").json()["status"] == "ok"
-    assert httpx.get(f"{served.url.removesuffix('/bench')}/health").json()["status"] == "ok"
-    assert httpx.get(f"{served.url}/").json()["docs"] == "/bench/docs"
-
-
-def test_the_log_has_a_line_for_each_request_and_no_secret(serve: Callable[..., Served]) -> None:
-    served = serve("--workers", "0", "--log-format", "json")
+def test_the_log_has_a_line_for_each_request_a_warning_about_tls_and_no_secret(serve: Callable[..., Served]) -> None:
+    # It warns as well, because others can reach it without TLS.
+    served = serve("--workers", "0", "--log-format", "json", "--host", "0.0.0.0")
     secret = "tell-nobody-4711"
     headers = {"Authorization": f"Bearer {secret}", "Cookie": f"bench_guest={secret}", "X-Request-Id": "mine-1"}
     answer = httpx.get(f"{served.url}/health", params={"token": secret}, headers=headers)
@@ -152,45 +147,42 @@ def test_the_log_has_a_line_for_each_request_and_no_secret(serve: Callable[..., 
     (line,) = [line for line in lines if line.get("request") == "mine-1"]
     assert (line["method"], line["route"], line["status"]) == ("GET", "/health", 200)
     assert secret not in said
+    assert "listening on 0.0.0.0 without TLS" in said
 
 
-def test_a_port_that_is_taken_is_said_and_nothing_is_made(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_said_and_nothing_is_made(mesocosm: Invoke, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "mesocosm", "serve", "--port", port, "--data-dir", str(tmp_path / "data")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 4
-    assert f"port {port} is taken" in done.stderr
+        done = mesocosm("serve", "--port", port, "--data-dir", tmp_path / "data")
+    assert done.code == 4
+    assert f"port {port} is taken" in done.err
     assert not (tmp_path / "data").exists()
 
 
-def test_the_second_address_can_be_left_out(serve: Callable[..., Served]) -> None:
-    served = serve("--workers", "0", "--login-port", "none")
+def test_with_a_prefix_and_one_address_it_answers_there_alone(serve: Callable[..., Served]) -> None:
+    served = serve("--workers", "0", "--prefix", "/bench", "--login-port", "none")
+    assert served.url.endswith("/bench")
     assert served.told["login_url"] == ""
     assert httpx.get(f"{served.url}/health").json()["status"] == "ok"
+    assert httpx.get(f"{served.url.removesuffix('/bench')}/health").json()["status"] == "ok"
+    assert httpx.get(f"{served.url}/").json()["docs"] == "/bench/docs"
 
 
-def test_a_login_port_that_is_none_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mesocosm", "serve", "--login-port", "70000", "--data-dir", str(tmp_path / "data")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 2
-    assert "'70000' is no port from 0 to 65535, nor none" in done.stderr
+def test_a_login_port_that_is_none_is_refused(mesocosm: Invoke, tmp_path: Path) -> None:
+    done = mesocosm("serve", "--login-port", "70000", "--data-dir", tmp_path / "data")
+    assert done.code == 2
+    assert "'70000' is no port from 0 to 65535, nor none" in done.err
 
 
-def test_a_data_directory_that_cannot_be_made_is_named_with_the_flag(tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_made_is_named_with_the_flag(mesocosm: Invoke, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     place = tmp_path / "file" / "data"
-    command = [sys.executable, "-m", "mesocosm", "serve", "--port", "0", "--login-port", "0", "--data-dir", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 4
-    assert f"the data directory {place} cannot be made (Not a directory)" in done.stderr
-    assert "--data-dir" in done.stderr
-
-
-def test_a_server_that_others_can_reach_without_tls_says_so(serve: Callable[..., Served]) -> None:
-    assert "warning: listening on 0.0.0.0 without TLS" in serve("--workers", "0", "--host", "0.0.0.0").end()
+    done = mesocosm("serve", "--port", "0", "--login-port", "0", "--data-dir", place)
+    assert done.code == 4
+    assert f"the data directory {place} cannot be made (Not a directory)" in done.err
+    assert "--data-dir" in done.err
 
 
 def test_settings_come_from_flags_then_variables_then_the_file(tmp_path: Path) -> None:
