@@ -230,8 +230,7 @@ def test_what_the_hub_does_not_have_makes_a_benchmark_incompatible(
     assert said.endswith("name a file with the knob data_path")
 
 
-@pytest.mark.parametrize("revision", [COMMIT, COMMIT[:8]])
-@pytest.mark.parametrize("offline", ["0", "1"])
+@pytest.mark.parametrize(("revision", "offline"), [(COMMIT, "0"), (COMMIT[:8], "0"), (COMMIT[:8], "1")])
 def test_without_the_hub_a_benchmark_is_incompatible_at_once(tmp_path: Path, revision: str, offline: str) -> None:
     said = read_from("http://127.0.0.1:1", tmp_path, revision, HF_HUB_OFFLINE=offline)
     assert said.startswith("bench cannot run here: its data (dataset org/set at 01234567) cannot be fetched")
