@@ -69,6 +69,19 @@ def check_axe(page: Page) -> None:
     assert violations(page) == []
 
 
+def declare_protocol(page: Page) -> None:
+    """Declare the official board of the domain that the page shows."""
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Declare an official protocol…").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Seeds of a run").fill("0")
+    expect(form.get_by_text("A whole number from 1 on.")).to_be_visible()
+    form.get_by_label("Seeds of a run").fill("5")
+    check_axe(page)
+    form.get_by_role("button", name="Declare").click()
+    expect(page.get_by_role("region", name="Official board")).to_contain_text("5 seeds drawn by the server")
+
+
 def test_from_signing_in_to_a_public_leaderboard(
     visitor: Page, platform: Platform, browser: Browser, tmp_path: Path
 ) -> None:
@@ -94,6 +107,7 @@ def test_from_signing_in_to_a_public_leaderboard(
     board = page.get_by_role("region", name="Places")
     expect(board.get_by_role("link", name="builtin/oracle")).to_be_visible()
     domain = page.url
+    declare_protocol(page)
 
     stranger = browser.new_page()
     stranger.goto(platform.url)
@@ -214,12 +228,15 @@ def test_the_audit_log_names_people_and_is_stacked_on_a_phone(visitor: Page, pla
     check_axe(visitor)
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("width", [1440, 1200, 1024, 390])
 def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, platform: Platform, width: int) -> None:
     sign_in(visitor, platform)
     visitor.set_viewport_size({"width": width, "height": 800})
     visitor.goto(f"{platform.url}/")
     expect(visitor.get_by_role("status").filter(has_text="Live")).to_be_attached()
+    pages = visitor.get_by_role("navigation", name="Pages").get_by_role("link")
+    expect(pages).to_have_count(7 if width >= 1200 else 0)
+    expect(visitor.get_by_role("button", name="Pages")).to_have_count(0 if width >= 1200 else 1)
     assert visitor.evaluate("document.documentElement.scrollWidth") <= width
 
 

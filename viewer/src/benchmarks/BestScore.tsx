@@ -31,6 +31,7 @@ export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'>
 }
 
 function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }) {
+  const tied = best.rank !== null && best.rank !== best.rank_last
   const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>
@@ -39,6 +40,7 @@ function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }
       </span>
       <span className={styles.second}>
         <ModelName model={best.model} short /> n={count(scored)}/{count(planned)}
+        {tied && <span title="The difference to others could be chance">, tied</span>}
       </span>
     </span>
   )

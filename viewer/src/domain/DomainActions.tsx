@@ -5,10 +5,12 @@ import { Menu, type MenuItem } from '../parts/Menu'
 import { useChange } from '../platform/useChange'
 import { isAdmin } from '../session/person'
 import { useMe } from '../session/useMe'
+import { ProtocolDialog } from './ProtocolDialog'
 
 /** What the owner of a domain can do with it. */
 export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
   const [asked, setAsked] = useState(false)
+  const [declaring, setDeclaring] = useState(false)
   const me = useMe()
   const params = { domain_id: domain.id }
   const publish = useChange(() => ask('post', '/v1/domains/{domain_id}/publish', { params }), { done: 'Published.' })
@@ -25,10 +27,14 @@ export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
     domain.status === 'published'
       ? [{ label: 'Back to draft', onChoose: () => unpublish.mutate(undefined) }]
       : [{ label: 'Publish', onChoose: () => publish.mutate(undefined) }]
-  if (domain.status !== 'archived') items.push({ label: 'Archive…', danger: true, onChoose: () => setAsked(true) })
+  if (domain.status !== 'archived') {
+    items.push({ label: 'Declare an official protocol…', onChoose: () => setDeclaring(true) })
+    items.push({ label: 'Archive…', danger: true, onChoose: () => setAsked(true) })
+  }
   return (
     <>
       <Menu label="More" icon="menu" small items={items} />
+      <ProtocolDialog domain={domain} open={declaring} onClose={() => setDeclaring(false)} />
       <ConfirmDialog
         open={asked}
         title={`Archive ${domain.name}?`}

@@ -47,6 +47,9 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
       <td data-numeric data-breaks>
         <strong className="number">{measure(entry.primary_score)}</strong>{' '}
         <span className="muted number">{interval(entry.primary?.low, entry.primary?.high)}</span>
+        <span className={styles.narrow}>
+          n={count(entry.n_scored)}/{count(entry.n_planned)}
+        </span>
       </td>
       <td className={styles.bar} data-minor>
         <IntervalBar
@@ -57,12 +60,8 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           label={entry.model}
         />
       </td>
-      <td
-        data-numeric
-        data-minor
-        title={`${plural(entry.n_tasks, 'task')}, ${count(entry.n_planned)} episodes planned`}
-      >
-        {count(entry.n_scored)}
+      <td data-numeric data-minor title={`Scored of planned episodes, of ${plural(entry.n_tasks, 'task')}`}>
+        {count(entry.n_scored)}/{count(entry.n_planned)}
       </td>
       <td data-numeric data-minor title={`of ${plural(entry.actors, 'person', 'people')}`}>
         {count(entry.runs)}

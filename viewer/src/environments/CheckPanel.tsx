@@ -6,13 +6,16 @@ import { CheckBadge } from './CheckBadge'
 /** The verdict of the author's check, with everything that was found wrong. */
 export function CheckPanel({ check }: { check: Doc<'EnvironmentCheck'> }) {
   const problems = check.problems ?? []
+  const state = check.state ?? 'unchecked'
   return (
     <Panel title="Check">
       <div className={styles.stack}>
         <p>
-          <CheckBadge state={check.state ?? 'unchecked'} />
+          <CheckBadge state={state} />
         </p>
-        <p className="muted">{check.summary}</p>
+        <p className="muted">
+          {state === 'unchecked' ? 'Its author submitted no verdict of mesocosm check.' : check.summary}
+        </p>
         {problems.length > 0 && (
           <ul>
             {problems.map((problem) => (

@@ -12,10 +12,13 @@ import { PageShortcut } from './PageShortcut'
 import { PagesMenu } from './PagesMenu'
 import styles from './PlatformLayout.module.css'
 import { placesFor } from './places'
+import { useFolded } from './useFolded'
 
 /** What is around every page of a platform: the bar with the pages and the account, the main landmark. */
 export function PlatformLayout() {
   const main = useRef<HTMLElement>(null)
+  const bar = useRef<HTMLElement>(null)
+  const folded = useFolded(bar)
   const me = useMe()
   const places = placesFor(me)
   useShortcut('/', 'Search', focusSearch, { group: 'Everywhere' })
@@ -24,15 +27,17 @@ export function PlatformLayout() {
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
-      <header className={styles.bar}>
-        <div className={styles.pages}>
-          <PagesMenu places={places} />
-        </div>
+      <header ref={bar} className={styles.bar}>
+        {folded && (
+          <div data-instead>
+            <PagesMenu places={places} />
+          </div>
+        )}
         <Link to="/" className={styles.brand} aria-label="mesocosm, start page">
           <Logo />
           <span className={styles.name}>mesocosm</span>
         </Link>
-        <nav aria-label="Pages" className={styles.nav}>
+        <nav aria-label="Pages" className={styles.nav} data-folded={folded || undefined}>
           {places.map(({ to, label }) => (
             <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
               {label}

@@ -8,7 +8,6 @@ import { Page } from '../parts/Page'
 import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { place } from '../place'
-import { OfficialBadge } from '../runlist/OfficialBadge'
 import { runName } from '../runs/runName'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
@@ -65,7 +64,6 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       aside={
         <>
           <Status state={run.state} stopping={run.stop_requested} />
-          <OfficialBadge protocol={run.protocol} />
           {run.tags.map((tag) => (
             <Badge key={tag}>
               <bdi>{tag}</bdi>

@@ -40,7 +40,7 @@ function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
       sort: 'index',
       render: drawn((row) => <Index row={row} />),
     },
-    { key: 'task', header: 'Task', width: 130, grow: 1, render: drawn((row) => <Task row={row} filter={filter} />) },
+    { key: 'task', header: 'Task', width: 146, grow: 1, render: drawn((row) => <Task row={row} filter={filter} />) },
     {
       key: 'trial',
       header: 'Trial',
@@ -53,7 +53,7 @@ function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
     {
       key: 'seed',
       header: 'Seed',
-      width: 84,
+      width: 104,
       align: 'end',
       priority: 8,
       render: played(({ seed }) => <span title={seed ?? undefined}>{seed ?? MISSING}</span>),

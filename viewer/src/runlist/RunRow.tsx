@@ -21,9 +21,11 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
       <th scope="row">
         <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.config.agent_config.model}>
           <bdi>{run.name || run.config.agent_config.model}</bdi>
-        </Link>{' '}
-        <OfficialBadge protocol={run.protocol} />
+        </Link>
         {run.name && <div className={styles.model}>{run.config.agent_config.model}</div>}
+        <div className={styles.mark}>
+          <OfficialBadge protocol={run.protocol} />
+        </div>
       </th>
       {shown('domain') && (
         <td>

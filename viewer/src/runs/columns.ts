@@ -61,7 +61,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     'published',
     'Published',
     'The best score that somebody published for the same unit and the whole split, and the distance to it with the interval of this run',
-    156,
+    184,
     { numeric: true },
   ),
   column('cost', 'Cost', 'US dollars', 86, { sort: 'cost', numeric: true, priority: 6 }),
