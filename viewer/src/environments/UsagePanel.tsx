@@ -1,10 +1,9 @@
 import type { Doc } from '../api/platform'
 import { count } from '../format'
-import { Num } from '../parts/Num'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
 
-/** How much an environment was used. */
+/** How much an environment was used. How good anybody was, the leaderboard says, with intervals. */
 export function UsagePanel({ usage }: { usage: Doc<'Usage'> }) {
   const states = Object.entries(usage.by_status ?? {})
   return (
@@ -20,14 +19,6 @@ export function UsagePanel({ usage }: { usage: Doc<'Usage'> }) {
         )}
         <dt>Episodes</dt>
         <dd className="number">{count(usage.total_episodes)}</dd>
-        <dt>Mean score</dt>
-        <dd>
-          <Num value={usage.avg_score} />
-        </dd>
-        <dt>Best score</dt>
-        <dd>
-          <Num value={usage.best_score} />
-        </dd>
         <dt>Public runs</dt>
         <dd className="number">{count(usage.gallery_eligible)}</dd>
         <dt>On the leaderboard</dt>

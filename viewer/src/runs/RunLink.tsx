@@ -40,12 +40,16 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
         >
           <bdi>{runName(run)}</bdi>
         </Link>
-        <OfficialBadge protocol={run.protocol} />
       </span>
       {attempts.length > 0 ? (
         <span className={styles.second}>{older}</span>
       ) : (
-        (named || run.tags.length > 0) && <Tags tags={run.tags} otherwise={named ? shortId(run.id) : ''} />
+        (named || run.tags.length > 0 || run.protocol !== null) && (
+          <span className={styles.nameLine}>
+            <OfficialBadge protocol={run.protocol} />
+            <Tags tags={run.tags} otherwise={named ? shortId(run.id) : ''} />
+          </span>
+        )
       )}
     </span>
   )
