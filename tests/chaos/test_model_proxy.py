@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from mesocosm.chaos.fault import FAULTS, Means
-from mesocosm.chaos.model_proxy import OTHER_MODEL, ModelProxy
+from mesocosm.chaos.model_proxy import OTHER_MODEL, Answer, ModelProxy
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
+from mesocosm.testing.loopback import Connection
 from mesocosm.testing.model_server import ModelServer
 
 OF_MODELS = [fault.name for fault in FAULTS if fault.means is Means.MODEL]
@@ -112,3 +113,9 @@ async def test_another_model_is_named_and_nothing_else_differs(
     (other,) = await ask(url, body)
     assert right.body.count(b'"steady"') == other.body.count(f'"{OTHER_MODEL}"'.encode()) > 0
     assert other.body == right.body.replace(b'"steady"', f'"{OTHER_MODEL}"'.encode())
+
+
+async def test_an_answer_for_a_closed_connection_is_not_counted(proxy: ModelProxy) -> None:
+    closed = Connection(lambda connection, request: None, set())
+    proxy._say(closed, Answer(200, b"{}", "application/json"), counted=True)
+    assert proxy.answered == 0

@@ -169,7 +169,8 @@ class ModelProxy(LoopbackServer):
             for front in self._fronts.values():
                 front.close()
             for connection in list(self._open):
-                connection.abort()
+                # Not dropped: what was answered a moment ago may still be on its way.
+                connection.finish()
         await asyncio.sleep(armed.seconds)
         while not armed.met and self._armed is armed:  # noqa: ASYNC110 (the next request may be long in coming)
             await asyncio.sleep(0.05)
@@ -202,10 +203,11 @@ class ModelProxy(LoopbackServer):
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
     def _say(self, connection: Connection, answer: Answer, *, counted: bool) -> None:
-        if counted:
+        sent = connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
+        # What nobody can have read may well be asked for again.
+        if counted and sent:
             self.answered += 1
             self._times.append(time.monotonic())
-        connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
     async def _answer(self, request: Request, origin: str) -> Answer:
         """Return the answer to a request: the remembered one, else that of the model's own server, waited for once."""
