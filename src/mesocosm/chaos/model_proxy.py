@@ -203,11 +203,11 @@ class ModelProxy(LoopbackServer):
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
     def _say(self, connection: Connection, answer: Answer, *, counted: bool) -> None:
-        sent = connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
-        # What nobody can have read may well be asked for again.
-        if counted and sent:
+        # What nobody can read may well be asked for again.
+        if counted and connection.open:
             self.answered += 1
             self._times.append(time.monotonic())
+        connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
     async def _answer(self, request: Request, origin: str) -> Answer:
         """Return the answer to a request: the remembered one, else that of the model's own server, waited for once."""

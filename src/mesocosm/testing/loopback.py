@@ -96,12 +96,15 @@ class Connection(asyncio.Protocol):
         method, path, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
         return Request(method, path.partition("?")[0], head, buffer[end + 4 : stop])
 
-    def send(self, payload: bytes) -> bool:
-        """Write, unless the connection is closed; return whether it was open."""
-        if self._transport is None or self._transport.is_closing():
-            return False
-        self._transport.write(payload)
-        return True
+    @property
+    def open(self) -> bool:
+        """Whether something can still be written."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def send(self, payload: bytes) -> None:
+        """Write, unless the other side has gone."""
+        if self._transport is not None and self.open:
+            self._transport.write(payload)
 
     def finish(self, payload: bytes = b"") -> None:
         """Write and close."""
