@@ -271,6 +271,14 @@ def test_two_models_are_compared_with_interval_and_n(bench: Bench, tmp_path: Pat
     assert lines[-1] == f"Wrote benchmark_results/comparisons/{written.name}"
 
 
+def test_a_difference_that_the_test_does_not_bear_out_says_why_it_is_a_tie(bench: Bench) -> None:
+    sides = ("--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums", "--max-examples", "5")
+    done = bench("compare", *sides)
+    row = [cell.strip() for cell in done.out.splitlines()[7].split("|")]
+    assert row[3:5] == ["-1.0000", "tie"]
+    assert "difference excludes 0, but the test does not reject (p = 0.0625): a tie until more is known" in done.out
+
+
 def test_a_stored_comparison_is_shown_again(bench: Bench, mesocosm: "Invoke") -> None:
     made = bench("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums")
     again = mesocosm("bench", "view-comparison", made.out.splitlines()[0].split()[-1])

@@ -51,6 +51,12 @@ def test_the_beginning_of_a_command_suggests_it(capsys: pytest.CaptureFixture[st
     assert "No such command 'list'. Did you mean 'list-benchmarks'?" in message
 
 
+def test_a_command_of_run_is_found_where_it_was_looked_for_outside(capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = refused(capsys, "resume", "last")
+    assert code == 2
+    assert "No such command 'resume'. Did you mean 'run resume'?" in message
+
+
 def test_a_missing_manifest_is_named_with_the_places_searched(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     code, message = refused(capsys, "run", "local", "--model", "builtin/random")
     assert code == 2

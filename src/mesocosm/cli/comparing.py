@@ -98,10 +98,7 @@ def notes(found: Comparison) -> Iterator[str]:
         for pair in group.pairs:
             contrast = pair.contrast
             if pair.winner == "tie" and _apart(pair):
-                yield (
-                    f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
-                    f"the test does not reject (p = {p_value(pair.p_adjusted)}): a tie until more is known"
-                )
+                yield doubtful(group, pair)
             elif pair.winner == "tie" and contrast.smallest is not None and math.isfinite(contrast.smallest):
                 yield (
                     f"{group.runs[0].benchmark}: with n = {count(pair)} a difference of {contrast.smallest:.4f} would "
@@ -112,6 +109,19 @@ def notes(found: Comparison) -> Iterator[str]:
         for difference in differences(group.runs):
             values = ", ".join(_shown(value) for value in difference.values)
             yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
+
+
+def doubtful(group: Group, pair: Pair) -> str:
+    """Return why a difference whose interval excludes 0 is a tie."""
+    return (
+        f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
+        f"the test does not reject (p = {p_value(pair.p_adjusted)}): a tie until more is known"
+    )
+
+
+def doubts(group: Group) -> Iterator[str]:
+    """Yield why differences whose interval excludes 0 are ties."""
+    yield from (doubtful(group, pair) for pair in group.pairs if pair.winner == "tie" and _apart(pair))
 
 
 def lacking(group: Group) -> Iterator[str]:

@@ -71,7 +71,10 @@ def find_evaluation(store: "SqlStore", name: str) -> Run:
         return find_run(store, name)
     except UnknownName as error:
         newest = store.list_runs(RunFilter(kinds=(ROLLOUT,)), limit=1).items
-        if not newest or "newest" not in str(error):
+        if "newest" not in str(error):
             raise
+        if not newest:
+            first = "`mesocosm eval run-local CONFIG` makes the first"
+            raise UnknownName(f"there is no evaluation {name!r}, nor any other; {first}") from None
         called = newest[0].name or newest[0].id
         raise UnknownName(f"there is no run {name!r}; the newest evaluation is {called}") from None

@@ -268,9 +268,14 @@ MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 """
 
 
+OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "episodes", "create")
+"""Commands of `run` that somebody may look for outside of it."""
+
+
 @click.group(
     cls=Group,
     tree=TREE,
+    instead={name: f"Did you mean 'run {name}'?" for name in OF_RUNS},
     invoke_without_command=True,
     context_settings=HELP,
     epilog=COMMON_HELP,

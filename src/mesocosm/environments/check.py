@@ -76,7 +76,7 @@ class Verdict:
             f"random {self.floor:.4g}" if self.floor is not None else "",
             f"oracle {self.ceiling:.4g}" if self.ceiling is not None else "no oracle",
         ]
-        return f"checked: {', '.join(part for part in parts if part)}"
+        return f"checked on {self.seeds} seeds: {', '.join(part for part in parts if part)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that is written."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from mesocosm.cli.comparing import bounds, count, lacking, p_value, pair_document, signed
+from mesocosm.cli.comparing import bounds, count, doubts, lacking, p_value, pair_document, signed
 from mesocosm.core.group import Outcome, OutcomeStatus
 from mesocosm.platform.record.contest import NONE, Contest, Row, Side, unit_of
 
@@ -28,6 +28,7 @@ def lines(found: Contest) -> Iterator[str]:
             yield f"{row.benchmark}: {row.group.note}"
         if row.group is not None:
             yield from lacking(row.group)
+            yield from doubts(row.group)
         if row.a is not None and row.b is not None and row.a.id == row.b.id:
             yield f"{row.benchmark}: both sides are the run {row.a.id}; with --force each side gets its own"
 

@@ -140,4 +140,5 @@ def tell(prospects: Sequence[Prospect], chosen: "Options") -> None:
     cost = f"about {money(sum(known))}" if len(known) == len(running) else "cost unknown"
     if known and len(known) < len(running):
         cost = f"about {money(sum(known))} for {len(known)} of them, unknown for the rest"
-    click.echo(f"\n{plural(sum(one.owed for one in running), 'episode')} owed in {len(running)}; {cost}")
+    owed = plural(sum(one.owed for one in running), "episode")
+    click.echo(f"\n{owed} owed in {plural(len(running), 'benchmark')}; {cost}")

@@ -76,7 +76,7 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     for run in found.runs:
         counts = run.counts
         click.echo(f"  {run.id}  {run.benchmark}  {run.model}  {counts.done:,}/{counts.planned:,} finished")
-    click.echo(str(path))
+    click.echo(f"data for the viewer in {path}")
 
 
 @click.command("export-viewer-data", cls=Command)
