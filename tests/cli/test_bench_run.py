@@ -276,7 +276,7 @@ def test_a_difference_that_the_test_does_not_bear_out_says_why_it_is_a_tie(bench
     done = bench("compare", *sides)
     row = [cell.strip() for cell in done.out.splitlines()[7].split("|")]
     assert row[3:5] == ["-1.0000", "tie"]
-    assert "difference excludes 0, but the test does not reject (p = 0.0625): a tie until more is known" in done.out
+    assert "difference excludes 0, but the test does not reject (p = 0.062): a tie until more is known" in done.out
 
 
 def test_a_stored_comparison_is_shown_again(bench: Bench, mesocosm: "Invoke") -> None:

@@ -74,6 +74,24 @@ async def test_a_failed_workflow_that_left_messages_is_shown_by_them(
     assert (only.prompt, only.answer) == ("Add.", "Half of an")
 
 
+async def test_a_sample_that_is_still_to_be_played_is_owed_and_says_what_kept_it_from_it(
+    evaluation: "Callable[..., Evaluation]", store: SqlStore
+) -> None:
+    from mesocosm.core.episode import EpisodeStatus
+    from mesocosm.core.failure import Cause, EpisodeError
+
+    made = evaluation()
+    made.sample(0, 0, 1.0)
+    away = EpisodeError(Cause.MODEL_UNAVAILABLE, "nothing answers").failure()
+    made.sample(1, 0, 0.5, status=EpisodeStatus.CANCELLED, failure=away)
+    run = await made.write()
+
+    listed = [(one.status, one.cause, one.reward, one.scores) for one in found(run, store)]
+
+    assert listed[0][:3] == ("graded", "", 1.0)
+    assert listed[1] == ("owed", "model_unavailable", None, {})
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".jsonl":
         return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
