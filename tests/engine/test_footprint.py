@@ -12,8 +12,8 @@ from mesocosm.core.ports import Context, Observer
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
 
-EPISODES = 5_000
-WEIGHED = range(1_000, EPISODES + 1, 1_000)
+EPISODES = 3_000
+WEIGHED = range(600, EPISODES + 1, 600)
 PER_EPISODE = 200
 """Bytes that may stay of an episode: tables and buffers grow in jumps, but its row alone has more than a thousand."""
 
@@ -28,7 +28,7 @@ class Counter(Observer):
         self.durable += 1
 
 
-async def test_five_thousand_episodes_leave_no_trace_in_memory(lab: "Lab") -> None:
+async def test_three_thousand_episodes_leave_no_trace_in_memory(lab: "Lab") -> None:
     counter = Counter()
     weights: list[int] = []
 
