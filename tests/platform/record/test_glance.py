@@ -6,6 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from mesocosm.core.entry import Blob
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Counts
 from mesocosm.platform.access.principal import Kind, Principal, Role
 from mesocosm.platform.access.sight import Sight
@@ -15,6 +18,7 @@ from mesocosm.platform.record.glance import moving
 from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.store import open_store
+from mesocosm.store.blobs import Blobs
 
 
 class Said(Document):
@@ -68,3 +72,19 @@ def test_an_answer_holds_only_while_the_row_of_its_run_does(eyes: Any, run: Any)
     moving(eyes(1), run, "charts", tell)
     later = msgspec.structs.replace(run, counts=Counts(planned=9, completed=5))
     assert moving(eyes(1), later, "charts", tell).body == b'{"number":2}'
+
+
+def test_content_that_may_not_be_seen_is_refused_unread_as_what_is_not_there(
+    eyes: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Blob(digest_bytes(b"secret"), "text/plain", b"secret")
+    eyes(1).insert_bundle(run, [], [kept])
+    assert eyes(3, "admin").get(kept.digest) == kept
+
+    def unread(self: Blobs, digest: str) -> Blob:
+        raise AssertionError("content was read that may not be seen")
+
+    monkeypatch.setattr(Blobs, "get", unread)
+    for digest in (kept.digest, digest_bytes(b"nothing")):
+        with pytest.raises(UnknownName, match=f"there is no content '{digest}' that you may see"):
+            eyes(2).get(digest)

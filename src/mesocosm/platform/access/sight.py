@@ -299,17 +299,21 @@ class Sight(SqlStore):
     def get(self, digest: str) -> Blob:
         """Return content that a run refers to which may be seen: pictures of public runs, everything of one's own."""
         unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
+        own = self._who.admin or self._needed(digest, self._own())
+        # Asked before anything is read: what may not be seen takes no longer to refuse than what is not there.
+        if not own and not self._needed(digest, true()):
+            raise unknown
         try:
             blob = super().get(digest)
         except UnknownName:
             # The store's words say where it lies.
             raise unknown from None
-        if self._who.admin or self._needed(digest, self._own()):
+        if own:
             return blob
-        if blob.content_type.startswith("image/") and self._needed(digest, true()):
-            self._in_public = True
-            return blob
-        raise unknown
+        if not blob.content_type.startswith("image/"):
+            raise unknown
+        self._in_public = True
+        return blob
 
     def _needed(self, digest: str, condition: ColumnElement[bool]) -> bool:
         wanted = (
