@@ -54,6 +54,12 @@ def test_the_numbers_of_a_replay_are_those_of_the_run(
     assert not run.unverified
 
 
+def test_a_replay_of_another_system_names_its_model_as_it_likes(exported: JSON, take: Import, tmp_path: Path) -> None:
+    exported["run"]["model"] = exported["run"]["config"]["agent_config"]["model"] = "gpt-4o"
+    assert take(exported).code == 0
+    assert stored(tmp_path).model == "gpt-4o"
+
+
 def test_a_replay_whose_numbers_are_not_those_of_its_episodes_is_refused(exported: JSON, take: Import) -> None:
     for metric in exported["run"]["metrics"]:
         metric.update(value=0.25, low=0.2, high=0.3)

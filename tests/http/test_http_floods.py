@@ -56,7 +56,7 @@ LISTS = {
     "deep lists": (b"[" * 100 + b"]" * 100, 887),
 }
 TEXTS = {
-    "plain": (b"a", 9_600_000),
+    "plain": (b"a", 11_200_000),
     "wide": ("中".encode(), 2_133_000),
     "escapes": (rb"\n", 1_600_000),
     "surrogates": (rb"\ud83d\ude00", 266_700),

@@ -151,7 +151,10 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     """
     from mesocosm.engine.metrics import disagreements, of_episodes
 
-    told, made = [], ModelName.parse(run.spec.model.name).shown()
+    told, made = [], run.spec.model.name
+    # A file of another system may name its model as it likes.
+    with suppress(UsageError):
+        made = ModelName.parse(made).shown()
     if run.model.partition("@")[0] != made.partition("@")[0]:
         told.append(f"its model is {run.model!r}, and it was made with {made!r}")
     if run.info.get("metrics"):
