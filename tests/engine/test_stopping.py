@@ -269,6 +269,31 @@ async def test_a_run_cancelled_at_any_call_of_the_store_is_free_and_resumable(la
     assert (again.status, again.counts.completed) == (RunStatus.FINISHED, 3)
 
 
+@pytest.mark.parametrize("method", ["hold", "save_run", "finished_keys", "release"])
+async def test_a_run_cancelled_twice_during_a_call_of_the_store_is_free_and_resumable(lab: "Lab", method: str) -> None:
+    store = Interrupting(lab.store, method)
+    loop = asyncio.get_running_loop()
+    gate = Gate()
+    gate.opened.set()
+    task = asyncio.create_task(session.run(lab.spec(lab.model(gate)), store))
+
+    async def twice() -> None:
+        for _ in range(2):
+            task.cancel()
+            for _ in range(5):  # the task sees it before the next one
+                await asyncio.sleep(0)
+
+    # Called from the thread of the store, which does not go on before the task has seen both.
+    store.cancel = lambda: asyncio.run_coroutine_threadsafe(twice(), loop).result()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 120)
+    run = lab.only_run()
+    assert run.holder is None
+    assert run.status in {RunStatus.PENDING, RunStatus.STOPPED, RunStatus.FINISHED}
+    again = await lab.resume(run.id)
+    assert (again.status, again.counts.completed) == (RunStatus.FINISHED, 3)
+
+
 async def test_a_cancelled_task_leaves_a_stopped_run_with_everything_that_was_finished(lab: "Lab") -> None:
     told: list[RunStatus] = []
 

@@ -1,7 +1,7 @@
 """Fake models that walk through the grid world, some better than others; as a process of their own.
 
 The first line on stdout is the base URL for OpenAI clients. Each model has its share of steps at random, taken
-deterministically; `slow-…` ones take their time, `script-…` ones talk in markup.
+deterministically; `slow-…` and `slower-…` ones take their time, `script-…` ones talk in markup.
 """
 
 import argparse
@@ -19,7 +19,7 @@ ASTRAY = {"large": 0.02, "medium": 0.12, "small": 0.3, "tiny": 0.65}
 """How often a model of this size takes any step instead of the right one."""
 
 MOVES = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
-SLOW_S = 0.1
+SLOW_S = {"slow": 0.1, "slower": 0.5}
 SCRIPT = "<script>window.__ran=1</script><img src=x onerror='window.__ran=1'>"
 
 Place = tuple[int, int]
@@ -55,8 +55,7 @@ async def answer(body: dict[str, Any]) -> Answer:
     said = body["messages"][-1]["content"]
     text = said if isinstance(said, str) else " ".join(part.get("text", "") for part in said)
     dice = random.Random(f"{model} {text}")
-    if model.startswith("slow"):
-        await asyncio.sleep(SLOW_S)
+    await asyncio.sleep(SLOW_S.get(model.partition("-")[0], 0))
     if model.startswith("script"):
         return Answer(f"up {SCRIPT}", reasoning=f"Thinking {SCRIPT}")
     astray = next((share for size, share in ASTRAY.items() if size in model), 0.5)

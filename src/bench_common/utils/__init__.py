@@ -1,1 +1,1 @@
-"""The old place of the reader of GitHub URLs."""
+"""The published package has `utils.github`; what imports that name finds it here."""

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 import mesocosm
+from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.failure import (
     Cause,
@@ -654,13 +655,7 @@ async def look(parts: Parts) -> None:
 
 async def _whole(call: Callable[..., T], *arguments: Any) -> T:
     """Return what blocking work gives. It runs in a thread, and to its end even when this task is cancelled."""
-    work = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait({work})
-        work.exception()  # looked at, lest asyncio complain; the cancellation goes first
-        raise
+    return await to_the_end(asyncio.to_thread(call, *arguments))
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, Allowance
@@ -174,11 +175,12 @@ async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) ->
     """Return the started process; who is cancelled meanwhile waits for the start, so that nothing is left running."""
     start = asyncio.ensure_future(starting)
     try:
-        return await asyncio.shield(start)
+        return await to_the_end(start)
     except asyncio.CancelledError:
-        process = await start
-        _kill(process)
-        await process.wait()
+        if start.exception() is None:
+            process = start.result()
+            _kill(process)
+            await process.wait()
         raise
 
 

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, delete, exists, select
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
-from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.store.database import Database
-from mesocosm.store.objects import SMALL, URL_VARIABLE, Objects
+from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
@@ -44,17 +44,8 @@ class Blobs(Part):
         row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
             raise UnknownName(f"there is no blob {digest!r} in {self._database.place}")
-        data = self._outside(digest) if row.outside else row.data
+        data = self._database.outside(digest) if row.outside else row.data
         return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(data))
-
-    def _outside(self, digest: str) -> bytes:
-        objects = self._database.objects
-        if objects is None:
-            raise InfrastructureError(
-                f"blob {digest} is kept outside of {self._database.place}; name its object store with --blob-url "
-                f"or {URL_VARIABLE}"
-            )
-        return objects.get(digest)
 
     def drop_outside(self, older_than_s: float = 86_400.0) -> int:
         """Remove from the object store what no row refers to; return how much that was.

@@ -20,7 +20,7 @@ from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.store.faults import explain, transient
 from mesocosm.store.migrations import migrate
-from mesocosm.store.objects import Objects
+from mesocosm.store.objects import URL_VARIABLE, Objects
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
@@ -72,6 +72,15 @@ class Database:
         IntegrityError for the caller to understand.
         """
         return self._patiently(work, immediate=True)
+
+    def outside(self, digest: str) -> bytes:
+        """Return packed content from the object store. Raises UnknownName; InfrastructureError where none is named."""
+        if self.objects is None:
+            raise InfrastructureError(
+                f"blob {digest} is kept outside of {self.place}; name its object store with --blob-url or "
+                f"{URL_VARIABLE}"
+            )
+        return self.objects.get(digest)
 
     def _patiently(self, work: Callable[[Connection], Result], *, immediate: bool) -> Result:
         start, pause = time.monotonic(), 0.02

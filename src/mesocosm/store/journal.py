@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InfrastructureError, MesocosmError
@@ -109,7 +110,7 @@ class SqlJournal:
             with self._changed:
                 self._closing = True
                 self._changed.notify()
-            await asyncio.to_thread(self._thread.join)
+            await to_the_end(asyncio.to_thread(self._thread.join))
 
     def _check(self) -> None:
         if self._error is not None:

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, select
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store.objects import URL_VARIABLE
 from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
@@ -142,7 +141,7 @@ class Verification(Traces):
         with self._database.once() as connection:
             for digest, data, outside in connection.execution_options(yield_per=8).execute(wanted):
                 try:
-                    packed = self._packed(digest) if outside else data
+                    packed = self._database.outside(digest) if outside else data
                     raw = zstandard.ZstdDecompressor().decompress(packed)
                 except UnknownName:
                     yield f"the content {digest} that its traces refer to is not in the object store"
@@ -151,16 +150,6 @@ class Verification(Traces):
                     raw = b""
                 if digest_bytes(raw) != digest:
                     yield f"the content {digest} that its traces refer to is damaged"
-
-    def _packed(self, digest: str) -> bytes:
-        """Return content as the object store has it. Raises UnknownName, InfrastructureError where it is not named."""
-        objects = self._database.objects
-        if objects is None:
-            raise InfrastructureError(
-                f"content of this run is kept outside of {self._database.place}, so it cannot be verified; name its "
-                f"object store with --blob-url or {URL_VARIABLE}"
-            )
-        return objects.get(digest)
 
 
 def _rows(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Row, list[Row]]]:

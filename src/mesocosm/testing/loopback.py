@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -118,7 +119,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-class LoopbackServer:
+class LoopbackServer(ABC):
     """Listens on 127.0.0.1 and hands every request to `receive`, which subclasses write.
 
     Use it with `async with` on the running loop, or with `with`, which runs it in a thread of its own.
@@ -140,9 +141,9 @@ class LoopbackServer:
         """The root URL, without a slash at its end."""
         return f"http://{self.host}:{self.port}"
 
+    @abstractmethod
     def receive(self, connection: Connection, request: Request) -> None:
         """Answer a request by `connection.send`, now or later."""
-        raise NotImplementedError
 
     async def start(self) -> None:
         """Listen; `port` is the real one afterwards. Raises OSError when it is taken."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mesocosm.rollouts.graders.catalogue import open_grader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.sample import RolloutSample
 
@@ -135,8 +136,9 @@ COUNTED = (
 )
 def test_no_reply_is_right_for_two_labels(use: str, words: tuple[str, ...], labels: tuple[str, ...]) -> None:
     """Then a guess is one guess, and no way of guessing is better than chance."""
-    rng, rule = random.Random(11), open_grader(use, {}).rule()
-    right = 0
+    grader, rng, right = open_grader(use, {}), random.Random(11), 0
+    assert isinstance(grader, RuleGrader)
+    rule = grader.rule()
     for _ in range(400):
         reply = " ".join(rng.choice(words) for _ in range(rng.randint(1, 14)))
         values = [rule.grade(reply, label, None).value for label in labels]

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
 
 _MOST_STATED = 2
@@ -186,7 +186,7 @@ def _single(letters: set[str]) -> str | None:
     return next(iter(letters)) if len(letters) == 1 else None
 
 
-class ChoiceGrader(ReadyGrader[ChoiceConfig]):
+class ChoiceGrader(RuleGrader[ChoiceConfig]):
     """The rule as a grader of the SDK."""
 
     Config = ChoiceConfig

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
 
 
@@ -29,7 +29,7 @@ class ExactRule:
         return passed() if answer in right else failed(f"{answer!r:.200} is not {right[0]!r:.200}")
 
 
-class ExactGrader(ReadyGrader[ExactConfig]):
+class ExactGrader(RuleGrader[ExactConfig]):
     """The rule as a grader of the SDK."""
 
     Config = ExactConfig

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from pydantic import Field, field_validator, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _checker() -> "ModuleType":
     return json_schema
 
 
-class JsonSchemaGrader(ReadyGrader[JsonSchemaConfig]):
+class JsonSchemaGrader(RuleGrader[JsonSchemaConfig]):
     """The rule as a grader of the SDK."""
 
     Config = JsonSchemaConfig

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -70,7 +70,7 @@ def f1(answer: str, right: str) -> float:
     return 2 * shared / (given.total() + wanted.total()) if shared else 0.0
 
 
-class NormalisedGrader(ReadyGrader[NormalisedConfig]):
+class NormalisedGrader(RuleGrader[NormalisedConfig]):
     """The rule as a grader of the SDK."""
 
     Config = NormalisedConfig

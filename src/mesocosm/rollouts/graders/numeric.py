@@ -11,7 +11,7 @@ from pydantic import Field
 from mesocosm.core.number import single
 from mesocosm.core.statement import first_sentence, last_sentence, stated_number
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
 
 
@@ -68,7 +68,7 @@ class NumericRule:
         return number
 
 
-class NumericGrader(ReadyGrader[NumericConfig]):
+class NumericGrader(RuleGrader[NumericConfig]):
     """The rule as a grader of the SDK."""
 
     Config = NumericConfig

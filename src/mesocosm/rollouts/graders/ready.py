@@ -1,6 +1,7 @@
 """What all ready-made graders have in common: from the sample to the rule, and from its verdict to the reward."""
 
 import asyncio
+from abc import abstractmethod
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, answer_text
@@ -27,7 +28,6 @@ class ReadyGrader(Grader, Generic[C]):
     """A grader whose options are those of its configuration: `NumericGrader(after="A:")`, or a configuration."""
 
     Config: ClassVar[type[AnswerConfig]]
-    slow: ClassVar[bool] = False
 
     def __init__(self, config: GraderConfig | None = None, **options: Any) -> None:
         chosen = config
@@ -37,16 +37,9 @@ class ReadyGrader(Grader, Generic[C]):
         super().__init__(chosen)
         self.options: C = chosen  # type: ignore[assignment]  # validated against Config, which is C
 
-    def rule(self) -> Rule:
-        """Return the rule with these options."""
-        raise NotImplementedError
-
+    @abstractmethod
     async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
-        """Return what the rule says of a reply. Expressions of users may take a while, and keep nobody waiting."""
-        rule, label, metadata = self.rule(), ctx.label, ctx.metadata
-        if self.slow or self.options.pattern:
-            return await asyncio.to_thread(rule.grade, reply, label, metadata)
-        return rule.grade(reply, label, metadata)
+        """Return the verdict on a reply. Raises ValueError where the row does not say what is right."""
 
     async def grade(self, ctx: GraderContext) -> None:
         """Set the reward, the named scores and the explanation. Raises ValueError where the row cannot be graded."""
@@ -60,3 +53,20 @@ class ReadyGrader(Grader, Generic[C]):
         if verdict.explanation:
             ctx.sample.extra_fields[EXPLANATION] = verdict.explanation
         ctx.set_reward(verdict.value)
+
+
+class RuleGrader(ReadyGrader[C]):
+    """A grader that applies a rule to the reply alone."""
+
+    slow: ClassVar[bool] = False
+
+    @abstractmethod
+    def rule(self) -> Rule:
+        """Return the rule with these options."""
+
+    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+        """Return what the rule says of a reply. Expressions of users may take a while, and keep nobody waiting."""
+        rule, label, metadata = self.rule(), ctx.label, ctx.metadata
+        if self.slow or self.options.pattern:
+            return await asyncio.to_thread(rule.grade, reply, label, metadata)
+        return rule.grade(reply, label, metadata)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
 
 LABEL = "{label}"
@@ -82,7 +82,7 @@ class RegexRule:
         return {hit.strip() for hit in hits} == {label} if config.group is not None else bool(hits)
 
 
-class RegexGrader(ReadyGrader[RegexConfig]):
+class RegexGrader(RuleGrader[RegexConfig]):
     """The rule as a grader of the SDK."""
 
     Config = RegexConfig
