@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.engine.one_step import OneStep
+
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Observation, Planned, Step
+from mesocosm.core.ports import Planned
 from mesocosm.core.run import Counts, Run, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -25,12 +27,10 @@ INFO = BenchmarkInfo(
 )
 
 
-class Grows:
+class Grows(OneStep):
     """Its root task, once it was played, leads to as many leaves as its trial has. Implements Benchmark, Growing."""
 
     info = INFO
-    action_space: Any = None
-    observation_space: Any = None
 
     def __init__(self) -> None:
         self.played: list[int] = []
@@ -46,28 +46,13 @@ class Grows:
         if trial in self.played:
             yield from (Task(f"leaf {n}", input=n, metadata={"part": "leaf"}) for n in range(trial + 2))
 
-    async def open(self, notice: Any) -> None:
-        return None
-
     async def environment(self, task: Task, episode_id: str) -> "Grows":
         if "trial" in task.metadata:
             self.played.append(task.metadata["trial"])
-        return self
-
-    async def reset(self) -> Observation:
-        return Observation("start")
-
-    async def step(self, action: Any) -> Step:
-        return Step(Observation(None), terminated=True)
-
-    async def oracle(self) -> Any:
-        return None
+        return await super().environment(task, episode_id)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         return [Score("score", 1.0)] if "part" in task.metadata else []
-
-    async def close(self) -> None:
-        return None
 
 
 async def walk(context: Any) -> None:

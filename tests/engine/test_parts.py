@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tests.engine.one_step import OneStep
+
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelRequest
-from mesocosm.core.ports import Observation, Step
 from mesocosm.core.run import Limits, Run, RunStatus, Selection
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
@@ -24,12 +25,10 @@ METRICS = (
 )
 
 
-class Halves:
+class Halves(OneStep):
     """Ten tasks, five of each kind; whatever is done in them scores 1. Implements Benchmark."""
 
     info = BenchmarkInfo("halves", "Halves", "1", "d", "test", METRICS)
-    action_space: Any = None
-    observation_space: Any = None
 
     def count(self, selection: Selection) -> int:
         return 10
@@ -38,26 +37,8 @@ class Halves:
         for seed in range(10):
             yield Task(str(seed), input=seed, seed=seed, metadata={"kind": "odd" if seed % 2 else "even"})
 
-    async def open(self, notice: Any) -> None:
-        return None
-
-    async def environment(self, task: Task, episode_id: str) -> "Halves":
-        return self
-
-    async def reset(self) -> Observation:
-        return Observation("start")
-
-    async def step(self, action: Any) -> Step:
-        return Step(Observation(None), terminated=True)
-
-    async def oracle(self) -> Any:
-        return None
-
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         return [Score("all", 1.0), Score(task.metadata["kind"], 1.0)]
-
-    async def close(self) -> None:
-        return None
 
 
 class Fails:
