@@ -6,6 +6,7 @@ Both run as processes of their own, from a virtual environment that `make test-f
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -114,11 +115,18 @@ def started(
     words: list[str], port: int, ready: str, model: str, log: Path, variables: Mapping[str, str] | None = None
 ) -> Iterator[RealServer]:
     """Run a server until the block ends; it is ready once the path `ready` answers 200."""
+    # Tests that are killed end no block; the kernel ends the server then.
+    bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MESOCOSM_"))}
     environment = {**kept, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", **(variables or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            words, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
+            [*bound, *words],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=log.parent,
+            start_new_session=True,
         )
     server = RealServer(f"http://127.0.0.1:{port}", model, log, process)
     try:
