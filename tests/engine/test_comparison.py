@@ -464,6 +464,20 @@ def test_different_content_of_the_benchmark_is_told(shelf: Shelf) -> None:
     assert "different content" in group.note
 
 
+def test_a_run_that_was_scored_by_other_rules_is_told(shelf: Shelf) -> None:
+    shelf.add("a", singles([1.0, 0.0]))
+    shelf.add("b", singles([1.0, 0.0]), provenance={"rescored_with": "easier", "graded_with": "easier"})
+    group = group_of(compare(shelf, ["a", "b"]))
+    assert not group.same_content
+    assert group.note == "The runs were scored by different rules: one of them was rescored."
+
+
+def test_a_doubt_about_a_run_is_told(shelf: Shelf) -> None:
+    shelf.add("a", singles([1.0, 0.0]))
+    doubtful = shelf.add("b", singles([1.0, 0.0]), provenance={"unverified": True})
+    assert f"B is in doubt: {doubtful.doubt}." in group_of(compare(shelf, ["a", "b"])).note
+
+
 def test_metrics_that_were_declared_differently_are_told(shelf: Shelf) -> None:
     shelf.add("a", singles([1.0, 0.0]))
     shelf.add("b", singles([1.0, 0.0]), [msgspec.structs.replace(ACCURACY, high=2.0)])

@@ -550,9 +550,23 @@ def test_runs_of_one_name_are_told_apart() -> None:
 
 
 def test_a_baseline_that_was_rescored_by_other_rules_cannot_tell() -> None:
-    rescored = shelf(GOOD, provenance={"rescored_with": "other rules"})
+    rescored = shelf(GOOD, provenance={"rescored_with": "other rules", "graded_with": "other rules"})
     rescored.add(GOOD)
     assert rescored.answers("regression") == ["undecided"]
+
+
+def test_a_baseline_that_was_read_by_another_threshold_and_back_is_one() -> None:
+    read = shelf(GOOD, provenance={"rescored_with": "its metrics", "graded_with": "d"})
+    read.add(GOOD)
+    assert read.answers("regression") == ["pass"]
+
+
+@pytest.mark.parametrize("doubt", [{"rescoring": True, "graded_with": "d"}, {"unverified": True}, {"doubt": "why"}])
+@pytest.mark.parametrize("condition", ["score<0.5", "missing>2%", "missing[difficulty=hard]>2%", "failed>0"])
+def test_no_condition_passes_on_a_run_that_is_in_doubt(condition: str, doubt: dict[str, Any]) -> None:
+    shown = Shelf(labels={f"t{number}": "hard" for number in range(len(GOOD))})
+    verdict = shown.alone(shown.add(GOOD, provenance=doubt), condition)
+    assert (verdict.answer, verdict.found.endswith(f", but {shown.runs['run-0'].doubt}")) == ("undecided", True)
 
 
 def test_runs_that_declare_the_metric_differently_cannot_tell() -> None:

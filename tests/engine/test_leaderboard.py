@@ -11,7 +11,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison import compare_runs
-from mesocosm.engine.leaderboard import Duel, Standing, leaderboard, reference
+from mesocosm.engine.leaderboard import Duel, Standing, best, leaderboard, reference
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.pair import Winner
 
@@ -181,8 +181,18 @@ def test_only_the_built_in_models_are_references() -> None:
 def test_a_run_that_was_rescored_by_other_rules_has_no_place_among_the_others(board: Board) -> None:
     for model, count in (("generous", 100), ("a", 90), ("b", 10)):
         board.add(model, passes(count, 100))
-    board.runs[0].provenance = {"rescored_with": "other rules"}
+    board.runs[0].provenance = {"rescored_with": "other rules", "graded_with": "other rules"}
+    found = best(board.runs)
+    assert found is not None
+    assert found.run.model == "a"
     assert board.places() == [("generous", None, None), ("a", 1, 1), ("b", 2, 2)]
+
+
+def test_a_run_that_was_read_by_another_threshold_and_back_keeps_its_place(board: Board) -> None:
+    board.add("a", passes(90, 100))
+    board.add("b", passes(10, 100))
+    board.runs[0].provenance = {"rescored_with": "its metrics", "graded_with": board.runs[0].benchmark_digest}
+    assert board.places() == [("a", 1, 1), ("b", 2, 2)]
 
 
 def test_programs_that_never_asked_their_model_have_no_place(board: Board) -> None:

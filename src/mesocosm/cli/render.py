@@ -267,7 +267,7 @@ def remarks(run: Run, primary: str = "") -> list[str]:
     if run.counts.failed:
         lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
     if run.rescored:
-        lines.append(f"note: {run.rescored}" if run.rules == run.benchmark_digest else f"warning: {run.rescored}")
+        lines.append(f"warning: {run.rescored}" if run.regraded else f"note: {run.rescored}")
     lines += _missing(run.metrics, primary)
     for metric in run.metrics:
         if metric.n_worst and metric.primary:

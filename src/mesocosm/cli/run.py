@@ -89,7 +89,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
         return
     rows = []
     for item in page.items:
-        score = scored(item.primary) + (" rescored" if item.rules != item.benchmark_digest else "")
+        score = scored(item.primary) + (" rescored" if item.regraded else " in doubt" if item.doubt else "")
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
         rows.append(
             [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]

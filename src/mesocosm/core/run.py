@@ -20,6 +20,9 @@ UNVERIFIED = "unverified"
 RESCORING = "rescoring"
 """In the provenance of a run: it is being rescored, or that was cut off, so its scores are of two kinds."""
 
+DOUBT = "doubt"
+"""In the provenance of a run that stands for others, or was imported: the doubt about what it came from."""
+
 AS_IMPORTED = (
     "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
     "no rank and no gate passes on it"
@@ -194,7 +197,7 @@ class Run(msgspec.Struct, omit_defaults=True):
     @property
     def rules(self) -> str:
         """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
-        return str(self.provenance.get("rescored_with") or self.benchmark_digest)
+        return self.regraded or self.benchmark_digest
 
     @property
     def regraded(self) -> str:
@@ -244,6 +247,22 @@ class Run(msgspec.Struct, omit_defaults=True):
         programs = self.info.get("judged") or self.info.get("growing")
         apart = self.info.get("offline") or self.model.startswith("builtin/")
         return bool(programs and not apart and self.counts.scoreable and not self.usage.calls)
+
+    @property
+    def doubt(self) -> str:
+        """Why its numbers are not to be ranked, gated or pooled, whatever its status; empty where nothing is known.
+
+        This is the one place that decides. How much of a run is missing is judged apart, by who asks.
+        """
+        if self.provenance.get(DOUBT):
+            return str(self.provenance[DOUBT])
+        if self.unasked:
+            return "no call of its model is on record"
+        if self.provenance.get(RESCORING):
+            return "it is being rescored, or that was cut off, so its scores are of two kinds"
+        if self.unverified:
+            return "its numbers came with a file and cannot be computed from its episodes"
+        return ""
 
     @property
     def primary(self) -> MetricResult | None:

@@ -167,7 +167,7 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together:
     known = _common(runs)
     primary = next((found for found in known.values() if found.primary), next(iter(known.values()), None))
     metric = known.get(wanted, primary)
-    same_content = len({run.benchmark_digest for run in runs}) == 1
+    same_content = len({run.rules for run in runs}) == 1
     if metric is None:
         notes = ["these runs have no metric in common"]
         return Group(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
@@ -175,7 +175,12 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together:
     if wanted and metric.name != wanted:
         notes.insert(0, f"there is no metric {wanted} here, so this is {metric.name}")
     if not same_content:
-        notes.append("the runs used different content of the benchmark")
+        played = {run.benchmark_digest for run in runs}
+        notes.append(
+            "the runs used different content of the benchmark"
+            if len(played) > 1
+            else "the runs were scored by different rules: one of them was rescored"
+        )
     if any(metrics_of(run)[metric.name] != metric for run in runs):
         notes.append("the runs declare this metric differently; the first one's declaration holds for all")
     if metric.aggregation not in {"mean", "pass_rate"}:
@@ -195,6 +200,7 @@ def _measured(
 ) -> tuple[tuple[Pair, ...], list[str], Scores]:
     notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
     notes += [f"{_named(run)} is {run.status}, so its number is of a part of its episodes" for run in runs if _cut(run)]
+    notes += [f"{_named(run)} is in doubt: {run.doubt}" for run in runs if run.doubt]
     scores = tuple(_score(rows, run, metric) for run in runs)
     if len(runs) == 1:
         return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores
@@ -210,7 +216,7 @@ def _measured(
         except ValueError as error:
             notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
             continue
-        if not found.paired and run.benchmark_digest != runs[0].benchmark_digest:
+        if not found.paired and run.rules != runs[0].rules:
             notes.append(
                 f"{_named(run)} cannot be compared with {_named(runs[0])}: they share no task, and the content of the "
                 "benchmark was another"

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.run import RESCORING, Run, RunStatus
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Comparison, Group, Pair, going_on, metrics_of
 from mesocosm.engine.grading import outcome
@@ -312,12 +312,8 @@ def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
     """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
     if _status(run) is not RunStatus.FINISHED:
         return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
-    if run.unasked:
-        return Answer.UNDECIDED, f"{told}, but no call of its model is on record"
-    if run.provenance.get(RESCORING):
-        return Answer.UNDECIDED, f"{told}, but it is being rescored, or that was cut off"
-    if run.unverified:
-        return Answer.UNDECIDED, f"{told}, but its numbers came with a file and cannot be computed from its episodes"
+    if run.doubt:
+        return Answer.UNDECIDED, f"{told}, but {run.doubt}"
     return (Answer.FAIL, told) if holds else None
 
 
@@ -334,16 +330,16 @@ def _missing(run: Run, condition: Condition) -> tuple[Answer, str]:
     primary = run.primary
     if primary is None or not primary.n_planned:
         return Answer.ERROR, "it has no score, so nothing of it can be missing or there"
-    if run.unverified:
-        return Answer.UNDECIDED, "its numbers came with a file that does not say what is missing"
-    return _share(condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
+    return _share(run, condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
 
 
 def _share(
-    condition: Condition, lacking: int, planned: int, causes: Mapping[str, int] | None = None
+    run: Run, condition: Condition, lacking: int, planned: int, causes: Mapping[str, int] | None = None
 ) -> tuple[Answer, str]:
     share = lacking / planned
     told = f"{lacking:,} of {planned:,} have no value ({share:.1%}{_causes(causes or {}, ': ')})"
+    if run.doubt:
+        return Answer.UNDECIDED, f"{told}, but {run.doubt}"
     return (Answer.FAIL if condition.holds(share) else Answer.PASS), told
 
 
@@ -401,7 +397,7 @@ def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, st
     if kind == MISSING:
         if not counted:
             return Answer.ERROR, "nothing of it was scored or could have been"
-        return _share(condition, part.missing, counted)
+        return _share(run, condition, part.missing, counted)
     result = part.pass_rate if kind == PASS_RATE else part.reward if kind in {SCORE, part.reward.name} else None
     if result is None:
         return Answer.ERROR, f"a slice has no metric {kind!r}; it has {part.reward.name}" + (
@@ -485,12 +481,8 @@ def _weak(base: Run, run: Run, contrast: Contrast) -> str:
     for one, side in ((base, "the baseline"), (run, "it")):
         if _status(one) is not RunStatus.FINISHED:
             return f"{side} is {_state(one)}"
-        if one.unasked:
-            return f"{side} has no call of its model on record"
-        if one.provenance.get(RESCORING):
-            return f"{side} is being rescored, or that was cut off"
-        if one.unverified:
-            return f"{side} was imported with numbers that cannot be computed from its episodes"
+        if one.doubt:
+            return f"{side} is in doubt: {one.doubt}"
     if _rules(base) != _rules(run):
         return "they were played by other rules: the content of the benchmark is another; play the baseline again"
     common = _common(contrast)

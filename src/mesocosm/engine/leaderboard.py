@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mesocosm.core.run import RESCORING, Limits, Run
+from mesocosm.core.run import Limits, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Rows, metrics_of
 from mesocosm.engine.decision import lacks_too_much
@@ -59,11 +59,7 @@ def leaderboard(
     its own limit was. `won` keeps what was found, so that a board with one new run is not computed as a whole.
     """
     listed = _by_value(runs)
-    able = [item for item in listed if may_rank(item[0], max_missing)]
-    # Runs that were rescored by other rules are no contestants of those that were not; most rank.
-    terms = Counter(run.rules for run, _ in able)
-    rules = max(terms, key=lambda one: terms[one], default="")
-    contestants = [item for item in able if item[0].rules == rules]
+    contestants = _contestants(listed, max_missing)
     ranked = {run.id for run, _ in contestants}
     winners = _Winners(rows, {} if won is None else won)
     standings: list[Standing] = []
@@ -82,10 +78,25 @@ def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
     return tuple(Standing(run, metric, None, None, reference(run.model)) for run, metric in _by_value(runs))
 
 
-def may_rank(run: Run, max_missing: float = MAX_MISSING) -> bool:
-    """Return whether a run may take a place: what it lacks is judged alike for all, whatever it allowed itself."""
-    doubtful = run.unasked or run.unverified or run.provenance.get(RESCORING)
-    return not (reference(run.model) or doubtful) and not lacks_too_much(run, max_missing)
+def best(runs: Sequence[Run]) -> Standing | None:
+    """Return the run with the best value of those that take a place on a leaderboard, without its place."""
+    first = next(iter(_contestants(_by_value(runs), MAX_MISSING)), None)
+    return None if first is None else Standing(*first, None, None, "")
+
+
+def _contestants(listed: Sequence[Scored], max_missing: float) -> list[Scored]:
+    """Return those that take a place: what they lack is judged alike for all, whatever a run allowed itself.
+
+    Runs that were rescored by other rules are no contestants of those that were not; most rank.
+    """
+    able = [
+        (run, metric)
+        for run, metric in listed
+        if not reference(run.model) and not run.doubt and not lacks_too_much(run, max_missing)
+    ]
+    terms = Counter(run.rules for run, _ in able)
+    rules = max(terms, key=lambda one: terms[one], default="")
+    return [item for item in able if item[0].rules == rules]
 
 
 def _by_value(runs: Sequence[Run]) -> list[Scored]:

@@ -16,7 +16,9 @@ from mesocosm.core.usage import Usage
 from mesocosm.engine.metrics import measure
 from mesocosm.platform.accounts import passwords
 from mesocosm.platform.boards import grouping
+from mesocosm.platform.boards.boards import leaderboards_of
 from mesocosm.platform.workers.cleanup import clean
+from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.orders import DECLARED, Order
@@ -513,3 +515,25 @@ async def test_boards_and_gallery_tell_the_worst_check_of_what_was_played(hosted
         "openai/a": "failed",
         "openai/elsewhere": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("told", "doubt"),
+    [
+        ({"rescoring": True, "rescored_with": "easier", "graded_with": "easier"}, "scores are of two kinds"),
+        ({"rescored_with": "easier", "graded_with": "easier"}, "scored by different rules"),
+    ],
+)
+async def test_runs_take_no_place_together_where_one_of_them_alone_takes_none(
+    hosted: "Hosted", played: Played, told: dict[str, Any], doubt: str
+) -> None:
+    ids = [await played([1.0] * 10), await played([0.0] * 10)]
+    store = hosted.service.store
+    older = store.get_run(ids[0])
+    older.provenance = {**older.provenance, **told}
+    store.save_run(older, terms=True)
+    (group,) = leaderboards_of(hosted.service).groups(Field(domain_id="guess"))
+    assert group.primary is not None
+    assert group.primary.n_scored == 20
+    assert doubt in group.newest.doubt
+    assert [place.rank for place in leaderboards_of(hosted.service).ranked([group])] == [None]

@@ -8,7 +8,7 @@ import msgspec
 
 from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
-from mesocosm.core.run import RESCORING, UNVERIFIED, Run
+from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import Duel, leaderboard
 from mesocosm.engine.metrics import PARTS, expected, measure
@@ -93,6 +93,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
     costs = [run.usage.cost_usd for run in runs.values()]
     known = [cost for cost in costs if cost is not None]
     metrics = measure(_metrics_of(newest), boards.scores(runs), planned, parts=_parts(runs.values()))
+    doubt = _doubt(runs.values())
     return Group(
         kind=kind,
         run_ids=tuple(entrant.run_id for entrant in present),
@@ -100,8 +101,11 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
         newest=msgspec.structs.replace(
             newest,
             metrics=metrics,
-            info=_some(newest.info, "metrics", "judged", "growing", "offline"),
-            provenance=_some(newest.provenance, "rescored_with", UNVERIFIED, RESCORING),
+            info=_some(newest.info, "metrics"),
+            provenance={
+                **_some(newest.provenance, "rescored_with", "graded_with"),
+                **({DOUBT: doubt} if doubt else {}),
+            },
             warnings=(),
         ),
         agent=present[0].agent,
@@ -158,6 +162,14 @@ def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Colle
 def version_order(version: str) -> tuple[int, ...]:
     """Return what versions of a vow are sorted by."""
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _doubt(runs: Collection[Run]) -> str:
+    """Return why the numbers of several runs do not rank together: one is in doubt, or they were scored differently."""
+    doubtful = next((f"of run {run.id}: {run.doubt}" for run in runs if run.doubt), "")
+    if doubtful or len({run.rules for run in runs}) == 1:
+        return doubtful
+    return "its runs were scored by different rules; mesocosm run rescore scores them alike"
 
 
 def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:

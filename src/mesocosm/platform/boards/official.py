@@ -60,7 +60,7 @@ def _entry(place: Place, attempts: Mapping[_Who, Attempts]) -> OfficialEntry:
     found = attempts.get((kind.participant, kind.model)) or _attempts(Counter(finished=len(place.group.run_ids)))
     reason = "" if place.reference else _reason(found)
     if not reason and place.rank is None and not place.reference:
-        reason = "nothing was scored"
+        reason = place.group.newest.doubt or "nothing was scored"
     return OfficialEntry(**entry_of(place).model_dump(), attempts=found, unranked=reason)
 
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.leaderboard import Duel, Standing, leaderboard, may_rank, unplaced
+from mesocosm.engine.leaderboard import Duel, Standing, best, leaderboard, unplaced
 from mesocosm.engine.pair import Winner
 from mesocosm.store import SqlStore
 from mesocosm.store.lines import key
@@ -158,8 +158,7 @@ class Overview:
         sizes = {} if endless else self._sizes(scored)
         contestants = _contestants(scored, {run_id: measured.tasks for run_id, measured in sizes.items()})
         runs = self._standings.runs((contestant.run_id for contestant in contestants), whole=True)
-        board = unplaced(tuple(runs.values()))
-        first = next((standing for standing in board if may_rank(standing.run)), None)
+        board, first = unplaced(tuple(runs.values())), best(tuple(runs.values()))
         numbers = {contestant.run_id: contestant.runs for contestant in contestants}
         finished = heapq.nlargest(READINGS, (line for line in lines if line.status == RunStatus.FINISHED), key=_age)
         return Benchmark(
