@@ -100,6 +100,12 @@ class Workspace:
     def played(self) -> Counter[str]:
         return Counter(self.notes.read_text().splitlines())
 
+    def kill(self) -> None:
+        """Leave the run as one whose process was killed behind its last row."""
+        with closing(sqlite3.connect(self.root / "benchmark_results" / DATABASE_NAME)) as connection:
+            connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = NULL")
+            connection.commit()
+
     def eval(self, *words: str) -> "Outcome":
         return self.mesocosm("eval", *words)
 
@@ -146,9 +152,7 @@ def test_a_run_that_was_killed_behind_its_last_row_gets_its_numbers_and_is_not_p
     workspace: Workspace,
 ) -> None:
     first, played = workspace.data(), workspace.played()
-    with closing(sqlite3.connect(workspace.root / "benchmark_results" / DATABASE_NAME)) as connection:
-        connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = NULL")
-        connection.commit()
+    workspace.kill()
     again = workspace.data()
     assert workspace.played() == played
     assert again["eval_run"]["id"] == first["eval_run"]["id"]
@@ -167,6 +171,12 @@ def test_a_changed_threshold_reads_the_stored_rewards_anew(workspace: Workspace)
     assert (first["summary"]["pass_rate"], second["summary"]["pass_rate"]) == (0.5, 0.75)
     assert second["config"]["pass_threshold"] == 0.5
     assert workspace.played() == played
+
+
+def test_a_run_that_goes_on_with_another_threshold_is_read_by_it(workspace: Workspace) -> None:
+    workspace.data()
+    workspace.kill()
+    assert workspace.data("--set", "evaluation.pass_threshold=0.5")["summary"]["pass_rate"] == 0.75
 
 
 def test_a_changed_rollout_is_another_experiment(workspace: Workspace) -> None:

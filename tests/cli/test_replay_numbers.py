@@ -9,7 +9,6 @@ import pytest
 from tests.cli.conftest import Invoke, Played
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.leaderboard import may_rank
 from mesocosm.store import open_store
 
 JSON = dict[str, Any]
@@ -106,7 +105,7 @@ def test_numbers_that_no_episode_bears_out_are_marked_and_have_no_rank(
     run = stored(tmp_path)
     assert run.unverified
     assert any("cannot be computed from its episodes" in warning for warning in run.warnings)
-    assert not may_rank(run)
+    assert run.doubt
 
 
 @pytest.mark.parametrize("condition", ["score<0.9", "missing>2%", "worse-by<0.02"])

@@ -34,8 +34,8 @@ class Past:
     def latest(self, signature: str) -> Run | None:
         return self.runs[-1] if self.runs else None
 
-    def succeeded(self, signature: str) -> Run | None:
-        return next((run for run in reversed(self.runs) if run.status is RunStatus.FINISHED), None)
+    def finished(self, signature: str) -> list[Run]:
+        return [run for run in reversed(self.runs) if run.status is RunStatus.FINISHED]
 
     def failed_to_begin(self, signature: str) -> bool:
         return self.asked
@@ -155,7 +155,7 @@ def test_a_run_that_other_rules_scored_is_not_taken_for_this_ones() -> None:
         decision = decide(Past([one]), "s", PLAIN)
         assert decision.action is Action.RUN
         assert f"run {one.id} was rescored by other rules" in decision.reason
-    assert decide(Past([FINISHED, rescored[0]]), "s", PLAIN).action is Action.RUN
+    assert decide(Past([FINISHED, rescored[0]]), "s", PLAIN).run is FINISHED
     again = msgspec.structs.replace(FINISHED, provenance={"rescored_with": "d", "graded_with": "d"})
     assert decide(Past([again]), "s", PLAIN).action is Action.SKIP
 

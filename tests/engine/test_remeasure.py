@@ -57,10 +57,13 @@ async def test_a_run_that_could_not_be_stored_is_still_read_as_before(lab: "Lab"
     def cut_off(connection: object) -> None:
         raise KeyboardInterrupt
 
+    asked = msgspec.structs.replace(run.spec, name="with another threshold")
+    half = Metric("half", primary.score, "pass_rate", threshold=0.5)
     event.listen(Engine, "commit", cut_off)
     try:
         with pytest.raises(KeyboardInterrupt):
-            remeasure(run, [primary, Metric("half", primary.score, "pass_rate", threshold=0.5)], lab.store)
+            remeasure(run, [primary, half], lab.store, asked)
     finally:
         event.remove(Engine, "commit", cut_off)
     assert lab.store.get_run(run.id) == run
+    assert remeasure(run, [primary, half], lab.store, asked).spec == asked

@@ -167,14 +167,21 @@ def test_the_newest_run_of_an_experiment_is_found_whatever_its_status(store: Sql
         store.save_run(run)
     store.add_run(samples.run(signature="b"))
 
-    latest, succeeded = store.latest("a"), store.succeeded("a")
+    latest = store.latest("a")
 
     assert latest is not None
     assert (latest.attempt, latest.status, latest.info) == (2, RunStatus.FAILED, {"id": "words"})
-    assert succeeded is not None
-    assert (succeeded.attempt, succeeded.status) == (1, RunStatus.FINISHED)
-    assert store.succeeded("b") is None
+    assert [(run.attempt, run.status) for run in store.finished("a")] == [(1, RunStatus.FINISHED)]
+    assert list(store.finished("b")) == []
     assert store.latest("c") is None
+
+
+def test_the_finished_runs_of_an_experiment_come_newest_first(store: SqlStore, samples: "Samples") -> None:
+    for status in (RunStatus.FINISHED, RunStatus.FINISHED, RunStatus.STOPPED):
+        run = store.add_run(samples.run(signature="a"))
+        run.status = status
+        store.save_run(run)
+    assert [run.attempt for run in store.finished("a")] == [2, 1]
 
 
 def test_a_group_from_elsewhere_comes_with_its_outcomes(store: SqlStore, samples: "Samples") -> None:

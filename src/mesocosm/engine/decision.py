@@ -1,6 +1,6 @@
 """What to do about an experiment that may have been run before: run it, continue it, or leave it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -67,8 +67,8 @@ class History(Protocol):
         """Return the newest run of an experiment, whatever became of it."""
         ...
 
-    def succeeded(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment that finished with a score."""
+    def finished(self, signature: str) -> Iterable[Run]:
+        """Yield the runs of an experiment that finished with a score, the newest first."""
         ...
 
     def failed_to_begin(self, signature: str) -> bool:
@@ -104,9 +104,9 @@ def decide(history: History, signature: str, policy: Policy) -> Decision:
     if latest.status is RunStatus.FINISHED and not partial and not latest.regraded:
         return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
     tries = partial or policy.rerun_failed
-    earlier = None if tries else history.succeeded(signature)
-    if earlier is not None and not earlier.regraded and not lacks_too_much(earlier, policy.max_missing):
-        return Decision(Action.SKIP, "already_succeeded", earlier)
+    for earlier in () if tries else history.finished(signature):
+        if not earlier.regraded and not lacks_too_much(earlier, policy.max_missing):
+            return Decision(Action.SKIP, "already_succeeded", earlier)
     if (partial or _unfinished(latest)) and not latest.regraded:
         return _continued(latest)
     # What was scored by other rules is neither an answer nor to be mixed with what these would score.

@@ -10,7 +10,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, Store
-from mesocosm.core.run import RESCORING, Run, RunStatus
+from mesocosm.core.run import RESCORING, Run, RunSpec, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.context import boundary
@@ -111,14 +111,16 @@ def described(benchmark: Benchmark, run: Run) -> dict[str, Any]:
     return {**benchmark.info.document(), **({PARTS: found} if found else {})}
 
 
-def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading) -> Run:
+def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading, spec: RunSpec | None = None) -> Run:
     """Read the stored scores of `run` by other `metrics` (a changed threshold, say), store the run and return it.
 
-    Nothing is played or graded, and scores stay as they are. Raises UsageError, before anything is written, when two
-    metrics have one name or the primary one does not read the score that it read before.
+    Nothing is played or graded, and scores stay as they are. `spec` takes the place of the run's own, which names the
+    former threshold; it is stored with the numbers or not at all. Raises UsageError, before anything is written, when
+    two metrics have one name or the primary one does not read the score that it read before.
     """
     run = store.get_run(run.id)
     _check_metrics(run, metrics)
+    run.spec = spec or run.spec
     graded_with = run.regraded or run.benchmark_digest
     run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics)), PARTS: _same_parts(run, metrics)}
     rescored = {"rescored_at": time.time(), "rescored_with": digest(run.info["metrics"]), "graded_with": graded_with}

@@ -1,6 +1,6 @@
 """Groups: what one command was asked to run, and what came of each benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -110,13 +110,16 @@ class Groups(Part):
         wanted = select(outcomes.c.group_id).where(*mine).limit(1)
         return self._database.read(lambda connection: connection.scalar(wanted)) is not None
 
-    def succeeded(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment that finished; None when there is none."""
-        return self._newest(signature, runs.c.status == RunStatus.FINISHED)
+    def finished(self, signature: str) -> Iterator[Run]:
+        """Yield the runs of an experiment that finished, the newest first; each is read when it is asked for."""
+        place = 0
+        while (run := self._newest(signature, runs.c.status == RunStatus.FINISHED, place=place)) is not None:
+            yield run
+            place += 1
 
-    def _newest(self, signature: str, *conditions: ColumnElement[bool]) -> Run | None:
+    def _newest(self, signature: str, *conditions: ColumnElement[bool], place: int = 0) -> Run | None:
         wanted = select(runs).where(runs.c.signature == signature, *conditions)
-        wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).limit(1)
+        wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).offset(place).limit(1)
         row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
         return None if row is None else run_from(row)
 

@@ -521,7 +521,7 @@ async def test_boards_and_gallery_tell_the_worst_check_of_what_was_played(hosted
     ("told", "doubt"),
     [
         ({"rescoring": True, "rescored_with": "easier", "graded_with": "easier"}, "scores are of two kinds"),
-        ({"rescored_with": "easier", "graded_with": "easier"}, "scored by different rules"),
+        ({"rescored_with": "easier", "graded_with": "easier"}, "rescored by other rules"),
     ],
 )
 async def test_runs_take_no_place_together_where_one_of_them_alone_takes_none(

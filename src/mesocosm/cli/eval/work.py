@@ -128,7 +128,7 @@ class Work(AbstractContextManager["Work"]):
             record.provenance = {**record.provenance, **Redactor(hidden).value(self._facts())}
             earlier = self._earlier(record)
             if earlier is not None:
-                self._adopt_terms(earlier, record, parts)
+                earlier = self._adopt_terms(earlier, record, parts)
             partial = earlier is not None and lacks_too_much(earlier, self.spec.limits.max_missing)
             over = earlier is not None and earlier.status in _OVER and not earlier.counts.owed and not partial
             if earlier is not None and over and not self.flags.retry_failed:
@@ -194,15 +194,15 @@ class Work(AbstractContextManager["Work"]):
             )
         return earlier
 
-    def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> None:
-        """Let an earlier run be read by the terms of now: its pass threshold is no part of the experiment."""
+    def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> Run:
+        """Return an earlier run, read by the terms of now: its pass threshold is no part of the experiment."""
         if declared_metrics(earlier) == declared_metrics(record):
-            return
+            return earlier
         self._keep_log(earlier)
-        earlier.spec = msgspec.structs.replace(record.spec, name=earlier.spec.name)
-        self.store.save_terms(earlier)
-        remeasure(earlier, parts.benchmark.info.metrics, self.store)
+        spec = msgspec.structs.replace(record.spec, name=earlier.spec.name)
+        read = remeasure(earlier, parts.benchmark.info.metrics, self.store, spec)
         click.echo("the pass threshold has changed: the stored rewards are read by the new one", err=True)
+        return read
 
     def _keep_log(self, earlier: Run) -> None:
         """Let what the rollout prints from now on follow what it printed in an earlier run that goes on."""

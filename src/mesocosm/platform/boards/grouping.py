@@ -165,11 +165,11 @@ def version_order(version: str) -> tuple[int, ...]:
 
 
 def _doubt(runs: Collection[Run]) -> str:
-    """Return why the numbers of several runs do not rank together: one is in doubt, or they were scored differently."""
+    """Return why the numbers of several runs do not rank together: one is in doubt, or was rescored by other rules."""
     doubtful = next((f"of run {run.id}: {run.doubt}" for run in runs if run.doubt), "")
-    if doubtful or len({run.rules for run in runs}) == 1:
+    if doubtful or len({run.regraded for run in runs}) == 1:
         return doubtful
-    return "its runs were scored by different rules; mesocosm run rescore scores them alike"
+    return "some of its runs were rescored by other rules"
 
 
 def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:
