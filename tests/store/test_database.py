@@ -129,7 +129,8 @@ def test_many_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
 
     assert failures == []
     assert len(opened) == 6
-    assert [file.name for file in tmp_path.iterdir()] == ["a.sqlite"]
+    # Of two that close at the same moment neither is the last, so SQLite may leave its log to the next that opens.
+    assert {file.name for file in tmp_path.iterdir()} <= {"a.sqlite", "a.sqlite-wal", "a.sqlite-shm"}
 
 
 AS_NOBODY = """

@@ -320,5 +320,11 @@ def ask(server: Server, path: str) -> Any:
 
 def find_episode(server: Server, run: str, **wanted: str) -> str:
     """Return the id of the first episode of a run that fits the query, say `state="failed"`."""
-    query = urlencode({"limit": 1, **wanted})
-    return str(ask(server, f"/v1/runs/{run}/episodes?{query}")["items"][0]["id"])
+    cursor: dict[str, str] = {}
+    while True:
+        page = ask(server, f"/v1/runs/{run}/episodes?{urlencode({'limit': 1, **wanted, **cursor})}")
+        if page["items"]:
+            return str(page["items"][0]["id"])
+        # A busy server answers with what it found in its time.
+        assert page["cursor"], f"no episode of run {run} fits {wanted}"
+        cursor = {"cursor": page["cursor"]}

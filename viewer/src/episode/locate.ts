@@ -1,5 +1,6 @@
 /** Where in an episode something is. */
 import { get } from '../api/client'
+import { readEvents } from './readEvents'
 
 /** Return the position of the first event of a step, or of the next one that has events; null after the last. */
 export async function firstOfStep(episodeId: string, step: number): Promise<number | null> {
@@ -17,16 +18,7 @@ export async function errorIn(episodeId: string, total: number): Promise<number 
   return (await firstError(episodeId, near)) ?? (near > 0 ? await firstError(episodeId, 0) : null)
 }
 
-async function firstError(episodeId: string, start: number): Promise<number | null> {
-  let from: number | null = start
-  while (from !== null) {
-    const page: { items: { seq: number }[]; next: number | null } = await get('/v1/episodes/{episode_id}/events', {
-      params: { episode_id: episodeId },
-      query: { from, limit: 1, kind: ['error'] },
-    })
-    const found = page.items[0]
-    if (found) return found.seq
-    from = page.next
-  }
-  return null
+async function firstError(episodeId: string, from: number): Promise<number | null> {
+  const page = await readEvents(episodeId, { from, limit: 1, kind: ['error'] })
+  return page.items[0]?.seq ?? null
 }

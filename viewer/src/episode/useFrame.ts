@@ -1,7 +1,7 @@
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { documentQuery } from '../api/query'
 import { FRAME_KINDS, type Frame, frameOf } from './frame'
+import { readEvents } from './readEvents'
 
 const AHEAD = 3
 
@@ -23,9 +23,11 @@ export function useFrame(episodeId: string, step: number, last: number, total: n
 
 function frameQuery(episodeId: string, step: number, total: number) {
   // A finished frame never changes; the last one of an episode that goes on may.
-  const query = documentQuery('/v1/episodes/{episode_id}/events', {
-    params: { episode_id: episodeId },
-    query: { step: Math.max(step - 1, 0), limit: 60, kind: [...FRAME_KINDS] },
+  const wanted = { step: Math.max(step - 1, 0), limit: 60, kind: [...FRAME_KINDS] }
+  return queryOptions({
+    queryKey: ['/v1/episodes/{episode_id}/events', { episode_id: episodeId }, wanted, total],
+    queryFn: ({ signal }) => readEvents(episodeId, wanted, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
   })
-  return { ...query, queryKey: [...query.queryKey, total], staleTime: Number.POSITIVE_INFINITY, gcTime: 60_000 }
 }
