@@ -75,6 +75,15 @@ def test_one_in_a_folder_is_opened_from_its_file(tmp_path: Path) -> None:
     assert benchmark.setup.output == tmp_path / "out"
 
 
+@pytest.mark.parametrize("name", ["rules.py", "questions.json", "words/list.txt"])
+def test_files_beside_its_code_are_part_of_it(tmp_path: Path, name: str) -> None:
+    folder = toy(tmp_path / "beside")
+    before = opened(folder).info.digest
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).touch()
+    assert opened(folder).info.digest != before
+
+
 @pytest.mark.parametrize("module", ["other.py:build", "toy_somewhere:build"])
 def test_a_descriptor_may_say_what_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     code = CODE.replace("open_benchmark", "build")

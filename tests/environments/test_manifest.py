@@ -1,7 +1,6 @@
 """Manifests: where they lie, what they must say, what they digest to."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.environments import content
 from mesocosm.environments.document import _syntax_fix
 from mesocosm.environments.manifest import content_digest, find_manifest, load_manifest, manifest_problems
 
@@ -360,18 +358,6 @@ def test_the_digest_changes_with_the_contract(tmp_path: Path, change: dict[str, 
     assert digest(repository(tmp_path / "a")) != digest(repository(tmp_path / "b", **change))
 
 
-def test_large_files_count_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "LARGE", 4)
-    directory = repository(tmp_path)
-    path = directory / "weights.bin"
-    path.write_bytes(b"123456")
-    before = digest(directory)
-    path.write_bytes(b"abcdef")
-    assert digest(directory) == before
-    path.write_bytes(b"abcdefg")
-    assert digest(directory) != before
-
-
 def test_metadata_as_deep_as_a_document_may_be_is_digested(tmp_path: Path) -> None:
     deep: Any = []
     for _ in range(140):
@@ -382,12 +368,13 @@ def test_metadata_as_deep_as_a_document_may_be_is_digested(tmp_path: Path) -> No
     assert found.vow.model_dump(mode="json")["metadata"] == {"deep": deep}
 
 
-def test_links_to_directories_and_pipes_do_not_hold_the_digest_up(tmp_path: Path) -> None:
-    directory = repository(tmp_path)
+def test_what_lies_beside_the_folder_of_an_adapter_is_part_of_the_environment(tmp_path: Path) -> None:
+    directory = repository(tmp_path, adapter="server/adapter.py")
+    (directory / "server").mkdir()
+    (directory / "server/adapter.py").touch()
     before = digest(directory)
-    (directory / "loop").symlink_to(directory)
-    os.mkfifo(directory / "pipe")
-    assert digest(directory) == before
+    (directory / "rules.py").write_text("A = 1")
+    assert digest(directory) != before
 
 
 def test_files_beside_a_manifest_in_auxiliary_are_not_part_of_it(tmp_path: Path) -> None:

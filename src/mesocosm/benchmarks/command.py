@@ -31,6 +31,9 @@ from mesocosm.core.task import Task
 TRIAL, KNOBS = "trial", "knobs"
 """In the metadata of the program's own task: which repetition it is, and what it is started with."""
 
+_ADVICE = "name files that the program writes itself in `writes` of its benchmark.toml"
+_NAMED = 3
+
 
 class CommandBenchmark:
     """Runs the program of a descriptor. Implements core.ports.Benchmark and core.ports.Growing.
@@ -73,6 +76,7 @@ class CommandBenchmark:
             growing=items,
             unscored=int(items),
             offline=descriptor.offline,
+            files=self._files.named(),
             card=descriptor.card(),
         )
 
@@ -83,7 +87,22 @@ class CommandBenchmark:
     @cached_property
     def _content(self) -> Content:
         subject = f"benchmark {self.setup.descriptor.id}"
-        return Content(subject, self._files.named(), lambda: read_files(self.setup, self.plan.part).named())
+        return Content(subject, self._files.named(), self._seen, _ADVICE)
+
+    def _seen(self) -> dict[str, str]:
+        return read_files(self.setup, self.plan.part).named()
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return which files the program left in its folder: they make the next run another experiment."""
+        try:
+            left = sorted(self._seen().keys() - self._files.named().keys())
+        except UsageError as error:
+            return (str(error),)
+        if not left:
+            return ()
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        told = f"{', '.join(left[:_NAMED])}{more} appeared beside the program while it ran"
+        return (f"{told}, so that its next run is another experiment; {_ADVICE}",)
 
     def count(self, selection: Selection) -> int:
         """Return how many tasks there are: the program's own, and the items that it has left by now."""

@@ -137,7 +137,8 @@ class Descriptor(_Part):
 
     `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
     is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` is the knob
-    that bounds the number of tasks. An `offline` one asks no model, so none is opened or checked.
+    that bounds the number of tasks. An `offline` one asks no model, so none is opened or checked. `writes` are patterns
+    of files that the benchmark writes itself, from its folder on: they are no part of it.
     """
 
     id: Id
@@ -155,6 +156,7 @@ class Descriptor(_Part):
     manifest: str = ""
     sampling: str = ""
     offline: bool = False
+    writes: tuple[str, ...] = ()
     score: ScoreField = ScoreField()
     metric: tuple[FurtherMetric, ...] = ()
     requirement: tuple[Requirement, ...] = ()

@@ -1,24 +1,29 @@
 """What makes a benchmark that is a program this benchmark, and what is wrong with its description."""
 
-import ast
 import hashlib
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mesocosm.benchmarks import placeholders
+from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
 from mesocosm.benchmarks.items import item_paths
 from mesocosm.benchmarks.json_path import parse_path
 from mesocosm.benchmarks.native import content_knobs
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.opening import Setup, own_files
 from mesocosm.benchmarks.result import check_pattern
 from mesocosm.core.failure import Problem, UsageError
+from mesocosm.core.folder import fingerprint
 from mesocosm.core.ids import DIGEST_HEX
 
 _UNSEEN = ("__pycache__", ".git")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Files:
     """Digests of the files that a program is made of, or is given.
 
     `paths` are those of knobs, by the knob and the name below it (empty where the knob names a file itself); `program`
-    are words of the command that name files of the benchmark's own folder, and modules beside them that they import.
+    are those below the benchmark's folder, and what the command names outside of it.
     """
 
     paths: Mapping[str, Mapping[str, str]]
@@ -39,7 +44,7 @@ class Files:
             for knob, all_ in self.paths.items()
             for name, found in all_.items()
         }
-        return given | {word.removeprefix("{folder}/"): found for word, found in self.program.items()}
+        return given | dict(self.program)
 
 
 def read_files(setup: Setup, part: CommandPart) -> Files:
@@ -49,7 +54,7 @@ def read_files(setup: Setup, part: CommandPart) -> Files:
         for name, knob in setup.descriptor.knobs.items()
         if knob.type == "path" and knob.content and (path := setup.path(name)) is not None
     }
-    return Files(paths, dict(_program(setup.folder, part)))
+    return Files(paths, _program(setup, part))
 
 
 def identity(setup: Setup, part: CommandPart, files: Files) -> list[Any]:
@@ -82,56 +87,74 @@ def _whole(files: Mapping[str, str]) -> str:
 
 def _hashed(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:DIGEST_HEX]
+        return fingerprint(path)[:DIGEST_HEX]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _program(folder: Path, part: CommandPart) -> Iterator[tuple[str, str]]:
-    """Yield the words of a command that name files of the benchmark's own folder, with the digest of each.
+def _program(setup: Setup, part: CommandPart) -> dict[str, str]:
+    """Return the digests of all files that the program may read without being given them, by name.
 
-    Modules that a Python file imports from beside itself follow, by their names below the folder.
+    These are the files below the benchmark's folder, and those that its command names outside of it. Of a built-in
+    benchmark the version says which code it is.
     """
-    root = folder.resolve()
-    seen: dict[Path, None] = {}
-    for word in placeholders.flat(part.argv):
-        plain = word.replace("{folder}", str(root))
-        if "{" in plain or not plain:
+    if setup.folder.parent == BUILTIN:
+        return {}
+    folder = setup.folder.resolve()
+    found = own_files(setup)
+    for name, path in (*_named(folder, part), *_modules(part)):
+        if path.is_file():
+            found.setdefault(name, _hashed(path))
+        elif not path.is_relative_to(folder):
+            found |= {f"{name}/{below}": content for below, content in own_files(setup, path).items()}
+    return found
+
+
+def _named(folder: Path, part: CommandPart) -> Iterator[tuple[str, Path]]:
+    """Yield the files and directories that a command names, and directories from which Python imports then.
+
+    Their names are relative to the folder. Absolute paths belong to the machine, where programs are installed: of these
+    only Python files and what PYTHONPATH names are yielded, by their last part.
+    """
+    start = _place(folder, part.cwd.replace("{folder}", str(folder))) or folder
+    words = [word.partition("=")[2] if word.startswith("-") else word for word in placeholders.flat(part.argv)]
+    imported = part.environment.get("PYTHONPATH", "").split(os.pathsep)
+    words += [*imported, *part.environment.values()]
+    named = [(word, _place(start, word.replace("{folder}", str(folder)))) for word in dict.fromkeys(words)]
+    for word, path in [(part.cwd, start), *named]:
+        if path is None or (Path(word).is_absolute() and word not in imported and path.suffix != ".py"):
             continue
-        path = (root / ("" if "{" in part.cwd else part.cwd) / plain).resolve()
-        if path.is_relative_to(root) and path.is_file():
-            yield word, _hashed(path)
-            seen[path] = None
-    named, pending = set(seen), list(seen)
-    while pending:
-        for path in _imported(pending.pop()):
-            if path not in seen and path.is_relative_to(root):
-                seen[path] = None
-                pending.append(path)
-    for path in sorted(set(seen) - named):
-        yield path.relative_to(root).as_posix(), _hashed(path)
+        name = path.name if Path(word).is_absolute() else Path(os.path.relpath(path, folder)).as_posix()
+        yield name, path
+        if path.suffix == ".py" and path.is_file():
+            yield str(PurePosixPath(name).parent), path.parent
 
 
-def _imported(file: Path) -> Iterator[Path]:
-    """Yield the files beside a Python file that it imports, also in the midst of a function."""
-    if file.suffix != ".py":
-        return
+def _place(start: Path, word: str) -> Path | None:
+    """Return the file or directory that a word names; None where there is none, or it depends on the run."""
+    if not word or "{" in word or "\0" in word:
+        return None
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        path = (start / word).resolve()
+        return path if path.is_file() or path.is_dir() else None
+    except OSError:  # what cannot even be looked for, such as a name that is too long
+        return None
+
+
+def _modules(part: CommandPart) -> Iterator[tuple[str, Path]]:
+    """Yield where the module lies that our Python runs with -m, if it is not installed but worked on."""
+    words = placeholders.flat(part.argv)
+    if words[:1] != ["{python}"] or "-m" not in words[:-1]:
         return
-    for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            names += [f"{node.module}.{alias.name}" for alias in node.names] if node.module else []
-        for name in names:
-            # Importing a module of a package imports the packages around it as well.
-            parts = name.split(".")
-            for depth in range(1, len(parts) + 1):
-                place = file.parent.joinpath(*parts[:depth])
-                yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
+    name = words[words.index("-m") + 1].partition(".")[0]
+    try:
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    except (ImportError, ValueError):
+        return
+    for place in [] if spec is None else map(Path, spec.submodule_search_locations or [spec.origin or ""]):
+        installed = _INSTALLED.intersection(place.parts) or place.is_relative_to(Path(sys.base_prefix) / "lib")
+        if place.is_absolute() and place.exists() and not installed:
+            yield name, place.resolve()
 
 
 def shown_knobs(descriptor: Descriptor, knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """From a descriptor to a benchmark that the engine can run: kind `benchmark` of the registry."""
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -13,6 +15,8 @@ from mesocosm.benchmarks.catalogue import BUILTIN, Known, read_catalogue
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
 from mesocosm.benchmarks.knobs import PER_BENCHMARK, settle
 from mesocosm.core.failure import MesocosmError, UsageError
+from mesocosm.core.folder import files_below
+from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.registry import import_reference
 from mesocosm.core.run import BenchmarkRef
@@ -26,7 +30,8 @@ ENTRY = "open_benchmark"
 class Setup:
     """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes.
 
-    `code` is the digest of the code that opens it, empty for a built-in one, whose version says which code it is.
+    `code` is the digest of the code that opens it and of the files in its folder, empty for a built-in one, whose
+    version says which code it is.
     """
 
     descriptor: Descriptor
@@ -93,8 +98,9 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
         return CommandBenchmark(setup)
     entry = _entry(descriptor, folder)
     enter = import_reference(entry)
-    if folder.parent != BUILTIN and isinstance(enter, type | FunctionType):
-        setup = replace(setup, code=reference_digest(entry, enter))
+    if folder.parent != BUILTIN:
+        code = reference_digest(entry, enter) if isinstance(enter, type | FunctionType) else ""
+        setup = replace(setup, code=digest([code, own_files(setup)]))
     try:
         opened: Benchmark = enter(setup)
     except MesocosmError:
@@ -102,6 +108,34 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
     except (Exception, SystemExit) as error:  # may be foreign code
         raise UsageError(f"{descriptor.id} cannot be opened: {type(error).__name__}: {error}") from error
     return opened
+
+
+def own_files(setup: Setup, root: Path | None = None) -> dict[str, str]:
+    """Return the digests of the files below `root` that can change what a benchmark does, by name; default its folder.
+
+    What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what knobs without
+    `content` name are left out. Raises UsageError for what cannot be read, and for too many files.
+    """
+    folder = setup.folder.resolve()
+    root = root or folder
+    writes = [os.path.normpath(pattern) for pattern in setup.descriptor.writes]
+    idle = {
+        folder / str(setup.knobs.get(name, knob.default))
+        for name, knob in setup.descriptor.knobs.items()
+        if knob.type == "path" and not knob.content
+    }
+
+    def apart(name: str) -> bool:
+        path, place = root / name, os.path.relpath(root / name, folder)
+        elsewhere = root != folder and path.is_relative_to(folder)
+        return elsewhere or path in idle or place == FILE or any(fnmatchcase(place, pattern) for pattern in writes)
+
+    try:
+        return files_below(root, apart=apart)
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename} cannot be read ({error.strerror}), but it belongs to benchmark {setup.descriptor.id}"
+        ) from error
 
 
 def _builtin(name: str) -> Path:

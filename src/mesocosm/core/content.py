@@ -13,12 +13,15 @@ _NAMED = 3
 class Content:
     """Files that decide what a run measures: the digest of each by its name, and a way to read them again.
 
-    `subject` says whose they are. What is to be played is loaded between two calls of `check`: then it is of the files
-    that the run's digest covers.
+    `subject` says whose they are, `advice` what else can be done about a change. What is to be played is loaded between
+    two calls of `check`: then it is of the files that the run's digest covers.
     """
 
-    def __init__(self, subject: str, files: Mapping[str, str], read: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self, subject: str, files: Mapping[str, str], read: Callable[[], Mapping[str, str]], advice: str = ""
+    ) -> None:
         self.subject = subject
+        self._advice = advice
         self._files = files
         self._read = read
 
@@ -47,7 +50,7 @@ class Content:
             raise EpisodeError(
                 Cause.CANCELLED,
                 f"{changed}; what is played now would not belong to its results. Bring the old content back and resume "
-                "the run, or start a new one",
+                f"the run, or start a new one{self._advice and '; '}{self._advice}",
             )
 
     def warnings(self) -> tuple[str, ...]:

@@ -14,17 +14,19 @@ import msgspec
 from mesocosm.agents.technique import declared_params
 from mesocosm.core.content import Content
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.folder import RESULTS, files_below
 from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.core.vow import BindingVow, read_vow
-from mesocosm.environments.content import files_below
 from mesocosm.environments.document import read_json
 from mesocosm.environments.plausibility import contract_problems
 
 MANIFEST_NAME = "benchanything.json"
 PLACES = (".", "auxiliary", "files")
 """Where a manifest may lie in a repository; the first hit wins."""
+_OUTPUT = ("showcase", RESULTS, "data/traces")
+"""Where a repository keeps what its runs left, from the manifest on."""
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """The form of a domain's id on a platform."""
@@ -254,7 +256,7 @@ def _place_problems(adapter: str, directory: Path, outside: str) -> Iterator[Pro
 def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -> str:
     """Return 32 hex digits that change with anything that can change how the environment behaves.
 
-    Covered: binding vow, scoring, system prompt, and the files beneath the adapter's directory by relative name and
+    Covered: binding vow, scoring, system prompt, and the files beneath the manifest's directory by relative name and
     content: see `content_files`. Not covered: names and descriptions for people, ids, the place on the disk, unknown
     keys. The code of a server without an adapter is not known here, so its digest is that of the contract. `files` are
     those of `content_files`, where they have been read already. Raises UsageError when something cannot be read.
@@ -266,19 +268,22 @@ def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -
 
 
 def content_files(manifest: Manifest) -> dict[str, str]:
-    """Return the fingerprints of the files that `content_digest` covers, by name beneath the adapter's directory.
+    """Return the fingerprints of the files that `content_digest` covers, by name beneath the manifest's directory.
 
-    They are those of `content.files_below`. Raises UsageError when one cannot be read.
+    They are those of `core.folder.files_below`. Raises UsageError when one cannot be read.
     """
     if manifest.adapter is None:
         return {}
+    path, root = manifest.path.resolve(), manifest.adapter.parent
+    # An adapter imports from folders beside its own as well, if it is not at the top.
+    root = path.parent if root.is_relative_to(path.parent) else root
     try:
-        return files_below(manifest.adapter.parent, manifest.path.resolve())
+        return files_below(root, places=_OUTPUT, apart=lambda name: root / name == path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(
             f"{error.filename} cannot be read ({reason}), but it belongs to the environment of {manifest.path}; "
-            "make it readable, or move it out of the adapter's directory"
+            "make it readable, or move it out of the directory"
         ) from error
 
 

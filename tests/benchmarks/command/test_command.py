@@ -364,16 +364,88 @@ async def test_data_that_change_while_a_program_runs_are_named(shop: Any, tmp_pa
     assert run.error.startswith("data/items.jsonl of benchmark toy has changed since the run began")
 
 
-def test_modules_beside_a_program_that_it_imports_are_part_of_it(shop: Any) -> None:
-    shop.describe("def late():\n    from kit import tools\n    import helper")
-    (shop.folder / "kit").mkdir()
-    digests = {shop.opened().info.digest}
-    for name in ("helper.py", "kit/tools.py", "kit/__init__.py"):
-        (shop.folder / name).write_text("A = 1\n")
+PLAIN = '[command]\nargv = ["{python}", "{folder}/program.py"]\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        (PLAIN, "kit/deep/grader.py"),
+        (PLAIN, "prompts/system.txt"),
+        ('[command]\nargv = ["{python}", "-m", "kit.main"]\n', "kit/grader.py"),
+        ('[command]\nargv = ["{python}", "../suite/main.py"]\n', "../suite/grader.py"),
+        ('[command]\nargv = ["{python}", "-m", "kit"]\ncwd = "../suite"\n', "../suite/kit/grader.py"),
+        (
+            '[command]\nargv = ["{python}", "a.py"]\nenvironment = {PYTHONPATH = "{folder}/../lib"}\n',
+            "../lib/grader.py",
+        ),
+        ('[command]\nargv = ["sh", "a.sh", "--data=../tasks"]\n', "../tasks/1.json"),
+        ('[command]\nargv = ["{python}", "test_suite.py"]\n', "test_suite.py"),
+    ],
+)
+def test_whatever_a_program_can_read_is_part_of_it(shop: Any, command: str, file: str) -> None:
+    shop.describe("", command)
+    for place in ("kit", "../suite", "../lib", "../tasks"):
+        (shop.folder / place).mkdir()
+    (shop.folder / "../suite/main.py").touch()
+    (shop.folder / file).parent.mkdir(parents=True, exist_ok=True)
+    digests = set()
+    for content in ("A = 1", "A = 2"):
+        (shop.folder / file).write_text(content)
         digests.add(shop.opened().info.digest)
-    assert len(digests) == 4
-    (shop.folder / "unrelated.py").write_text("A = 1\n")
-    assert shop.opened().info.digest in digests
+    assert len(digests) == 2
+
+
+def test_a_module_that_is_worked_on_elsewhere_is_part_of_a_program(
+    shop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.describe("", '[command]\nargv = ["{python}", "-m", "kit_elsewhere.main"]\n')
+    (tmp_path / "kit_elsewhere").mkdir()
+    (tmp_path / "kit_elsewhere/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    before = shop.opened().info.digest
+    (tmp_path / "kit_elsewhere/grader.py").touch()
+    assert shop.opened().info.digest != before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "benchmark_results/a.json",
+        ".cache/a",
+        "__pycache__/a.pyc",
+        "run.log",
+        "cache/deep/a",
+        "used.csv",
+        "idle/a",
+        "a.md",
+    ],
+)
+def test_what_a_program_leaves_behind_is_no_part_of_it(shop: Any, name: str) -> None:
+    head = 'writes = ["cache/", "*.csv"]\n'
+    knobs = '[knobs.scratch]\ntype = "path"\nhelp = "h"\ndefault = "idle"\ncontent = false\n'
+    shop.describe("", head=head, knobs=knobs)
+    before = shop.opened().info.digest
+    (shop.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (shop.folder / name).write_text("1")
+    assert shop.opened().info.digest == before
+
+
+async def test_a_program_that_writes_into_its_own_folder_is_told_how_to_say_so(shop: Any) -> None:
+    program = """
+    (pathlib.Path(__file__).parent / "seen.txt").open("a").write("1")
+    write("result.json", {"score": 1})
+    """
+    shop.describe(program)
+    first = await shop.run()
+    (warning,) = first.warnings
+    assert warning.startswith("seen.txt appeared beside the program while it ran")
+    second = await shop.run()
+    assert second.signature != first.signature
+    assert second.error.endswith("name files that the program writes itself in `writes` of its benchmark.toml")
+    shop.describe(program, head='writes = ["seen.txt"]\n')
+    third = await shop.run()
+    assert (third.primary.value, third.signature, third.warnings) == (1.0, first.signature, ())
 
 
 async def test_a_program_that_failed_by_bad_luck_is_repeated_in_a_new_attempt(shop: Any, tmp_path: Path) -> None:
