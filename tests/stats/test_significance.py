@@ -93,6 +93,29 @@ def test_random_flips_never_claim_less_than_one_in_their_number() -> None:
     assert sign_flip([1.0 + i / 100 for i in range(50)], resamples=999).p_value == 1 / 1000
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [15, 40, 150])
+def test_random_flips_count_as_extreme_what_sums_of_signed_differences_are(n: int, seed: int) -> None:
+    # Halves and wholes: their sums are exact, and many are ties.
+    differences = [random.Random(seed * n + i).choice([-1.0, 0.5, 1.0, 1.5]) for i in range(n)]
+    rng = random.Random(seed)
+    drawn = [rng.getrandbits(99) for _ in differences]
+    sums = [
+        sum(abs(d) if bits >> r & 1 else -abs(d) for d, bits in zip(differences, drawn, strict=True)) for r in range(99)
+    ]
+    hits = sum(abs(total) >= abs(sum(differences)) for total in sums)
+    assert sign_flip(differences, resamples=99, seed=seed).p_value == (hits + 1) / 100
+
+
+@pytest.mark.parametrize("mean", [0.1, 0.2, 0.25])
+def test_random_flips_are_as_near_as_ten_thousand_resamples_can_be(mean: float) -> None:
+    rng = np.random.default_rng(7)
+    differences = rng.exponential(1, 100) - 1 + mean
+    sums = (rng.integers(0, 2, (200_000, 100), dtype=np.int8) * 2 - 1) @ np.abs(differences)
+    exact = float(np.mean(np.abs(sums) >= abs(differences.sum())))
+    assert sign_flip(list(differences)).p_value == pytest.approx(exact, abs=5 * (exact * (1 - exact) / 10_000) ** 0.5)
+
+
 def test_ten_thousand_pairs_agree_with_the_t_test_of_scipy() -> None:
     differences = gauss(10_000, 0.015, 1, 4)
     theirs = scipy.stats.ttest_1samp(differences, 0).pvalue
