@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import Address, Call, Forwarded, Tap
+from mesocosm.core.gateway import GONE, Address, Call, Forwarded, Tap
 from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.registry import GATEWAYS
@@ -26,7 +27,7 @@ class Episode:
         self.waited_s = 0.0
         self.over = False
         self.spent = 0
-        self.turns = 0
+        self.down = False
         self.recorded: list[Forwarded] = []
         self.failing: Exception | None = None
         self.repeated: list[tuple[Cause, float | None, int]] = []
@@ -39,8 +40,11 @@ class Episode:
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         return not reserved or self.spent + reserved + tokens <= 100
 
+    def away(self, role: str) -> EpisodeError | None:
+        return EpisodeError(Cause.MODEL_UNAVAILABLE, "down") if self.down else None
+
     async def turn(self, role: str) -> None:
-        self.turns += 1
+        raise NotImplementedError
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
         if self.failing is not None:
@@ -55,8 +59,8 @@ class Episode:
         self.recorded.append(call)
         if self.failing is not None:
             raise self.failing
-        assert call.reply is not None
-        self.spent += call.reply.usage.total
+        if call.reply is not None:
+            self.spent += call.reply.usage.total
 
 
 def reply(tokens: int) -> ModelReply:
@@ -78,7 +82,7 @@ def tap(episode: Episode) -> EpisodeTap:
 
 
 async def admit(tap: EpisodeTap, tokens: int = 10) -> str:
-    async with tap.admitted(tokens, passing=True) as refusal:
+    async with tap.admitted(tokens) as refusal:
         return refusal
 
 
@@ -112,7 +116,7 @@ async def test_nothing_is_admitted_after_the_end(tap: EpisodeTap, episode: Episo
 async def test_what_does_not_fit_beside_calls_under_way_waits_for_their_end(tap: EpisodeTap, episode: Episode) -> None:
     async with AsyncExitStack() as under_way:
         for _ in range(2):
-            await under_way.enter_async_context(tap.admitted(40, passing=True))
+            await under_way.enter_async_context(tap.admitted(40))
         waiting = asyncio.create_task(admit(tap, 40))
         await settled()
         assert not waiting.done()
@@ -126,7 +130,7 @@ async def test_a_call_larger_than_the_budget_is_made_alone(tap: EpisodeTap) -> N
 
 async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: EpisodeTap) -> None:
     tap.forwarded(passed_on(45))
-    async with tap.admitted(1, passing=True):
+    async with tap.admitted(1):
         waiting = asyncio.create_task(admit(tap, 1))
         await settled()
         assert not waiting.done()
@@ -134,7 +138,7 @@ async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: Ep
 
 
 async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeTap) -> None:
-    async with tap.admitted(90, passing=True):
+    async with tap.admitted(90):
         waiting = asyncio.create_task(admit(tap, 90))
         await settled()
         tap.forwarded(passed_on(120))
@@ -143,7 +147,7 @@ async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeTap) -> 
 
 async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeTap) -> None:
     async def hold() -> None:
-        async with tap.admitted(90, passing=True):
+        async with tap.admitted(90):
             await asyncio.Event().wait()
 
     holding = asyncio.create_task(hold())
@@ -152,13 +156,6 @@ async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeTap) -> No
     await settled()
     holding.cancel()
     assert await waiting == ""
-
-
-async def test_the_rates_are_waited_for_where_the_engine_does_not_ask(tap: EpisodeTap, episode: Episode) -> None:
-    async with tap.admitted(1, passing=False):
-        assert episode.turns == 0
-    async with tap.admitted(1, passing=True):
-        assert episode.turns == 1
 
 
 async def test_a_failure_of_one_call_is_the_programs_to_deal_with(tap: EpisodeTap, episode: Episode) -> None:
@@ -275,8 +272,8 @@ async def test_a_call_of_an_episode_that_is_over_is_not_repeated(tap: EpisodeTap
     assert episode.repeated == []
 
 
-def asked(words: str, error: str = "", status: int = 200) -> Forwarded:
-    return Forwarded(Call("/chat/completions", "m"), [Message("user", words)], reply(10), status, error)
+def asked(words: str, error: str = "", status: int = 200, path: str = "/chat/completions") -> Forwarded:
+    return Forwarded(Call(path, "m"), [Message("user", words)], None if error else reply(1), status, error)
 
 
 @pytest.mark.parametrize("status", [429, 503, 504])
@@ -302,4 +299,142 @@ async def test_a_request_that_the_server_refuses_and_the_program_puts_in_another
 ) -> None:
     tap.forwarded(asked("plan with tools", "no tools here", 400))
     tap.forwarded(asked("plan"))
+    tap.unanswered({})
+
+
+async def vote(tap: EpisodeTap, started: asyncio.Barrier, status: int, *, given_up: bool = False) -> None:
+    """Ask the same as all others at once; a status other than 200 is that of a failed call, or of its last try."""
+    async with tap.admitted(1):
+        await started.wait()
+        if given_up:
+            await tap.again(status, "not now", None, 1)
+        tap.forwarded(asked("vote", "not now" if status != 200 or given_up else "", GONE if given_up else status))
+
+
+async def one(tap: EpisodeTap, call: Forwarded) -> None:
+    async with tap.admitted(1):
+        tap.forwarded(call)
+
+
+async def test_equal_questions_that_are_asked_at_once_are_not_answered_by_each_other(tap: EpisodeTap) -> None:
+    started = asyncio.Barrier(5)
+    await asyncio.gather(vote(tap, started, 503), *(vote(tap, started, 200) for _ in range(4)))
+    await one(tap, asked("sum up"))
+    with pytest.raises(EpisodeError, match="went on without that answer"):
+        tap.unanswered({})
+
+
+async def test_every_lost_one_of_equal_questions_is_found_by_an_answer_of_its_own(tap: EpisodeTap) -> None:
+    started = asyncio.Barrier(5)
+    await asyncio.gather(*(vote(tap, started, status) for status in (503, 503, 200, 200, 200)))
+    await one(tap, asked("vote"))
+    with pytest.raises(EpisodeError):
+        tap.unanswered({})
+    await one(tap, asked("vote"))
+    tap.unanswered({})
+
+
+async def test_a_question_that_was_asked_again_and_again_is_found_by_one_answer(tap: EpisodeTap) -> None:
+    for status in (503, 429, 504):
+        await one(tap, asked("plan", "not now", status))
+    await one(tap, asked("plan"))
+    await one(tap, asked("act"))
+    tap.unanswered({})
+
+
+async def test_each_of_several_calls_that_are_given_up_in_an_outage_is_missed(tap: EpisodeTap) -> None:
+    started = asyncio.Barrier(2)
+    await asyncio.gather(*(vote(tap, started, 503, given_up=True) for _ in range(2)))
+    await one(tap, asked("vote"))
+    with pytest.raises(EpisodeError, match="not now"):
+        tap.unanswered({})
+
+
+async def test_a_call_that_is_given_up_while_the_server_is_down_is_missed(tap: EpisodeTap, episode: Episode) -> None:
+    await one(tap, asked("earlier"))
+    episode.down = True
+    await one(tap, asked("plan", "gone", GONE))
+    episode.down = False
+    await one(tap, asked("act"))
+    with pytest.raises(EpisodeError, match="down") as raised:
+        tap.unanswered({})
+    assert raised.value.rule.owed
+
+
+async def test_a_call_that_is_still_repeated_when_its_program_ends_is_missed(tap: EpisodeTap) -> None:
+    failed, over = asyncio.Event(), asyncio.Event()
+
+    async def waiting() -> None:
+        async with tap.admitted(1):
+            await tap.again(503, "not now", None, 1)
+            failed.set()
+            await over.wait()
+
+    waits = asyncio.create_task(waiting())
+    await failed.wait()
+    await one(tap, asked("act"))
+    with pytest.raises(EpisodeError, match="not now"):
+        tap.unanswered({})
+    over.set()
+    await waits
+
+
+async def test_a_program_that_gave_up_its_calls_and_was_never_answered_has_no_result(tap: EpisodeTap) -> None:
+    await one(tap, asked("plan", "gone", GONE))
+    with pytest.raises(EpisodeError) as raised:
+        tap.unanswered({})
+    assert raised.value.cause is Cause.MODEL_TIMEOUT
+
+
+async def test_a_call_that_is_given_up_beside_one_that_was_answered_is_the_programs_choice(tap: EpisodeTap) -> None:
+    await one(tap, asked("plan"))
+    await one(tap, asked("plan", "gone", GONE))
+    tap.unanswered({})
+
+
+async def test_a_stream_that_a_program_has_read_enough_of_is_answered_though_a_try_had_failed(tap: EpisodeTap) -> None:
+    async with tap.admitted(1):
+        await tap.again(503, "not now", None, 1)
+        tap.forwarded(Forwarded(CALL, [], reply(1), GONE, "gone"))
+    tap.unanswered({})
+
+
+@pytest.mark.parametrize("words", [("plan", "act"), ("act", "plan")])
+async def test_a_program_that_fails_after_a_lost_question_is_not_to_blame(
+    tap: EpisodeTap, words: tuple[str, str]
+) -> None:
+    for word in words:
+        failed = ("not now", 504) if word == "plan" else ("", 200)
+        await one(tap, asked(word, *failed))
+    with pytest.raises(EpisodeError, match="of that the program failed: KeyError") as raised:
+        tap.blame(EpisodeError(Cause.WORKFLOW_FAILED, "KeyError: 'plan'"))
+    assert raised.value.cause is Cause.MODEL_TIMEOUT
+
+
+async def test_a_program_that_fails_after_its_questions_were_answered_is_to_blame(tap: EpisodeTap) -> None:
+    await one(tap, asked("plan", "not now", 503))
+    await one(tap, asked("plan"))
+    tap.blame(EpisodeError(Cause.WORKFLOW_FAILED, "KeyError: 'plan'"))
+
+
+@pytest.mark.parametrize(("status", "missed"), [(503, True), (429, True), (504, True), (404, False), (501, False)])
+async def test_embeddings_of_a_server_that_is_busy_are_missed_and_those_that_it_does_not_make_are_not(
+    tap: EpisodeTap, status: int, missed: bool
+) -> None:
+    await one(tap, asked("look this up", "no", status, "/embeddings"))
+    await one(tap, asked("answer"))
+    with pytest.raises(EpisodeError) if missed else nullcontext():
+        tap.unanswered({})
+
+
+async def test_an_answer_finds_no_question_of_which_nothing_can_be_read(tap: EpisodeTap) -> None:
+    async def ask(unread: str, error: str = "") -> None:
+        call = replace(CALL, unread=unread)
+        await one(tap, Forwarded(call, (), None if error else reply(1), 503 if error else 200, error))
+
+    await ask("a", "not now")
+    await ask("b")
+    with pytest.raises(EpisodeError):
+        tap.unanswered({})
+    await ask("a")
     tap.unanswered({})

@@ -16,6 +16,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits
+from mesocosm.proxy.gateway import APIS
 from mesocosm.testing.dialect import Answer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
@@ -359,18 +360,23 @@ def streaming(path: str) -> Callable[[Any], Any]:
     """Return a program that takes whatever its stream holds."""
 
     def program(variables: Any) -> Any:
-        if path == "/messages":
-            url, key = f"{variables['ANTHROPIC_BASE_URL']}/v1/messages", {"x-api-key": variables["ANTHROPIC_API_KEY"]}
-        else:
-            url = variables["OPENAI_BASE_URL"] + path
-            key = {"authorization": f"Bearer {variables['OPENAI_API_KEY']}"}
-        asked = {"model": "m", "stream": True, "max_tokens": 9, "messages": QUESTION, "prompt": "x", "input": "x"}
-        fields = {"/responses": ("model", "stream", "input"), "/completions": ("model", "stream", "prompt")}
-        wanted = fields.get(path, ("model", "stream", "max_tokens", "messages"))
-        answer = httpx.post(url, json={name: asked[name] for name in wanted}, headers=key, timeout=60)
+        answer = httpx.post(**question(path, variables))
         return [answer.status_code, answer.text]
 
     return program
+
+
+def question(path: str, variables: Any) -> Any:
+    """Return what asks for a stream."""
+    if path == "/messages":
+        url, key = f"{variables['ANTHROPIC_BASE_URL']}/v1/messages", {"x-api-key": variables["ANTHROPIC_API_KEY"]}
+    else:
+        url = variables["OPENAI_BASE_URL"] + path
+        key = {"authorization": f"Bearer {variables['OPENAI_API_KEY']}"}
+    asked = {"model": "m", "stream": True, "max_tokens": 9, "messages": QUESTION, "prompt": "x", "input": "x"}
+    fields = {"/responses": ("model", "stream", "input"), "/completions": ("model", "stream", "prompt")}
+    wanted = fields.get(path, ("model", "stream", "max_tokens", "messages"))
+    return {"url": url, "json": {name: asked[name] for name in wanted}, "headers": key, "timeout": 60}
 
 
 CHAT = '{"model":"m","choices":[{"index":0,"delta":{"content":"one"}}]}'
@@ -452,3 +458,108 @@ async def test_what_breaks_behind_the_end_of_an_answer_takes_nothing_of_it(lab: 
     assert episode.status is EpisodeStatus.COMPLETED
     assert episode.terminal_info["output"][0] == "one"
     assert [call["text"] for call in lab.calls(episode)] == ["one"]
+
+
+class Lingering(Ending):
+    """Streams some events and leaves the stream open."""
+
+    connection: Connection | None = None
+
+    def receive(self, connection: Connection, request: Request) -> None:
+        if request.method == "GET":
+            super().receive(connection, request)
+            return
+        self.connection = connection
+        connection.send(STREAM_HEAD + b"".join(map(chunk, self._events)))
+
+
+def leaving(path: str, last: str, server: Lingering) -> Callable[[Any], Any]:
+    """Return a program that closes its stream when it has read `last`, and ends when the proxy has closed it too."""
+
+    def program(variables: Any) -> Any:
+        text = ""
+        with httpx.stream("POST", **question(path, variables)) as answer:
+            for piece in answer.iter_text():
+                text += piece
+                if last in text:
+                    break
+        while server.connection in server._open:
+            threading.Event().wait(0.005)
+        return text
+
+    return program
+
+
+BROKEN_OFF = '{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}'
+OVERLOADED = '{"error":{"message":"overloaded","code":503}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "cause"),
+    [
+        ("/chat/completions", BROKEN_OFF, Cause.MODEL_INVALID),
+        ("/chat/completions", OVERLOADED, Cause.MODEL_UNAVAILABLE),
+        ("/completions", BROKEN_OFF, Cause.MODEL_INVALID),
+        ("/completions", OVERLOADED, Cause.MODEL_UNAVAILABLE),
+        (
+            "/messages",
+            '{"type":"error","error":{"type":"overloaded_error","message":"overloaded"}}',
+            Cause.MODEL_UNAVAILABLE,
+        ),
+        ("/responses", '{"type":"error","message":"overloaded"}', Cause.MODEL_INVALID),
+    ],
+)
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_an_error_within_a_stream_is_no_answer_also_where_the_program_reads_no_further(
+    lab: Any, path: str, error: str, cause: Cause, leaves: bool
+) -> None:
+    kind = Lingering if leaves else Ending
+    async with kind(*STREAMS[path], error) as server:
+        program = leaving(path, error, server) if isinstance(server, Lingering) else streaming(path)
+        (episode,) = await lab.play(program, model(path, server), limits=ONCE)
+    assert episode.status is EpisodeStatus.CANCELLED
+    assert episode.failure.cause is cause
+    (failed,) = lab.failures(episode)
+    assert (failed["text"], failed["cause"]) == ("one", cause.value)
+
+
+async def test_a_stream_that_is_left_behind_its_end_is_an_answer(lab: Any) -> None:
+    end = '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'
+    async with Lingering(CHAT, end) as server:
+        (episode,) = await lab.play(leaving("/chat/completions", end, server), f"vllm/m@{server.url}/v1", limits=ONCE)
+    assert episode.status is EpisodeStatus.COMPLETED
+    assert [call["text"] for call in lab.calls(episode)] == ["one"]
+
+
+async def test_a_context_that_overflows_within_a_stream_is_the_programs_own(lab: Any) -> None:
+    error = '{"error":{"message":"maximum context length is 2048 tokens","code":"400"}}'
+    async with Ending(CHAT, error) as server:
+        (episode,) = await lab.play(streaming("/chat/completions"), f"vllm/m@{server.url}/v1", limits=ONCE)
+    assert episode.status is EpisodeStatus.COMPLETED
+    assert lab.failures(episode)[0]["cause"] == "context_overflow"
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/completions"])
+@pytest.mark.parametrize("second", ['{"index":1}', '{"index":1,"finish_reason":"error"}'])
+async def test_a_stream_of_several_choices_is_an_answer_when_all_of_them_have_come_to_their_end(
+    lab: Any, path: str, second: str
+) -> None:
+    first = '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'
+    async with Ending(*STREAMS[path], '{"choices":[{"index":1}]}', first, f'{{"choices":[{second}]}}') as server:
+        (episode,) = await lab.play(streaming(path), f"vllm/m@{server.url}/v1", limits=ONCE)
+    assert episode.status is EpisodeStatus.CANCELLED
+    assert len(lab.failures(episode)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/chat/completions", {"choices": [{"message": {"content": "a"}}, {"finish_reason": "error"}]}),
+        ("/chat/completions", {"choices": [{"message": {"content": ""}}], "error": {"code": 502}}),
+        ("/completions", {"choices": [{"text": "hal", "finish_reason": "error"}]}),
+        ("/responses", {"status": "cancelled", "output": []}),
+        ("/responses", {"status": "queued", "output": []}),
+    ],
+)
+def test_an_answer_that_its_server_did_not_bring_to_an_end_is_none(path: str, answer: Any) -> None:
+    assert APIS[path].read_answer(answer) is None

@@ -18,6 +18,9 @@ from mesocosm.core.usage import Usage
 AGENT, JUDGE = "", "judge"
 """Who asks at an address."""
 
+GONE = 499
+"""The status of a call whose program went away before its answer was complete."""
+
 JUDGE_FAILED = "judge_failed"
 """In the info of the step that a program returned: the failure of the last call that its graders made."""
 
@@ -77,7 +80,8 @@ class Call:
     """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
 
     `request` is the rest of what it sent (temperature, tools, …), messages left out. `sent` is what was put in its
-    place: the run's model and settings. `role` says who asks where that is not the agent: `judge`.
+    place: the run's model and settings. `role` says who asks where that is not the agent: `judge`. `unread` is a digest
+    of the messages where they could not be read, else empty.
     """
 
     path: str
@@ -86,13 +90,14 @@ class Call:
     request: Mapping[str, Any] = field(default_factory=dict)
     role: str = ""
     sent: Mapping[str, Any] = field(default_factory=dict)
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
     """One call of a program that was passed on as it was, or that could not be.
 
-    With an `error` the call failed, and `status` says how (that of HTTP; 499 when the program went away); `reply` is
+    With an `error` the call failed, and `status` says how (that of HTTP; GONE when the program went away); `reply` is
     then what had come of it, if anything had. `cause` is what the server's own words say of the failure, None where the
     status is all there is.
     """
@@ -114,12 +119,18 @@ class Tap(Protocol):
         """Who asks: empty for the agent, else `judge`."""
         ...
 
-    def admitted(self, tokens: int, *, passing: bool) -> AbstractAsyncContextManager[str]:
+    def admitted(self, tokens: int) -> AbstractAsyncContextManager[str]:
         """Enter a call of about `tokens` tokens; it is under way until the block is left.
 
         Waits while the calls under way may use up what is left of a budget. Gives why the call may not be made (a
-        budget is used up, the episode is over), else nothing. `passing` says that it will not go through `ask`, so that
-        the rates per minute are waited for here.
+        budget is used up, the episode is over), else nothing.
+        """
+        ...
+
+    async def turn(self) -> None:
+        """Wait for what the rates per minute allow, and while the server does not answer at all.
+
+        Due before a call that is passed on; `ask` waits by itself.
         """
         ...
 

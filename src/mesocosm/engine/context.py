@@ -15,7 +15,7 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import JUDGE, JUDGE_FAILED, Call, Forwarded, Program
+from mesocosm.core.gateway import GONE, JUDGE, JUDGE_FAILED, Call, Forwarded, Program
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
@@ -28,9 +28,6 @@ from mesocosm.engine.retry import Callers, Retry, plausible
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
-GONE = 499
-"""Status of a call whose program went away before its answer."""
-
 MOST_SERVED = 10
 """Names of a server for one model that are kept."""
 
@@ -275,8 +272,15 @@ class EpisodeContext:
             return False
         return not reserved_in_run or self._callers.model.fits(reserved_in_run + tokens)
 
+    def away(self, role: str) -> EpisodeError | None:
+        """Return the outage of the model that the program or its graders ask; None while it answers."""
+        if not self._callers.of(role).endpoint.down:
+            return None
+        who = "the judge" if role == JUDGE else "the model"
+        return EpisodeError(Cause.MODEL_UNAVAILABLE, f"{who} does not answer, and the program gave a call up")
+
     async def turn(self, role: str) -> None:
-        """Wait for what the rates per minute allow for calls of the program or of its graders."""
+        """Wait for what the rates per minute allow the program or its graders, and for the end of an outage."""
         caller = self._callers.of(role)
         await caller.ready(self._untimed)
         await caller.turn()
@@ -300,8 +304,13 @@ class EpisodeContext:
             self._episode.usage = self._episode.usage + plausible(reply).usage
         if call.error:
             self._record_failed(call, places, told, step)
-            if call.status == GONE:
+            error = EpisodeError(call.cause or cause_of(call.status), call.error, status=call.status)
+            tried = error.rule.retried and reply is None and call.status >= 300
+            if call.status == GONE or tried:
+                # What could be repeated the endpoint has heard of before.
                 caller.endpoint.left()
+            else:
+                caller.endpoint.failed(error)
         elif reply is not None:
             caller.endpoint.answered()
             self._record_call(None, reply, places, [], step, told)

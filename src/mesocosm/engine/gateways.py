@@ -1,20 +1,17 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import msgspec
-
-from mesocosm.core.failure import Boundary, Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import AGENT, JUDGE, Address, Call, Forwarded, Gateway
-from mesocosm.core.ids import digest_bytes
-from mesocosm.core.message import Message
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.gateway import AGENT, GONE, JUDGE, Address, Call, Forwarded, Gateway
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
+from mesocosm.engine.questions import Questions
 
 DEFAULT = "proxy"
 
@@ -35,7 +32,7 @@ CAUSES = {
     403: Cause.MODEL_FORBIDDEN,
     404: Cause.MODEL_MISSING,
     429: Cause.RATE_LIMITED,
-    499: Cause.CANCELLED,
+    GONE: Cause.CANCELLED,
     504: Cause.MODEL_TIMEOUT,
 }
 """The causes that HTTP statuses of calls stand for; of others `cause_of` tells."""
@@ -43,6 +40,9 @@ CAUSES = {
 
 OVERLOADED = frozenset({429, 503, 529})
 """HTTP statuses of a server that is busy."""
+
+_BUSY = OVERLOADED | {408, 502, 504}
+"""HTTP statuses of calls that may be answered at another time, whatever the server can do."""
 
 TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
 
@@ -135,8 +135,12 @@ class Tapped(Protocol):
         """Whether a call of `tokens` fits into the budgets beside what calls under way may use."""
         ...
 
+    def away(self, role: str) -> EpisodeError | None:
+        """Return the outage of the model that the program or its graders ask; None while it answers."""
+        ...
+
     async def turn(self, role: str) -> None:
-        """Wait for what the rates per minute allow for calls of the program or of its graders."""
+        """Wait for what the rates per minute allow the program or its graders, and for the end of an outage."""
         ...
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
@@ -183,13 +187,7 @@ class EpisodeTap:
 
     def __init__(self, context: Tapped, reserved: Reserved, role: str = AGENT) -> None:
         self.role = role
-        self.failing: EpisodeError | None = None
-        self._conversing = False
-        self._clock = 0
-        self._failed_at = 0
-        self._failed_by: asyncio.Task[Any] | None = None
-        self._lost: dict[str, EpisodeError] = {}
-        self._begun: dict[asyncio.Task[Any] | None, int] = {}
+        self._questions = Questions()
         self._context = context
         self._reserved = reserved
         self._own = 0
@@ -199,7 +197,7 @@ class EpisodeTap:
         self._broken: EpisodeError | RunAborted | None = None
 
     @asynccontextmanager
-    async def admitted(self, tokens: int, *, passing: bool) -> AsyncIterator[str]:
+    async def admitted(self, tokens: int) -> AsyncIterator[str]:
         """Enter a call of about `tokens` tokens; gives why it may not be made, or nothing."""
         refusal = await self._room(tokens)
         if refusal:
@@ -208,16 +206,16 @@ class EpisodeTap:
         tokens = max(tokens, self._largest)
         self._own += tokens
         self._reserved.tokens += tokens
-        self._clock += 1
-        self._begun[asyncio.current_task()] = self._clock
         try:
-            if passing:
-                await self._context.turn(self.role)
-            yield ""
+            with self._questions.call():
+                yield ""
         finally:
-            self._begun.pop(asyncio.current_task(), None)
             self._own -= tokens
             self._reserved.free(tokens)
+
+    async def turn(self) -> None:
+        """Wait for what the rates per minute allow, and while the server does not answer at all."""
+        await self._context.turn(self.role)
 
     async def _room(self, tokens: int) -> str:
         while not (refusal := self._refusal()):
@@ -240,10 +238,9 @@ class EpisodeTap:
     async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
         """Answer a call through the engine. Raises EpisodeError."""
         try:
-            reply = await self._context.ask_for(replace(call, role=self.role), request, self._failed)
+            reply = await self._context.ask_for(replace(call, role=self.role), request, self._questions.failed)
         except EpisodeError as error:
-            self._failed(error)
-            self._lose(request.messages, error)
+            # That it failed the gateway says by `forwarded`.
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -252,30 +249,9 @@ class EpisodeTap:
         except RunAborted as error:
             self._broken = self._broken or error
             raise EpisodeError(Cause.BUDGET, str(error)) from error
-        self._answered()
-        self._find(request.messages)
+        self._questions.answered(request.messages)
         self._largest = max(self._largest, reply.usage.total)
         return reply
-
-    def _lose(self, messages: Sequence[Message], error: EpisodeError) -> None:
-        """Remember a question that the model's side left unanswered, and could have answered at another time."""
-        if error.rule.retried and not error.rule.valid and error.rule.boundary is Boundary.MODEL:
-            self._lost[_question(messages)] = error
-
-    def _find(self, messages: Sequence[Message]) -> None:
-        """Forget a question that was left unanswered: it is answered now."""
-        if self._lost:
-            self._lost.pop(_question(messages), None)
-
-    def _failed(self, error: EpisodeError, *, conversing: bool = True) -> None:
-        self.failing, self._failed_at, self._conversing = error, self._clock, conversing
-        self._failed_by = asyncio.current_task()
-
-    def _answered(self) -> None:
-        """Forget the last failure, unless it is that of another call and this one had begun before it."""
-        task = asyncio.current_task()
-        if self._failed_by is task or self._begun.get(task, self._clock + 1) > self._failed_at:
-            self.failing = None
 
     async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
         """Return whether a call that was passed on is to be made once more, after the wait that is due."""
@@ -284,7 +260,7 @@ class EpisodeTap:
         failed = EpisodeError(
             cause_of(status), error, retry_after=retry_after, overload=status in OVERLOADED, status=status
         )
-        self._failed(failed)
+        self._questions.failed(failed)
         return await self._context.again(failed, attempt, self.role) and not self._refusal()
 
     def forwarded(self, call: Forwarded) -> None:
@@ -299,35 +275,32 @@ class EpisodeTap:
 
     def _judge_outcome(self, call: Forwarded) -> None:
         """See what a call says about the model: whether it fails, and whether every further one would."""
+        questions, asked, unread = self._questions, call.messages, call.call.unread
         if not call.error:
-            self._answered()
-            self._find(call.messages)
+            questions.answered(asked, unread)
             return
         cause = call.cause or cause_of(call.status)
-        # A call that its program gave up says nothing new: what failed before it was given up stands.
         if cause is Cause.CANCELLED:
-            if self.failing is not None and self._failed_by is asyncio.current_task():
-                self._lose(call.messages, self.failing)
+            questions.given_up(asked, unread, begun=call.reply is not None, away=self._context.away(self.role))
             return
         error = EpisodeError(cause, call.error)
-        self._failed(error, conversing=call.call.path != _EMBEDDINGS)
-        if self._conversing:
-            self._lose(call.messages, error)
-        if error.rule.fatal and self.role == AGENT and self._conversing:
-            # Whatever a program makes of it: no episode of the run can be measured.
-            self._broken = self._broken or error
+        # Many servers make no embeddings, each says so in its own way, and programs go on without them.
+        matters = call.call.path != _EMBEDDINGS or call.status in _BUSY
+        questions.failed(error, matters=matters)
+        if matters:
+            questions.lost(asked, error, unread)
+            if error.rule.fatal and self.role == AGENT:
+                # Whatever a program makes of it: no episode of the run can be measured.
+                self._broken = self._broken or error
 
     @property
-    def _at_fault(self) -> EpisodeError | None:
-        """The failure of the last call, where it is that of the model's side and says nothing about the agent."""
-        failing = self.failing
-        if failing is None or failing.rule.valid or failing.rule.boundary is not Boundary.MODEL:
-            return None
-        return failing
+    def failing(self) -> EpisodeError | None:
+        """The failure of the last call; None when it was answered."""
+        return self._questions.failing
 
     def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of the model in place of what a program made of it, where its last call had failed."""
-        failing, waited = self._at_fault, self._context.waited_s
+        """Raise the failure of the model in place of what a program made of it, where a call was not answered."""
+        failing, waited = self._questions.blamed, self._context.waited_s
         if error.cause in TIMEOUTS and waited:
             message = f"{error}; {waited:.0f} s of that it waited for a model that did not answer"
             raise EpisodeError(Cause.MODEL_UNAVAILABLE, message, detail=error.detail, facts=error.facts) from error
@@ -343,11 +316,11 @@ class EpisodeTap:
         That is the last call, whatever the model's side failed for, and every earlier one that was not answered because
         the server was away or busy, unless the program asked the same again and was answered. Raises EpisodeError.
         """
-        failing = self._at_fault if self._conversing else None
-        failing = failing or next(iter(self._lost.values()), None)
-        if failing is not None:
-            message = f"{failing}; the program went on without that answer, and its result counts for nothing"
-            raise EpisodeError(failing.cause, message, facts=facts)
+        missed = self._questions.missed
+        if missed is not None:
+            who = "the grader" if self.role == JUDGE else "the program"
+            message = f"{missed}; {who} went on without that answer, and its result counts for nothing"
+            raise EpisodeError(missed.cause, message, facts=facts)
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
@@ -371,8 +344,3 @@ def cause_of(status: int) -> Cause:
     if status >= 500:
         return Cause.MODEL_UNAVAILABLE
     return Cause.MODEL_REJECTED if status >= 400 else Cause.MODEL_INVALID
-
-
-def _question(messages: Sequence[Message]) -> str:
-    """Return the digest of what was asked, by which a call that is made again is known."""
-    return digest_bytes(msgspec.json.encode(list(messages)))

@@ -10,6 +10,7 @@ import msgspec
 from mesocosm.core import foreign
 from mesocosm.core.foreign import read_json
 from mesocosm.core.gateway import Call, Protocols
+from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.usage import Usage
@@ -21,9 +22,6 @@ PASSED_ON = ("stop", "seed", "presence_penalty", "frequency_penalty", "logit_bia
 
 LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 """The names by which requests bound the tokens of a reply."""
-
-GONE = 499
-"""The status recorded when the program went away before its answer was complete."""
 
 
 class Malformed(Exception):
@@ -83,6 +81,11 @@ class Assembler(Protocol):
     @property
     def error(self) -> str:
         """What the stream itself says went wrong, else nothing."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """The status of HTTP that the error names, 200 where it names none."""
         ...
 
 
@@ -215,11 +218,19 @@ def listed(data: Mapping[str, Any], name: str) -> list[Any]:
     return found or []
 
 
-def call(path: str, data: Fields) -> Call:
-    """Return what was asked for, without its messages."""
+def call(path: str, data: Fields, unread: Iterable[msgspec.Raw] = ()) -> Call:
+    """Return what was asked for, without its messages; `unread` are those of them that no message can hold."""
     model = data.get("model")
     rest = {key: value for key, value in data.items() if key not in {"model", "stream", "stream_options"}}
-    return Call(path, model if isinstance(model, str) else "", data.get("stream") is True, rest)
+    raws = [bytes(raw) for raw in unread]
+    digest = digest_bytes(b"\0".join(raws)) if raws else ""
+    return Call(path, model if isinstance(model, str) else "", data.get("stream") is True, rest, unread=digest)
+
+
+def status_in(error: Any) -> int:
+    """Return the status of HTTP that an error within an answer names as its code; 200 where it names none."""
+    code = foreign.whole(part(error, "code")) or foreign.whole(part(error, "status"))
+    return code if code is not None and 400 <= code < 600 else 200
 
 
 def count(value: Any) -> int:

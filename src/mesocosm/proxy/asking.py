@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import JUDGE, Forwarded, Tap
+from mesocosm.core.gateway import GONE, JUDGE, Forwarded, Tap
 from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import GONE, Api, Asked, Malformed
+from mesocosm.proxy.api import Api, Asked, Malformed
 from mesocosm.proxy.server import JSON, Reply
 
 _encode = msgspec.json.Encoder().encode
@@ -50,7 +50,7 @@ async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, repl
     started = time.perf_counter()
 
     def failed(status: int, error: str, cause: Cause | None = None) -> None:
-        tap.forwarded(Forwarded(call, asked.messages, None, status, error, time.perf_counter() - started, cause))
+        tap.forwarded(Forwarded(call, request.messages, None, status, error, time.perf_counter() - started, cause))
 
     try:
         said = await tap.ask(request, call)

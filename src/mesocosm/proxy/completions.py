@@ -84,11 +84,9 @@ class ChatCompletions:
 
     def read_answer(self, data: Fields) -> ModelReply | None:
         """Return the reply in a completion: its first choice."""
-        choices = data.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
+        choice = first_choice(data)
         message = part(choice, "message")
-        # Routers say so when the provider behind them broke off; it is no answer of the model.
-        if not isinstance(message, dict) or part(choice, "finish_reason") == "error" or part(choice, "error"):
+        if not isinstance(message, dict):
             return None
         content, refusal = message.get("content"), text_of(message.get("refusal"))
         text = content if isinstance(content, str) else _joined(content)
@@ -148,17 +146,17 @@ class ChatCompletions:
 
 
 class ChatAssembler:
-    """Puts chunks together; of several choices the first counts."""
+    """Puts chunks together; of several choices the first is the reply, and all must come to their end."""
 
     def __init__(self) -> None:
         self.complete = False
         self.error = ""
-        self._begun = False
+        self.status = 200
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[Calling] = []
         self._at: dict[int, Calling] = {}
-        self._finish = ""
+        self._ends: dict[int, str] = {}
         self._model = ""
         self._usage: Any = None
 
@@ -169,24 +167,33 @@ class ChatAssembler:
             return
         chunk = api.object_in(data)
         if chunk.get("error"):
-            self.error = text_of(part(chunk, "error", "message")) or str(chunk["error"])[:500]
+            self._fail(chunk["error"], str(chunk["error"])[:500])
         self._model = text_of(chunk.get("model")) or self._model
         self._usage = chunk.get("usage") or self._usage
         for choice in items_of(chunk.get("choices")):
-            if isinstance(choice, dict) and not choice.get("index"):
+            if isinstance(choice, dict):
                 self._choice(choice)
 
     @property
     def ended(self) -> bool:
-        """Whether why the answer ended has come, or the last event."""
-        return self.complete or bool(self._finish)
+        """Whether why every choice ended has come, or the last event."""
+        return self.complete or (bool(self._ends) and all(self._ends.values()))
 
     def _choice(self, choice: Fields) -> None:
-        self._begun = True
-        self._finish = text_of(choice.get("finish_reason")) or self._finish
-        if self._finish == "error" or choice.get("error"):
-            told = text_of(part(choice.get("error"), "message"))
-            self.error = self.error or told or "the provider broke the answer off"
+        place = choice.get("index")
+        index = place if isinstance(place, int) else 0
+        self._ends[index] = text_of(choice.get("finish_reason")) or self._ends.get(index, "")
+        if self._ends[index] == "error" or choice.get("error"):
+            self._fail(choice.get("error"), "the provider broke the answer off")
+        if not index:
+            self._take(choice)
+
+    def _fail(self, error: Any, otherwise: str) -> None:
+        if not self.error:
+            self.error, self.status = text_of(part(error, "message")) or otherwise, api.status_in(error)
+
+    def _take(self, choice: Fields) -> None:
+        """Take a piece of the reply."""
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
@@ -213,13 +220,23 @@ class ChatAssembler:
 
     def reply(self) -> ModelReply | None:
         """Return what has come so far."""
-        if not self._begun:
+        if 0 not in self._ends:
             return None
         calls = tuple(call.done(n) for n, call in enumerate(self._calls))
-        finish = self._finish or ("tool_calls" if calls else "stop")
+        finish = self._ends[0] or ("tool_calls" if calls else "stop")
         return ModelReply(
             "".join(self._text), "".join(self._reasoning), calls, finish, read_usage(self._usage), self._model
         )
+
+
+def first_choice(data: Fields) -> Any:
+    """Return the first choice of a completion, None where there is none or the provider broke one off.
+
+    Routers say so by an error beside it, or as the reason why it ended; it is no answer of the model.
+    """
+    choices = items_of(data.get("choices"))
+    broken = any(part(choice, "finish_reason") == "error" or part(choice, "error") for choice in choices)
+    return None if broken or data.get("error") or not choices else choices[0]
 
 
 def openai_error(status: int, message: str, code: str = "") -> Fields:

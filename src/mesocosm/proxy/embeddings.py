@@ -35,7 +35,8 @@ class Embeddings:
         given = api.value_in(fields["input"])
         texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
-        return Asked(api.call(self.path, data), messages, data)
+        whole = isinstance(given, str) or len(messages) == len(texts)
+        return Asked(api.call(self.path, data, () if whole else [fields["input"]]), messages, data)
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
         """Raise Malformed: models answer in words."""

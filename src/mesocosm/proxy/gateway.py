@@ -123,7 +123,7 @@ class Proxy:
         passing = self._passing_to(api, client)
         asked = _read(api, request.body, client, lenient=passing is not None)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
-        async with client.tap.admitted(expected, passing=passing is not None) as refusal:
+        async with client.tap.admitted(expected) as refusal:
             if refusal:
                 await reply.send(403, _encode(api.error(403, refusal, "budget_exceeded")), asking.FINAL)
             elif passing is None or not await passing.converse(api, asked, client.tap, request, reply):
@@ -161,8 +161,10 @@ def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
     except Malformed:
         if not lenient:
             raise
-    data = values(fields, ("messages", "input", "system", "instructions"))
-    return Asked(call(api.path, data), (), data)
+    said = ("messages", "input", "prompt", "system", "instructions")
+    data = values(fields, said)
+    unread = call(api.path, data, [fields[name] for name in said if name in fields])
+    return Asked(unread, (), data, ("messages that cannot be read",))
 
 
 def _api(request: Request) -> Api:

@@ -30,6 +30,7 @@ _ERRORS = {
     429: "rate_limit_error",
     504: "timeout_error",
 }
+_STATUSES = {kind: status for status, kind in _ERRORS.items()} | {"api_error": 500, "overloaded_error": 529}
 _UNPORTABLE = ("mcp_servers", "container", "context_management")
 
 
@@ -155,6 +156,7 @@ class MessageAssembler:
     def __init__(self) -> None:
         self.complete = False
         self.error = ""
+        self.status = 200
         self._begun = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -183,6 +185,7 @@ class MessageAssembler:
                 self.complete = True
             case "error":
                 self.error = text_of(part(event, "error", "message")) or "the stream ended in an error"
+                self.status = _STATUSES.get(text_of(part(event, "error", "type")), 200)
 
     @property
     def ended(self) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace as replace_fields
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import JUDGE, Forwarded, Reachable, Tap, Upstream
+from mesocosm.core.gateway import GONE, JUDGE, Forwarded, Reachable, Tap, Upstream
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.core.usage import Usage
 from mesocosm.http.client import Client
@@ -23,7 +23,7 @@ from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import GONE, LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields
+from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
 
 _encode = msgspec.json.Encoder().encode
@@ -129,13 +129,18 @@ class Passing:
         passage = Passage(api, asked, tap, self._model)
         assembler = api.assembler()
         try:
+            await tap.turn()
+            passage.started = time.perf_counter()
             return await self._converse(passage, assembler, request, reply)
         except HttpError as error:
             await self._failed(passage, assembler, error, reply)
             return True
         except (Gone, asyncio.CancelledError):
-            # What was said to its end counts, whether or not the program took the last bytes.
-            passage.record(assembler.reply(), GONE, "" if assembler.ended else "the program closed the connection")
+            if assembler.ended or assembler.error:
+                # What was said to its end counts, a failure too, whether or not the program took the last bytes.
+                self._record_stream(passage, assembler)
+            else:
+                passage.record(assembler.reply(), GONE, "the program closed the connection")
             raise
 
     async def plain(self, method: str, path: str, request: Request, reply: Reply, api: Api) -> None:
@@ -283,10 +288,18 @@ class Passing:
             broken = "the stream held no answer"
         elif not assembler.error and not assembler.ended:
             broken = "the stream broke off: it ended without saying that the answer was complete"
-        error = self._safe(assembler.error.encode()).decode("utf-8", "replace") or broken
         cause = Cause.MODEL_UNAVAILABLE if broken and reply is not None else None
+        error, cause = self._error(passage, assembler) if assembler.error else (broken, cause)
         passage.record(reply, 200, error, cause)
         return broken
+
+    def _error(self, passage: Passage, assembler: Assembler) -> tuple[str, Cause | None]:
+        """Return what a stream says went wrong, and its cause where it names the status of that."""
+        said, status = self._safe(assembler.error.encode(errors="replace")), assembler.status
+        words = said.decode("utf-8", "replace")
+        if status < 400:
+            return words, None
+        return words, self._refusal(passage, status, {}, _encode(passage.api.error(status, words))).cause
 
     async def _hand_back_whole(
         self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes, reply: Reply
@@ -297,8 +310,10 @@ class Passing:
             said = _read(passage.api, body)
         if said is None:
             error = _words(passage, status, body)
-            if status >= 300:
-                refused = self._refusal(passage, status, headers, body)
+            # Gateways put errors into a 200.
+            named = status if status >= 300 else status_in(object_in(body).get("error"))
+            if named >= 300:
+                refused = self._refusal(passage, named, headers, body)
                 error, cause = str(refused), refused.cause
         passage.record(said, status, error, cause)
         await reply.send(status, body, {**_returned(headers), **passage.final})
@@ -310,6 +325,8 @@ class Passing:
         message = _told(error)
         # What broke behind the end of the answer took nothing of it.
         whole = reply.started and assembler.ended and not assembler.error
+        if assembler.error:
+            self._record_stream(passage, assembler)
         passage.record(assembler.reply(), 200 if whole else _status(error), "" if whole else message)
         if not reply.started:
             await self._refuse(passage.api, error, reply, passage.final)

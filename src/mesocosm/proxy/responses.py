@@ -32,6 +32,9 @@ _SETTINGS = frozenset(
 )
 """Settings of a model that a request may hold under the same name."""
 
+_UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
+"""Statuses of responses that hold no answer."""
+
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
@@ -98,7 +101,7 @@ class Responses:
     def read_answer(self, data: Fields) -> ModelReply | None:
         """Return the reply in a response."""
         output = data.get("output")
-        if not isinstance(output, list) or data.get("status") == "failed":
+        if not isinstance(output, list) or data.get("error") or text_of(data.get("status")) in _UNFINISHED:
             return None
         items = [item for item in output if isinstance(item, dict)]
         said = [piece for item in items if item.get("type") == "message" for piece in items_of(item.get("content"))]
@@ -165,6 +168,7 @@ class ResponseAssembler:
     def __init__(self, responses: Responses) -> None:
         self.complete = False
         self.error = ""
+        self.status = 200
         self._responses = responses
         self._text: list[str] = []
         self._whole: ModelReply | None = None

@@ -10,7 +10,7 @@ from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.proxy import api, sse
 from mesocosm.proxy.api import Asked, Fields, Known, Malformed, part, text_of
-from mesocosm.proxy.completions import ChatAssembler, ChatCompletions, read_usage, usage_fields
+from mesocosm.proxy.completions import ChatAssembler, ChatCompletions, first_choice, read_usage, usage_fields
 
 _SETTINGS = frozenset({"seed", "stop", "presence_penalty", "frequency_penalty", "logit_bias"})
 _UNPORTABLE = ("suffix", "echo", "logprobs", "best_of")
@@ -43,16 +43,17 @@ class TextCompletions(ChatCompletions):
         unportable = [name for name in _UNPORTABLE if data.get(name)]
         if data.get("n") not in {None, 1}:
             unportable.append("n")
-        if len(messages) != len(texts):
+        unread = len(messages) != len(texts)
+        if unread:
             unportable.append("a prompt of tokens")
         elif len(messages) != 1:
             unportable.append("several prompts")
-        return Asked(api.call(self.path, data), messages, data, tuple(unportable))
+        asked = api.call(self.path, data, [fields["prompt"]] if unread else ())
+        return Asked(asked, messages, data, tuple(unportable))
 
     def read_answer(self, data: Fields) -> ModelReply | None:
         """Return the reply in a completion: its first choice."""
-        choices = data.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
+        choice = first_choice(data)
         text = part(choice, "text")
         if not isinstance(text, str):
             return None
@@ -78,11 +79,9 @@ class TextCompletions(ChatCompletions):
 
 
 class TextAssembler(ChatAssembler):
-    """Puts chunks together; of several choices the first counts."""
+    """Puts chunks together, as those of chat completions."""
 
-    def _choice(self, choice: Fields) -> None:
-        self._begun = True
-        self._finish = text_of(choice.get("finish_reason")) or self._finish
+    def _take(self, choice: Fields) -> None:
         self._text.append(text_of(choice.get("text")))
 
 
