@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from tests.cli.conftest import Invoke, Played
 
-from mesocosm.core.run import RESCORING, Run
+from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.engine import grading
 from mesocosm.interop.bundle import Bundle
 from mesocosm.store import SqlStore, open_store
@@ -143,6 +144,28 @@ def test_a_run_whose_rescoring_was_cut_off_passes_no_gate_and_has_no_rank(
     assert (gate.code, "it is being rescored, or that was cut off" in gate.out) == (3, True)
     verified = mesocosm("verify", *mine.there)
     assert (verified.code, "its scores are of two kinds" in verified.out) == (1, True)
+    file, there = mine.results / "cut off.zip", ("--results-dir", mine.results / "there")
+    assert mesocosm("export", "last", "-o", file, *mine.there).code == 0
+    assert mesocosm("import", file, *there).code == 0
+    assert "that was cut off" in mesocosm("run", "show", "last", *there).out
+
+
+@pytest.mark.parametrize("suffix", ["zip", "json"])
+def test_a_run_that_was_killed_when_it_went_on_is_imported_with_the_numbers_of_its_episodes(
+    mesocosm: Invoke, mine: Played, suffix: str
+) -> None:
+    whole = mine.run
+    store = open_store(mine.results)
+    stale = tuple(msgspec.structs.replace(one, value=0.1, n_scored=1) for one in whole.metrics)
+    store.save_run(msgspec.structs.replace(whole, status=RunStatus.STOPPED, metrics=stale))
+    store.close()
+    file = mine.results / f"killed.{suffix}"
+    export = ("export",) if suffix == "zip" else ("run", "export")
+    assert mesocosm(*export, "last", "-o", file, *mine.there).code == 0
+    assert mesocosm("verify", *mine.there).code == 0
+    there = Played(mine.manifest, mine.results / "there", whole.id)
+    assert mesocosm("import", file, *there.there).code == 0
+    assert there.run.metrics == whole.metrics
 
 
 def test_a_run_is_deleted_whole_by_the_same_command(mesocosm: Invoke, group: Path, tmp_path: Path) -> None:

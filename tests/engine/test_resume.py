@@ -75,6 +75,23 @@ async def test_an_interrupted_run_ends_with_the_numbers_of_an_undisturbed_one(la
     assert (run.signature, run.attempt, calm.attempt) == (calm.signature, 1, 2)
 
 
+async def test_a_run_that_goes_on_keeps_no_numbers_of_before(lab: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted = Interrupted(2)
+    run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
+    assert run.metrics
+    seen: list[Run] = []
+    dropped = type(lab.store).drop_failed
+
+    def drop(store: Any, run_id: str) -> int:
+        seen.append(store.get_run(run_id))
+        return dropped(store, run_id)
+
+    monkeypatch.setattr(type(lab.store), "drop_failed", drop)
+    again = await lab.resume(run.id, retry_failed=True)
+    assert [(one.status, one.metrics) for one in seen] == [(RunStatus.RUNNING, ())]
+    assert again.metrics
+
+
 async def test_only_what_is_owed_is_played(lab: "Lab") -> None:
     interrupted = Interrupted(2)
     run = await lab.run(lab.spec(lab.model(interrupted), count=4, trials=2), control=interrupted.control)

@@ -12,6 +12,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RunHeld, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import Score
 from mesocosm.store import SqlStore, open_store
 
 if TYPE_CHECKING:
@@ -102,6 +103,56 @@ async def test_a_later_copy_brings_what_was_missing(
     assert copy(source, store, run) == 4
 
     assert contents(store, run.id) == contents(source, run.id)
+
+
+async def test_a_later_copy_that_was_scored_otherwise_is_refused(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    copy(source, store, run)
+    before = contents(store, run.id)
+    first, *_ = source.episodes(run.id).items
+    source.save_scores(run.id, [(first.id, [Score("accuracy", 0.0)])])
+    source.hold(run.id, source.holder())
+    await samples.write(source, run.id, [samples.entry(run.id, 13)])
+    source.release(run.id, source.holder())
+
+    with pytest.raises(UsageError, match=f"episode 0 of run {run.id} is scored here in another way"):
+        copy(source, store, run)
+
+    assert contents(store, run.id) == before
+
+
+async def test_a_later_copy_brings_the_terms_that_its_numbers_are_measured_by(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run
+) -> None:
+    copy(source, store, run)
+    source.hold(run.id, source.holder())
+    await samples.write(source, run.id, [samples.entry(run.id, 13)])
+    source.release(run.id, source.holder())
+    later = source.get_run(run.id)
+    later.info, later.spec = {"id": "words again"}, msgspec.structs.replace(later.spec, name="later")
+    source.save_run(later, terms=True)
+
+    copy(source, store, run)
+
+    assert contents(store, run.id) == contents(source, run.id)
+
+
+@pytest.mark.parametrize("here", [1, 2, 3])
+async def test_copies_that_each_have_episodes_of_their_own_are_not_put_together(
+    source: SqlStore, store: SqlStore, samples: "Samples", run: Run, here: int
+) -> None:
+    copy(source, store, run)
+    for place, indexes in ((store, range(13, 13 + here)), (source, range(20, 22))):
+        place.hold(run.id, place.holder())
+        await samples.write(place, run.id, [samples.entry(run.id, index) for index in indexes])
+        place.release(run.id, place.holder())
+    before = contents(store, run.id)
+
+    with pytest.raises(UsageError, match="each with episodes that the other lacks"):
+        copy(source, store, run)
+
+    assert contents(store, run.id) == before
 
 
 async def test_an_older_copy_takes_nothing_back(

@@ -11,7 +11,7 @@ import msgspec
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
-from mesocosm.core.run import AS_IMPORTED, UNVERIFIED
+from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -160,7 +160,8 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     if run.info.get("metrics"):
         metrics = of_episodes(run, episodes)
         told += disagreements(run, metrics)
-        run = msgspec.structs.replace(run, metrics=metrics)
+        # Scores of two kinds give no number: those of before the rescoring stay, as they do where it was cut off.
+        run = run if run.provenance.get(RESCORING) else msgspec.structs.replace(run, metrics=metrics)
     elif run.metrics:
         told += _other_means(run, list(episodes))
         marked = {**run.provenance, UNVERIFIED: True}

@@ -6,7 +6,7 @@ import click
 
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import InfrastructureError, MesocosmError
-from mesocosm.core.run import RESCORING, RunStatus
+from mesocosm.core.run import RESCORING
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 DAMAGED = 1
 NOT_COMPUTED = "its numbers came with the file that it was imported from, and cannot be compared with its episodes"
-MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
 
 
 @click.command(cls=Command)
@@ -81,8 +80,6 @@ def _numbers(store: "SqlStore", run: "Run") -> list[str]:
 
     if run.provenance.get(RESCORING):
         return [f"it {run.rescored}"]
-    if run.status not in MEASURED or not run.info.get("metrics"):
-        return []
     return disagreements(run, so_far(run, store))
 
 

@@ -11,13 +11,16 @@ import msgspec
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import ScoreRow, Store
-from mesocosm.core.run import Run
+from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
 
 NOT_RUN = "not_run"
 """What stands in `missing` for planned episodes that have not been run."""
 
+
+MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
+"""Statuses of a run that was played to its end, so that its numbers are those of its episodes."""
 
 AGENT_FAILURE = "agent_failure"
 """What stands in `missing` for failures of the agent where no worst value is known."""
@@ -178,8 +181,12 @@ def _of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
 def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
     """Say where the results in a run's row are not those `found` in its episodes.
 
-    Intervals are not compared: earlier versions computed some of them in another way.
+    Only the numbers of a run that was played to its end must be those of its episodes, not those of one that goes on,
+    was cut off, or is being rescored, nor numbers that came with an import. Intervals are not compared: earlier
+    versions computed some of them in another way.
     """
+    if run.status not in MEASURED or run.provenance.get(RESCORING) or not run.info.get("metrics"):
+        return []
     known = {metric.name: metric for metric in found}
     # Earlier versions did not count what was not run of the metrics that nobody declared.
     declared = {metric["name"] for metric in run.info.get("metrics", [])}

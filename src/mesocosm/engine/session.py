@@ -348,10 +348,6 @@ class _Session:
             self.record = await _whole(partial(self.store.add_run, self.record, alone=self.settings.alone))
         try:
             await _whole(self._hold)
-            if self.settings.retry_failed:
-                await _whole(self.store.drop_failed, self.record.id)
-            if self.settings.retry_unscored:
-                await _whole(self.store.drop_unscored, self.record.id, self.settings.retry_unscored)
             await self._play()
         finally:
             if self.held:
@@ -399,15 +395,21 @@ class _Session:
             raise error
 
     def _begin(self) -> None:
+        """Write that the run goes on. It has no numbers then: those of before are not of its episodes any more."""
         before, now = self.record, time.time()
         record = self.record = self.store.get_run(before.id)
         record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
-        record.started_at = record.started_at or now
+        record.started_at, record.metrics = record.started_at or now, ()
         record.provenance = {**record.provenance, "session_at": now}
         if before.started_at is not None and before.ended_at is None and before.heartbeat_at is not None:
             # The process of the session before is gone, and wrote no end of it.
             record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
         self.store.save_run(record, self.holder)
+        if self.settings.retry_failed:
+            self.store.drop_failed(record.id)
+        if self.settings.retry_unscored:
+            self.store.drop_unscored(record.id, self.settings.retry_unscored)
+        self.record = self.store.get_run(record.id)
 
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts

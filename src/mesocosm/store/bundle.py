@@ -10,22 +10,23 @@ from sqlalchemy import Connection, select, update
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import UsageError
-from mesocosm.core.run import Run
+from mesocosm.core.run import RESCORING, Run
 from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
 from mesocosm.store.episode_lists import EpisodeLists
 from mesocosm.store.episodes import keep_means, primary_of, recount
 from mesocosm.store.hold import check_free, drop_unfinished
 from mesocosm.store.lines import refresh_line
-from mesocosm.store.rows import episode_row, run_from, score_rows, state_values
+from mesocosm.store.rows import episode_row, json_text, run_from, score_rows, state_values
 from mesocosm.store.runs import insert_run, write_state
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
-from mesocosm.store.seals import rechain, seal_new, seals_of
+from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
 from mesocosm.store.traces import Traces, chunk_rows
 
 _PAGE = 200
 _CHUNKS = 8
 _BATCH = 50
+_FINISHED = sorted(status.value for status in FINISHED)
 
 
 class Bundles(EpisodeLists, Traces):
@@ -60,19 +61,24 @@ class Bundles(EpisodeLists, Traces):
         """Insert a run with everything that belongs to it in one transaction; return how many episodes were new.
 
         The entries of one episode must follow each other. Repeating the call changes nothing: what is there by its id
-        stays. A run that is there with fewer finished episodes takes over the others and the state given here. Nobody
-        holds the run afterwards. Raises UsageError when the id is taken by another experiment, RunHeld while somebody
-        works on it, and whatever the iterables raise; then nothing has changed.
+        stays. A run that is there with fewer finished episodes takes over the others, and the state and the terms given
+        here. Nobody holds the run afterwards. Raises UsageError when the id is taken by another experiment, or the run
+        would be of two copies that went on or were scored apart; RunHeld while somebody works on it, and whatever the
+        iterables raise; then nothing has changed.
         """
         with self._database.once(immediate=True) as connection:
-            _insert_state(self._database, connection, run)
+            there, replaced = _insert_state(self._database, connection, run)
             for blob in blobs:
                 insert_blobs(self._database, connection, run.id, [blob_row(blob, self._database.objects)])
             primary = primary_of(connection, run.id)
             remaining, new, fresh = iter(entries), 0, set[str]()
             given: dict[str, Entry] = {}
+            finished, other = set[str](), list[Episode]()
             while batch := list(islice(remaining, _BATCH)):
                 known = fresh
+                finished |= {entry.episode.id for entry in batch if entry.episode.status in FINISHED}
+                if there and not other:
+                    other += _scored_otherwise(connection, batch)
                 fresh = _insert_entries(self._database, connection, batch, known, primary)
                 new += len(fresh - known)
                 given |= {
@@ -80,6 +86,8 @@ class Bundles(EpisodeLists, Traces):
                     for entry in batch
                     if entry.episode.id in fresh
                 }
+            if there and (replaced or new):
+                _check_one_copy(connection, run.id, finished, other, replaced=replaced)
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
             self._seal(connection, run, given)
@@ -88,18 +96,23 @@ class Bundles(EpisodeLists, Traces):
         return new
 
     def _seal(self, connection: Connection, run: Run, given: Mapping[str, Entry]) -> None:
-        """Give what was inserted its checksums. Raises UsageError where they are not those that it came with."""
+        """Give what was inserted its checksums. Raises UsageError where they are not those that it came with.
+
+        In the middle of a rescoring the rows of some episodes still say which score ranked them before: only their
+        traces are compared.
+        """
+        part = slice(HALF, None) if run.provenance.get(RESCORING) else slice(None)
         links = {key: entry.link for key, entry in given.items() if entry.link is not None}
         sealed = seal_new(connection, run.id, list(given), links)
         for episode_id, checksum in sealed.items():
             entry = given[episode_id]
-            if entry.checksum and entry.checksum != checksum:
+            if entry.checksum and entry.checksum[part] != checksum[part]:
                 raise UsageError(
                     f"episode {entry.episode.index} ({episode_id}) of run {run.id} is not what was exported: its "
                     "checksum is another one; the bundle is damaged, or it was edited"
                 )
         here = rechain(connection, run.id)
-        whole = here.length == len(sealed)
+        whole = here.length == len(sealed) and not run.provenance.get(RESCORING)
         if run.chain and whole and links and run.chain != str(here):
             raise UsageError(
                 f"the episodes of run {run.id} are not those that were exported: the chain over them ends with {here}, "
@@ -107,12 +120,13 @@ class Bundles(EpisodeLists, Traces):
             )
 
 
-def _insert_state(database: Database, connection: Connection, run: Run) -> None:
+def _insert_state(database: Database, connection: Connection, run: Run) -> tuple[bool, bool]:
+    """Write the state of a run; return whether the run was there, and whether it was given another state."""
     row = connection.execute(select(runs).where(runs.c.id == run.id)).mappings().one_or_none()
     if row is None:
         insert_run(database, connection, run)
         connection.execute(update(runs).where(runs.c.id == run.id).values(holder=None, held_at=None))
-        return
+        return False, True
     here = run_from(row)
     if here.signature != run.signature:
         raise UsageError(
@@ -121,9 +135,46 @@ def _insert_state(database: Database, connection: Connection, run: Run) -> None:
         )
     check_free(database, connection, run.id)
     drop_unfinished(connection, run.id)
-    if run.counts.done > here.counts.done:
-        state = {**state_values(run), "heartbeat_at": run.heartbeat_at}
-        write_state(connection, run.id, state)
+    if run.counts.done <= here.counts.done:
+        return True, False
+    terms = {"spec": json_text(run.spec), "info": json_text(run.info)}
+    write_state(connection, run.id, {**state_values(run), **terms, "heartbeat_at": run.heartbeat_at})
+    return True, True
+
+
+def _scored_otherwise(connection: Connection, batch: Sequence[Entry]) -> list[Episode]:
+    """Return the finished episodes of a batch that are here with another record or other scores."""
+    found = {entry.episode.id: entry for entry in batch if entry.episode.status in FINISHED}
+    sealed = seals_of(connection, list(found))
+    differing = []
+    for key, row, listed in stored_rows(connection, list(found)):
+        entry, (checksum, _) = found[key], sealed.get(key, ("", None))
+        if checksum and entry.checksum:
+            same = checksum == entry.checksum
+        else:
+            # Recorded before there were checksums.
+            given = set(score_rows(key, entry.episode.run_id, entry.episode.scores))
+            same = row[5] == entry.episode.status.value and given == {tuple(score) for score in listed}
+        if not same:
+            differing.append(entry.episode)
+    return differing
+
+
+def _check_one_copy(
+    connection: Connection, run_id: str, finished: set[str], other: Sequence[Episode], *, replaced: bool
+) -> None:
+    """Raise UsageError where the numbers of a merged run would not be those of all its episodes."""
+    if other:
+        raise UsageError(
+            f"episode {other[0].index} of run {run_id} is scored here in another way than in the bundle, so the two "
+            "cannot be put together; import the bundle into another results directory, or delete the run here first"
+        )
+    mine = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+    if not replaced or not finished.issuperset(connection.scalars(mine)):
+        raise UsageError(
+            f"run {run_id} went on here and where the bundle comes from, each with episodes that the other lacks; "
+            "import the bundle into another results directory to compare them"
+        )
 
 
 def _insert_entries(
