@@ -1,16 +1,21 @@
 """A model server that is down for a while, or for good: the run pauses, goes on, or stops with the rest owed."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.group import OutcomeStatus, RunGroup
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer
-from mesocosm.core.run import Limits, RunStatus
+from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
+from mesocosm.engine import session
+from mesocosm.engine.decision import Policy
+from mesocosm.engine.group import Group, Member
 from mesocosm.engine.outage import Endpoint
 from mesocosm.engine.retry import Backoff
 from mesocosm.environments.inprocess import ClassBenchmark, ClassEnvironment
@@ -208,3 +213,126 @@ async def test_a_long_error_is_cut_in_a_notice() -> None:
         endpoint.failed(EpisodeError(Cause.MODEL_UNAVAILABLE, "x" * 5_000))
         await endpoint.enter()
     assert [len(line) < 300 for line in said] == [True]
+
+
+class Away:
+    """A model server that is out of reach when it is looked at, `looks` times."""
+
+    def __init__(self, lab: "Lab", looks: float) -> None:
+        self.calls = Down(0, 0)
+        self.name = lab.model(self.calls)
+        self.model = cast(Any, lab.models[self.name])
+        self.model.check = self.check
+        self.error = EpisodeError(Cause.MODEL_UNAVAILABLE, "nothing answers at http://there")
+        self.looks = looks
+        self.came_back: Callable[[], None] = lambda: None
+
+    async def check(self) -> None:
+        self.looks -= 1
+        if self.looks >= 0:
+            raise self.error
+        self.came_back()
+
+
+async def stopped_run(lab: "Lab", away: Away) -> Run:
+    """Return a run of which two of six episodes are finished; then its server goes away."""
+    looks, away.looks = away.looks, 0
+    away.calls.before, away.calls.failing = 2, float("inf")
+    run = await lab.run(lab.spec(away.name, count=6, limits=Limits(outage_seconds=0.01)))
+    assert (run.status, run.counts.completed) == (RunStatus.STOPPED, 2)
+    away.looks, away.calls.failing = looks, 0
+    return run
+
+
+async def test_a_new_run_is_not_begun_where_nothing_answers(lab: "Lab") -> None:
+    with pytest.raises(RunAborted, match="nothing answers at http://there"):
+        await lab.run(lab.spec(Away(lab, 1).name))
+    assert lab.store.list_runs().items == ()
+
+
+async def test_a_run_that_goes_on_waits_for_a_server_that_is_away_and_says_so(lab: "Lab") -> None:
+    away, listening = Away(lab, 4), Listening()
+    run = await stopped_run(lab, away)
+    run = await lab.resume(run.id, listening, limits=Limits())
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 6)
+    assert "has not answered since" in listening.notices[0]
+    assert "nothing answers at http://there" in listening.notices[0]
+    assert "answers again" in listening.notices[-1]
+
+
+async def test_a_stopped_run_whose_server_stays_away_stays_stopped(lab: "Lab") -> None:
+    away = Away(lab, float("inf"))
+    before = await stopped_run(lab, away)
+    run = await lab.resume(before.id)
+    assert (run.status, run.counts) == (RunStatus.STOPPED, before.counts)
+    assert "nothing answers at http://there" in run.error
+
+
+async def test_a_wait_for_a_server_ends_when_the_run_is_to_stop(lab: "Lab") -> None:
+    away, control = Away(lab, float("inf")), session.Control()
+    before = await stopped_run(lab, away)
+    away.error = EpisodeError(Cause.MODEL_UNAVAILABLE, "nothing answers", retry_after=3600)
+
+    class Leaving(Observer):
+        def notice(self, message: str) -> None:
+            control.stop("somebody asked to stop it")
+
+    settings = session.Settings(limits=Limits(outage_seconds=7200))
+    run = await asyncio.wait_for(
+        session.resume(before.id, lab.store, [Leaving()], control=control, settings=settings), 60
+    )
+    assert (run.status, run.error, run.counts) == (RunStatus.STOPPED, "somebody asked to stop it", before.counts)
+
+
+async def test_a_run_whose_server_comes_back_as_another_is_not_mixed(lab: "Lab") -> None:
+    away = Away(lab, 3)
+    away.model.server = {"address": "http://there", "models": "one"}
+    before = await stopped_run(lab, away)
+    away.came_back = lambda: setattr(away.model, "server", {"address": "http://there", "models": "another"})
+    run = await lab.resume(before.id, limits=Limits())
+    assert (run.status, run.counts) == (RunStatus.STOPPED, before.counts)
+    assert "it would mix two servers" in run.error
+
+
+async def test_what_owes_nothing_is_ended_without_its_server(lab: "Lab") -> None:
+    away = Away(lab, 0)
+    run = await lab.run(lab.spec(away.name))
+    run.status = RunStatus.RUNNING
+    lab.store.save_run(run)
+    away.looks = float("inf")
+    assert (await lab.resume(run.id)).status is RunStatus.FINISHED
+
+
+async def test_a_stopped_run_stays_stopped_when_its_environment_does_not_open(lab: "Lab") -> None:
+    benchmark = ClassBenchmark(lab.world("Walk"))
+    ref = lab.benchmark(benchmark)
+    spec = lab.spec(lab.model(Down(1, float("inf"))), world=ref, limits=Limits(outage_seconds=0.01))
+    before = await lab.run(spec)
+    assert before.status is RunStatus.STOPPED
+
+    async def closed(notice: Callable[[str], None]) -> None:
+        raise RunAborted("the adapter cannot be started")
+
+    benchmark.open = closed  # type: ignore[method-assign]
+    run = await lab.resume(before.id)
+    assert (run.status, run.error) == (RunStatus.STOPPED, "the adapter cannot be started")
+
+
+async def test_an_environment_that_is_out_of_reach_leaves_a_new_run_stopped(lab: "Lab") -> None:
+    class Gone(ClassBenchmark):
+        async def open(self, notice: Callable[[str], None]) -> None:
+            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, "it cannot be reached")
+
+    run = await lab.run(lab.spec(lab.model(), world=lab.benchmark(Gone(lab.world("Walk")))))
+    assert (run.status, run.error, run.counts.owed) == (RunStatus.STOPPED, "it cannot be reached", 3)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_benchmark_of_a_group_waits_for_its_server_when_its_run_goes_on(lab: "Lab", begun: bool) -> None:
+    away = Away(lab, 4)
+    if begun:
+        await stopped_run(lab, away)
+    member = Member("walk", ".", spec=lab.spec(away.name, count=6))
+    (found,) = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run([member])
+    assert found.outcome.status is (OutcomeStatus.SUCCEEDED if begun else OutcomeStatus.FAILED)
+    assert len(lab.store.list_runs().items) == begun

@@ -40,6 +40,7 @@ from mesocosm.engine.decision import (
     other_server,
     servers,
 )
+from mesocosm.engine.outage import retried
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
@@ -193,7 +194,7 @@ class Group:
                 if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
-            await _check(parts)
+            away = await _check(parts, new=decision.action is not Action.RESUME)
             record.group_id = self.group.id
             record.provenance = {
                 **record.provenance,
@@ -203,18 +204,18 @@ class Group:
                 record.provenance = {**record.provenance, FORCED: True}
             begun = msgspec.structs.replace(begun, run_id=record.id if decision.run is None else decision.run.id)
             await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
-            run = await self._play(decision, record, parts, member)
+            run = await self._play(decision, record, parts, member, checked=not away)
         status, reason = _status(run)
         return await self._save(begun, status, reason, run)
 
-    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member) -> Run:
+    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member, *, checked: bool) -> Run:
         control = session.Control(self._stopped)
         settings = session.Settings(
             retry_failed=self._policy.rerun_failed or _partial(decision.run, self._policy),
             parallel=record.spec.parallel,
             limits=record.spec.limits,
             secrets=self._secrets,
-            checked=True,
+            checked=checked,
             alone=not self._policy.force,
             same_server=self._same_server,
         )
@@ -318,14 +319,20 @@ def _outcome(group: RunGroup, position: int, member: Member) -> Outcome:
     )
 
 
-async def _check(parts: Parts) -> None:
-    """Ask the model whether it can answer. Raises Incompatible for a missing key, RunAborted when it cannot."""
+async def _check(parts: Parts, *, new: bool) -> bool:
+    """Ask the model whether it can answer, and return whether a run that goes on has to wait for its server.
+
+    Raises Incompatible for a missing key, RunAborted when it cannot answer.
+    """
     try:
         await parts.model.check()
     except UsageError as error:
         raise Incompatible(parts.benchmark.info.id, [str(error)]) from error
     except EpisodeError as error:
-        raise RunAborted(str(error)) from error
+        if new or not retried(error):
+            raise RunAborted(str(error)) from error
+        return True
+    return False
 
 
 async def _other_server(decision: Decision, parts: Parts) -> str:

@@ -96,7 +96,8 @@ class LocalExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
     `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed, with their
-    tasks. `alike` says that it stopped because the first episodes all failed for one reason.
+    tasks. `alike` says that it stopped because the first episodes all failed for one reason. With `reached` nothing is
+    played before model and judge answer: the run waits as in an outage, and `reached` is called then.
     """
 
     def __init__(
@@ -106,8 +107,11 @@ class LocalExecutor:
         warned: Callable[[str], None],
         notice: Callable[[str], None] = lambda message: None,
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
+        reached: Callable[[], None] | None = None,
     ) -> None:
         self.stopped = ""
+        self._reached = reached
+        self._reaching: asyncio.Task[None] | None = None
         self.withdrawn: dict[EpisodeKey, tuple[Task, Episode]] = {}
         self.served: dict[str, None] = {}
         self.judge_served: dict[str, None] = {}
@@ -159,6 +163,10 @@ class LocalExecutor:
             return
         keeper = asyncio.create_task(self._keep(player, budget, journal))
         try:
+            if self._reached is not None:
+                if not await self._reach(parts, callers):
+                    return
+                self._reached()
             with seldom():
                 await self._rounds(owed, lambda: Scheduler(parallel, play))
         finally:
@@ -166,6 +174,24 @@ class LocalExecutor:
             with suppress(asyncio.CancelledError):
                 await keeper
             await gateways.close()
+
+    async def _reach(self, parts: Parts, callers: Callers) -> bool:
+        """Return once model and judge answer, or False when the run is to stop."""
+
+        async def reach() -> None:
+            await callers.model.endpoint.reach(parts.model.check)
+            if parts.judge is not None:
+                await callers.judge.endpoint.reach(parts.judge.check)
+
+        self._reaching = asyncio.create_task(reach())
+        try:
+            await asyncio.wait([self._reaching])
+        finally:
+            self._reaching.cancel()
+        if self.stopped:
+            return False
+        self._reaching.result()
+        return True
 
     def _callers(self, run: Run, parts: Parts, budget: Budget) -> Callers:
         """Return what the episodes depend on, each with an outage of its own."""
@@ -224,6 +250,8 @@ class LocalExecutor:
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""
         self.stopped = self.stopped or reason
+        if self._reaching is not None:
+            self._reaching.cancel()
         if self._scheduler is not None:
             self._scheduler.stop(grace)
 

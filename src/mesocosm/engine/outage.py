@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from mesocosm.core.failure import Boundary, Cause, EpisodeError
@@ -104,10 +104,30 @@ class Endpoint:
             if not future.done():
                 future.set_result(None)
 
-    def failed(self, error: EpisodeError) -> bool:
+    async def reach(self, check: Callable[[], Awaitable[None]]) -> None:
+        """Return once `check`, which asks the endpoint, raises nothing. Its first failure is an outage.
+
+        Raises what does not speak against the endpoint. It stays `silent`: it may answer a check and no call.
+        """
+        silent = self.silent
+        while True:
+            await self.enter()
+            try:
+                await check()
+            except EpisodeError as error:
+                if not self._counts(error):
+                    raise
+                self.failed(error, at_once=True)
+            else:
+                self.answered()
+                self.silent = silent
+                return
+
+    def failed(self, error: EpisodeError, *, at_once: bool = False) -> bool:
         """Note that a call failed; return whether it may be repeated without end, for the endpoint is down.
 
-        A failure that may be due to the request itself is not repeated so: another one may be answered.
+        A failure that may be due to the request itself is not repeated so: another one may be answered. With `at_once`
+        it takes no further failures to be down, and the notice comes with the first one.
         """
         if not self._counts(error):
             self.answered()
@@ -115,11 +135,11 @@ class Endpoint:
         if not self._in_a_row:
             self._began, self._since = time.monotonic(), time.time()
         self._in_a_row += 1
-        if not self.down and self._in_a_row >= self._most:
+        if not self.down and (at_once or self._in_a_row >= self._most):
             self.down, self._probes = True, 0
             self._changed()
         if self.down and self._timer is None and not self._free:
-            self._next(error)
+            self._next(error, at_once=at_once)
         return self.down and _is_of_the_server(error)
 
     def left(self) -> None:
@@ -127,8 +147,8 @@ class Endpoint:
         if self.down and self._timer is None and not self._free:
             self._wake()
 
-    def _next(self, error: EpisodeError) -> None:
-        """Plan the next call, or give up."""
+    def _next(self, error: EpisodeError, *, at_once: bool) -> None:
+        """Plan the next call, or give up. The first one needs no notice, unless `at_once`."""
         self._probes += 1
         wait = self._waits.wait(self._probes, error.retry_after)
         gone = time.monotonic() - self._began
@@ -140,7 +160,7 @@ class Endpoint:
                 self._given_up(f"{self._name} has not answered since {since}, for {gone:.0f} s: {_first_line(error)}")
             return
         wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
-        if self._probes > 1:
+        if self._probes > 1 or at_once:
             what = "still does not answer" if self._told else f"has not answered since {since}: {words}"
             self._told = True
             self._notice(f"{self._name} {what}; next try in {wait:.1f} s")

@@ -44,6 +44,7 @@ from mesocosm.engine.grading import outcome
 from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import NOT_RUN, PARTS, Collected, so_far
 from mesocosm.engine.offline import Unasked
+from mesocosm.engine.outage import retried
 from mesocosm.engine.plan import Repeats, owed, part_sizes, size
 from mesocosm.engine.progress import Tracker
 from mesocosm.engine.retry import Backoff
@@ -119,7 +120,8 @@ async def run(
     """Start a new run of `spec`, play it, and return it with its numbers.
 
     Raises UsageError and RunAborted before anything is stored when the spec or the model cannot work,
-    InfrastructureError when the store fails. A run that was stopped comes back with status `stopped`, one that broke
+    InfrastructureError when the store fails; a server that does not answer is told at once, for the address may be
+    wrong. A run that was stopped comes back with status `stopped`, one that broke
     off with `failed` and the reason; both can be given to `resume`. When the task is cancelled, what is finished is
     kept and the run is left `stopped`.
     """
@@ -138,8 +140,8 @@ async def resume(
 ) -> Run:
     """Continue a run: only episodes that are not finished are played.
 
-    Raises UsageError when what the run was started with has changed since, naming what did; RunHeld when another
-    process works on it.
+    A server that does not answer is waited for as in an outage: what is owed stays owed. Raises UsageError when what
+    the run was started with has changed since, naming what did; RunHeld when another process works on it.
     """
     record = await asyncio.to_thread(store.get_run, run_id)
     async with opened(record.spec) as parts:
@@ -328,6 +330,9 @@ class _Session:
         self.holder = store.holder()
         self.started = time.monotonic()
         self.held = False
+        self.away = False
+        self.opened = False
+        self.status = record.status
         self.withdrawn: tuple[tuple[Task, Episode], ...] = ()
         self.alike = False
         self.repeats = Repeats()
@@ -337,11 +342,9 @@ class _Session:
     async def work(self, *, new: bool) -> Run:
         """Check, hold, play, measure, release: in this order, and what was begun is ended whatever happens."""
         if not self.settings.checked:
-            await self._check()
-        if not new and self.record.counts.done and not self.settings.same_server:
-            changed = other_server(self.record, servers(self.parts), ", or start a new run")
-            if changed:
-                raise UsageError(f"run {self.record.id} cannot go on, it would mix two servers: {changed}")
+            await self._check(new=new)
+        if not self.away and (changed := self._other_server()):
+            raise UsageError(changed)
         if new:
             # Killed before it takes the run, this process must be known to be gone.
             self.record.holder, self.record.heartbeat_at = self.holder, time.time()
@@ -354,13 +357,32 @@ class _Session:
                 await self._end()
         return self.record
 
-    async def _check(self) -> None:
+    async def _check(self, *, new: bool) -> None:
+        """Ask model and judge whether they can answer. Raises RunAborted when they cannot.
+
+        Where nobody answers, a run that is stored already goes on to wait. A new one would wait for an address that may
+        be wrong while somebody sits before it.
+        """
         try:
             await self.parts.model.check()
             if self.parts.judge is not None:
                 await self.parts.judge.check()
         except EpisodeError as error:
-            raise RunAborted(self.redactor.text(str(error))) from error
+            if new or not retried(error):
+                raise RunAborted(self.redactor.text(str(error))) from error
+            self.away = True
+
+    def _other_server(self) -> str:
+        """Return why the run cannot go on where another server answers than before, or an empty string."""
+        if not self.record.counts.done or self.settings.same_server:
+            return ""
+        changed = other_server(self.record, servers(self.parts), ", or start a new run")
+        return f"run {self.record.id} cannot go on, it would mix two servers: {changed}" if changed else ""
+
+    def _reached(self) -> None:
+        """Refuse servers that came back as others. Raises EpisodeError, which leaves the run stopped."""
+        if changed := self._other_server():
+            raise EpisodeError(Cause.CANCELLED, changed)
 
     def _hold(self) -> None:
         self.store.hold(self.record.id, self.holder)
@@ -385,8 +407,8 @@ class _Session:
                 raise
             error = RuntimeError("the benchmark raised CancelledError, though nobody had cancelled it")
         except EpisodeError as caught:
-            # One that is cancelled was refused: what it was begun with is no longer there.
-            stopped, error = (str(caught), None) if caught.cause is Cause.CANCELLED else ("", caught)
+            # What is owed stays so: infrastructure is away, or what the run was begun with is no longer there.
+            stopped, error = (self.redactor.text(str(caught)), None) if caught.rule.owed else ("", caught)
         except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
             error = caught
         finally:
@@ -414,6 +436,7 @@ class _Session:
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts
         await parts.benchmark.open(self._notice)
+        self.opened = True
         # Installing packages and starting servers is no part of the run's time, as its limits do not count it either.
         self.started = time.monotonic()
         record.provenance["session_at"] = time.time()
@@ -428,7 +451,8 @@ class _Session:
             await _whole(store.save_terms, record)
         finished = await asyncio.to_thread(store.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
-        executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff)
+        reached = self._reached if self.away and record.counts.owed else None
+        executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff, reached)
         earlier = asyncio.create_task(self._earlier(tracker, finished)) if finished else None
         try:
             async with self._journal(tracker) as journal:
@@ -537,7 +561,10 @@ class _Session:
             self.store.save_terms(record)
         record.metrics = so_far(record, self.store)
         if error is not None:
-            record.status, record.error = RunStatus.FAILED, self.redactor.text(_reason(error))
+            # A stopped run that could not even be opened again has not failed: nothing has become of it since.
+            stays = self.status is RunStatus.STOPPED and not self.opened and record.counts.owed
+            record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
+            record.error = self.redactor.text(_reason(error))
         elif record.counts.owed and (stopped or not self.withdrawn):
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:

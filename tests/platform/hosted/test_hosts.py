@@ -198,7 +198,7 @@ async def test_an_address_inside_the_network_is_reached_only_where_that_is_allow
 ) -> None:
     ref = BenchmarkRef("hosted", "remote", {"env_url": elsewhere, "domain": {"id": "remote", **MANIFEST_OF_REMOTE}})
     open_hosts(open_stock())
-    with pytest.raises(RunAborted, match="cannot be reached"):
+    with pytest.raises(EpisodeError, match="cannot be reached"):
         await opened(ref)
     open_hosts(open_stock(private_env_urls=True))
     benchmark = await opened(ref)

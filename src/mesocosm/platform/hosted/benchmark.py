@@ -86,7 +86,10 @@ class HostedBenchmark:
         return self._contract.tasks(selection)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Take part in the adapter of this version, starting it where nobody did. Raises UsageError, RunAborted."""
+        """Take part in the adapter of this version, starting it where nobody did.
+
+        Raises UsageError, RunAborted, and EpisodeError when an environment at an address does not answer.
+        """
         if self._hosts is None:
             raise UsageError(f"environment {self.manifest.id!r} is played by workers; this process is none")
         self._lent = await self._hosts.lend(self.manifest, self.place, notice)

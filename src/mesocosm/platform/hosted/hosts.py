@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from mesocosm.core.failure import InfrastructureError, MesocosmError, RunAborted
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, MesocosmError, RunAborted
 from mesocosm.environments.adapter import Adapter
 from mesocosm.environments.adapter import Settings as Start
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
@@ -63,8 +64,8 @@ class Hosts:
     async def lend(self, manifest: Manifest, place: Sandboxed | Remote, notice: Callable[[str], None]) -> "Lent":
         """Return the adapter of a version, or the way to a remote one, that `give_back` ends.
 
-        Raises RunAborted when it cannot be started, with the author's words, or not be reached; UsageError when what
-        answers is no environment.
+        Raises RunAborted when it cannot be started, with the author's words; EpisodeError (environment_unreachable)
+        when it cannot be reached; UsageError when what answers is no environment.
         """
         if isinstance(place, Remote):
             return await self._remote(manifest, place, notice)
@@ -191,11 +192,14 @@ class Hosts:
 
 
 async def _reached(client: Client, url: str) -> None:
-    """Raise RunAborted that says why nothing answers at `url`, be it that its address may not be asked."""
+    """Raise EpisodeError that says why nothing answers at `url`, be it that its address may not be asked."""
     try:
-        await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)
+        status = (await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)).status
+        why = f"GET /health answered status {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
     except HttpError as error:
-        raise RunAborted(f"the environment at {visible(url)} cannot be reached: {error.cause}") from error
+        why = error.cause
+    if why:
+        raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the environment at {visible(url)} cannot be reached: {why}")
 
 
 class _Stage:

@@ -168,7 +168,9 @@ class Playing:
                 return  # deleted meanwhile
             let_go(self._service, run.id)
             if run.status not in _OVER:
-                run.status, run.error, run.ended_at = RunStatus.FAILED, reason, time.time()
+                # One that was stopped before and could not go on is what it was.
+                run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED
+                run.error, run.ended_at = reason, time.time()
                 store.save_run(run)
             self._service.orders.end(run.id, "ended", reason, self._worker_id)
 
