@@ -96,6 +96,7 @@ def test_init_writes_every_file_and_says_what_to_do_next(mesocosm: "Invoke", her
     [
         (("--dir", "nim"), ("nim", "Nim", "NimEnv")),
         (("--dir", "x", "--name", "Grid World"), ("grid-world", "Grid World", "GridWorldEnv")),
+        (("--dir", "x", "--name", 'a \\d "b"\n MyEnv'), ("a-d-b-my-env", 'a \\d "b"\n MyEnv', "ADBMyEnv")),
         ((), ("my-env", "My environment", "MyEnv")),
     ],
 )

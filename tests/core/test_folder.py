@@ -8,6 +8,7 @@ import pytest
 from mesocosm.core import folder
 from mesocosm.core.failure import UsageError
 from mesocosm.core.folder import files_below
+from mesocosm.store import open_store
 
 
 def test_large_files_count_by_size_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,3 +56,33 @@ def test_a_folder_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: py
         (tmp_path / name).touch()
     with pytest.raises(UsageError, match="more than 2 files"):
         files_below(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("fixtures/expected.xml", '<testsuites tests="1"/>'),
+        ("expected.xml", '<?xml version="1.0"?>\n<testsuite name="pytest"/>'),
+        ("data/example.json", '{"schema_version":"1","exported_at":"2026-01-01","visibility":"public"}'),
+        ("data/samples.csv", "episode,row_index,task,trial,status,reward,passed,\n"),
+        ("runs.json", '{"runs": [{"id": "01a2066e-9186-7dd9-b8f0-b9302b8baad2", "name": "a"}]}'),
+        ("prompts/system.md", "Answer with one word."),
+        ("prompt.md", "Answer with one word."),
+        ("fixtures/server.log", "GET /"),
+        ("test_cases.py", "CASES = [1, 2]"),
+        ("tasks/1/README.md", "Mend this."),
+    ],
+)
+def test_data_count_whatever_format_they_are_in(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(content)
+    assert name in files_below(tmp_path)
+
+
+def test_exports_beside_results_do_not_count(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.mkdir()
+    open_store(place / "results.sqlite").close()
+    (place / "replay.json").write_text('{"schema_version":"1","exported_at":"2026-01-01","visibility":"private"}')
+    (place / "run.log").write_text("")
+    assert list(files_below(tmp_path)) == ["out/run.log"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.render import counted, number
+from mesocosm.cli.render import counted, number, table_line
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison import Comparison, Group, Pair
 from mesocosm.engine.configuration import differences
@@ -154,8 +154,7 @@ def _shown(value: Any) -> str:
 
 def markdown(found: Comparison) -> str:
     """Return the comparison as Markdown, for a comment on a change."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") or " " for cell in row) + " |" for row in rows(found)]
+    lines = [table_line(COLUMNS), "|" + "---|" * len(COLUMNS), *map(table_line, rows(found))]
     remarks = [f"* {note}" for note in notes(found)]
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 

@@ -237,6 +237,8 @@ class Judgement:
 
     def write(self, suite: str, markdown: Callable[[], str]) -> None:
         """Write the files that the flags ask for; `markdown` gives the report without the answers."""
+        from mesocosm.core.folder import MARK
+
         if self.gate.junit is not None:
             write_file(self.gate.junit, junit_of(suite, self.verdicts))
         if self.gate.markdown is None:
@@ -246,7 +248,7 @@ class Judgement:
         if str(self.gate.markdown) == "-":
             click.echo(text, nl=False, err=options().json)
         else:
-            write_file(self.gate.markdown, text.encode())
+            write_file(self.gate.markdown, f"{MARK}\n{text}".encode())
 
 
 class _Sampled:
@@ -412,7 +414,7 @@ def write_file(path: Path, data: bytes) -> None:
 def runs_markdown(title: str, runs: "Sequence[Run]", compared: "Comparison | None") -> str:
     """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
     from mesocosm.cli import comparing
-    from mesocosm.cli.render import counted, interval, number
+    from mesocosm.cli.render import counted, interval, number, table_line
 
     lines = [
         f"### {title}",
@@ -430,7 +432,7 @@ def runs_markdown(title: str, runs: "Sequence[Run]", compared: "Comparison | Non
             "–" if primary is None else interval(primary.low, primary.high) or "–",
             "–" if primary is None else counted(primary),
         ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append(table_line(cells))
     if compared is not None:
         base = compared.runs[0]
         lines += ["", f"Against the baseline {base.name or base.id}:", "", comparing.markdown(compared).rstrip()]

@@ -78,6 +78,11 @@ def emit(document: Any) -> None:
     click.echo(msgspec.json.format(data, indent=2).decode())
 
 
+def table_line(cells: Iterable[str]) -> str:
+    """Return a row of a Markdown table; what would end a cell or the row is written otherwise."""
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
 _FOLDED = 11
 """Columns of text that a folded cell keeps at least."""
 

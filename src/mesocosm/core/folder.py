@@ -3,7 +3,8 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from enum import IntEnum
 from pathlib import Path
 
 from mesocosm.core.failure import UsageError
@@ -18,7 +19,14 @@ RESULTS = "benchmark_results"
 
 _SAMPLES, _SAMPLE = 64, 2**20
 _SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules", "venv"})
-_SKIPPED_FILES = re.compile(r"test_.*\.py|.*\.(pyc|pyo|md|log)", re.IGNORECASE)
+_COMPILED = (".pyc", ".pyo")
+_LOGS = frozenset({"log", "logs"})
+_TEST = re.compile(rb"^\s*(async\s+)?(def\s+test|class\s+Test)", re.MULTILINE)
+_FOR_PEOPLE = re.compile(
+    r"(readme|changelog|changes|history|contributing|code_of_conduct|security|licen[cs]e|notice|authors|local_dev)\.md",
+    re.IGNORECASE,
+)
+"""Markdown of a repository. Any other, such as a prompt, is data."""
 
 _HEAD = 4096
 """Bytes at the beginning of a file that show its format."""
@@ -27,17 +35,24 @@ _PAGES = 256 * 1024
 _TAIL = 64 * 1024
 """Bytes at the end of a Parquet file in which its columns are named."""
 
+MARK = "<!-- mesocosm -->"
+"""The first line of reports in Markdown."""
+SUITES = "mesocosm"
+"""What the reports for continuous integration call themselves."""
+
+_MARKED = re.compile(
+    rb"\s*(<\?xml[^>]*>\s*)?<testsuites name=\"" + SUITES.encode() + rb"\"[\s>]|" + re.escape(MARK.encode())
+)
 _ID = rb'"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"'
-_OUTPUTS = re.compile(
-    # A report for continuous integration, whoever wrote it.
-    rb"\s*(<\?xml[^>]*>\s*)?<testsuites?[\s>]"
+_FORMS = re.compile(
     # A run as replay JSON, as tables of samples, as a bundle.
-    rb'|\{"schema_version":"1","exported_at":'
+    rb'\{"schema_version":"1","exported_at":"[^"]*","visibility":'
     rb"|episode,row_index,task,trial,status,reward,passed,"
     rb'|\{"episode":"[^"]*","row_index":\d+,"task":'
     rb"|PK\x03\x04.{26}bundle\.json"
     # What commands print with --json, and the file of `bench compare`.
-    rb'|\s*\{\s*"runs?":\s*(\[\s*)?(\{\s*"id":\s*)?' + _ID + rb'|\s*\{\s*"comparison_id":\s*' + _ID,
+    rb'|\s*\{\s*"runs?":\s*(\[\s*)?\{\s*"id":\s*' + _ID + rb',\s*"status":\s*"\w+",\s*"config":\s*\{\s*"domain_id":'
+    rb'|\s*\{\s*"comparison_id":\s*' + _ID,
     re.DOTALL,
 )
 _SQLITE = b"SQLite format 3\0"
@@ -49,38 +64,57 @@ _SIDECAR = re.compile(r"(.+)-(wal|shm|journal)")
 _COLUMNS = (b"row_index", b"duration_s", b"completion_tokens")
 
 
+class Written(IntEnum):
+    """Whether mesocosm wrote a file: no; so it seems by its form; or yes, by its mark."""
+
+    NO = 0
+    FORM = 1
+    MARK = 2
+
+
 def files_below(
     root: Path, *, places: Collection[str] = (RESULTS,), apart: Callable[[str], bool] = lambda _: False
 ) -> dict[str, str]:
     """Return the digest of every file below `root` that can change what code in it does, by relative POSIX name.
 
-    Files above LARGE bytes count by their size and samples. Left out are hidden files, virtual environments, caches,
-    logs, Markdown, test_*.py, what mesocosm has written (see `is_output`), the directories `places`, and the files of
-    which `apart` says so by their name. Links are followed, once to each directory. Raises OSError, and UsageError for
+    Files above LARGE bytes count by their size and samples. Left out are hidden files, virtual environments, caches;
+    logs beside code and in folders for logs; files of tests, unless they hold no test; a repository's own Markdown
+    (README.md and the like); the directories `places`, and the files of which `apart` says so by their name. So is what
+    mesocosm has written: with a mark anywhere; by its form alone (see `written`) only at the top, and beside results,
+    because elsewhere it may be data. Links are followed, once to each directory. Raises OSError, and UsageError for
     more than MOST_FILES files.
     """
-    return dict(sorted(_content(root, frozenset(places), apart)))
+    found = {}
+    for name, path in _content(root, frozenset(places), apart):
+        found[name] = path if isinstance(path, str) else fingerprint(path)
+        if len(found) > MOST_FILES:
+            raise UsageError(
+                f"{root} has more than {MOST_FILES:,} files, and any of them may change what is measured; "
+                "keep data sets and output elsewhere"
+            )
+    return dict(sorted(found.items()))
 
 
-def is_output(path: Path) -> bool:
-    """Return whether a file is something that mesocosm writes, wherever it was told to: it is known by its content.
+def written(path: Path) -> Written:
+    """Return whether mesocosm wrote a file, which is known by its content.
 
-    These are JUnit reports, results and response caches in SQLite, exports of runs (JSON, zip, CSV, JSONL, Parquet),
-    and what commands print with --json. Raises OSError.
+    A mark have results and response caches in SQLite, and reports in JUnit XML and Markdown; a form of their own have
+    exports of runs (JSON, zip, CSV, JSONL, Parquet), and what commands print of runs with --json. Raises OSError.
     """
     sidecar = _SIDECAR.fullmatch(path.name)
     if sidecar is not None and (main := path.with_name(sidecar[1])).is_file():
-        return is_output(main)
+        return written(main)
     with path.open("rb") as file:
         head = file.read(_HEAD)
         if head.startswith(_SQLITE):
             pages = head + file.read(_PAGES)
-            return int.from_bytes(head[_OWNER]) == APPLICATION_ID or any(table in pages for table in _TABLES)
+            ours = int.from_bytes(head[_OWNER]) == APPLICATION_ID or any(table in pages for table in _TABLES)
+            return Written.MARK if ours else Written.NO
         if head.startswith(b"PAR1"):
             file.seek(max(0, path.stat().st_size - _TAIL))
             columns = file.read(_TAIL)
-            return all(name in columns for name in _COLUMNS)
-    return _OUTPUTS.match(head) is not None
+            return Written.FORM if all(name in columns for name in _COLUMNS) else Written.NO
+    return Written.MARK if _MARKED.match(head) else Written.FORM if _FORMS.match(head) else Written.NO
 
 
 def fingerprint(path: Path) -> str:
@@ -96,39 +130,52 @@ def fingerprint(path: Path) -> str:
         return found.hexdigest()
 
 
-def _content(root: Path, places: Collection[str], apart: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Yield relative POSIX name and digest of the regular files that count."""
-    home, count = os.path.realpath(root), 0
+def _content(
+    root: Path, places: Collection[str], apart: Callable[[str], bool]
+) -> Iterator[tuple[str, Path] | tuple[str, str]]:
+    """Yield relative POSIX name and path of the regular files that count, or where a link to what is known leads."""
+    home = os.path.realpath(root)
     seen = {home}
     # Links wait until everything else is known, so that a name does not depend on the order of a directory.
-    pending, links = [root], list[Path]()
+    pending, links = [("", root)], list[tuple[str, Path]]()
     while pending or links:
         if not pending:
-            link = links.pop(0)
+            name, link = links.pop(0)
             real = os.path.realpath(link)
             if real in seen:
-                yield link.relative_to(root).as_posix(), f"link to {os.path.relpath(real, home)}"
+                yield name, f"link to {os.path.relpath(real, home)}"
                 continue
             seen.add(real)
-            pending.append(link)
-        for entry in sorted(os.scandir(pending.pop()), key=lambda entry: entry.name):
-            path = Path(entry.path)
-            name = path.relative_to(root).as_posix()
+            pending.append((f"{name}/", link))
+        prefix, folder = pending.pop()
+        files = []
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            name, path = prefix + entry.name, Path(entry.path)
             if entry.name.startswith(".") or name in places or apart(name):
                 continue
-            if entry.is_dir():
-                if entry.name in _SKIPPED_DIRECTORIES or (path / "pyvenv.cfg").exists():
-                    continue
+            if not entry.is_dir():
+                files += [path] if entry.is_file() else []
+            elif entry.name not in _SKIPPED_DIRECTORIES and not (path / "pyvenv.cfg").exists():
                 if entry.is_symlink():
-                    links.append(path)
+                    links.append((name, path))
                 else:
                     seen.add(os.path.realpath(path))
-                    pending.append(path)
-            elif entry.is_file() and not _SKIPPED_FILES.fullmatch(entry.name) and not is_output(path):
-                count += 1
-                if count > MOST_FILES:
-                    raise UsageError(
-                        f"{root} has more than {MOST_FILES:,} files, and any of them may change what is measured; "
-                        "keep data sets and output elsewhere"
-                    )
-                yield name, fingerprint(path)
+                    pending.append((f"{name}/", path))
+        yield from ((prefix + path.name, path) for path in _counted(files, top=not prefix))
+
+
+def _counted(files: Sequence[Path], *, top: bool) -> Iterator[Path]:
+    """Yield the files of one directory that count."""
+    logged = top or any(path.suffix == ".py" or path.parent.name.lower() in _LOGS for path in files)
+    ours = {path: written(path) for path in files}
+    # Where results lie, exports lie as well.
+    output = top or any(ours[path] is Written.MARK and path.suffix not in {".xml", ".md"} for path in files)
+    for path in files:
+        if ours[path] is Written.MARK or (ours[path] is Written.FORM and output):
+            continue
+        ending = path.suffix.lower()
+        if ending in _COMPILED or (ending == ".log" and logged) or (top and _FOR_PEOPLE.fullmatch(path.name)):
+            continue
+        if ending == ".py" and path.name.startswith("test_") and _TEST.search(path.read_bytes()):
+            continue
+        yield path

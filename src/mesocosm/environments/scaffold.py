@@ -1,5 +1,6 @@
 """A new environment repository that runs green untouched."""
 
+import json
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,6 +20,10 @@ FILES = (
     "showcase/replay.example.json",
     "showcase/index.html",
 )
+
+
+_NAMES = re.compile(rb"my-env|My environment|MyEnv")
+"""What the templates call the environment. The title stands in JSON strings alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +49,31 @@ def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Wr
         content = (templates / file.replace(".gitignore", "gitignore")).read_bytes()
         write = force or not path.exists()
         if write:
-            for template, own in named.items():
-                content = content.replace(template.encode(), own.encode())
-            _write(path, content)
+            _write(path, _NAMES.sub(lambda match: named[match[0]], content))
         done.append(Written(path, write))
     return done
 
 
-def _named(name: str) -> dict[str, str]:
-    """Return what takes the place of the template's names. Raises UsageError for a name without a letter."""
+def _named(name: str) -> dict[bytes, bytes]:
+    """Return what takes the place of each of the template's names.
+
+    Raises UsageError for a name without a letter, or that is no text.
+    """
     words = re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name))
     own = "-".join(words).lower()[:64].strip("-")
     if not name or own == "my-env":
-        return {}
+        name, own, words = "My environment", "my-env", ["My"]
     if not words or not words[0][0].isalpha():
         raise UsageError(f"an environment cannot be called {name!r}: its name begins with a letter from A to Z")
     kind = "".join(word[0].upper() + word[1:] for word in words)
     kind += "" if kind.endswith("Env") else "Env"
     # The title is kept as it was written, where it was written as one.
-    title = name if " " in name.strip() else " ".join(words).capitalize()
-    return {"my-env": own, "My environment": title.strip().replace('"', "'"), "MyEnv": kind}
+    title = name.strip() if " " in name.strip() else " ".join(words).capitalize()
+    try:
+        shown = json.dumps(title, ensure_ascii=False)[1:-1].encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"an environment cannot be called {name!r}: its name is no text") from None
+    return {b"my-env": own.encode(), b"My environment": shown, b"MyEnv": kind.encode()}
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from mesocosm.core.failure import writable
+from mesocosm.core.folder import SUITES
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def junit(suite: str, cases: Sequence[Case]) -> bytes:
     failures = sum(bool(case.failure) for case in cases)
     errors = sum(bool(case.error) for case in cases)
     numbers = {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors)}
-    root = Element("testsuites", numbers)
+    root = Element("testsuites", {"name": SUITES, **numbers})
     inner = SubElement(root, "testsuite", {"name": _clean(suite), **numbers})
     for case in cases:
         names = {"classname": _clean(case.group), "name": _clean(case.name), "time": f"{case.seconds:.3f}"}

@@ -418,7 +418,7 @@ def test_a_module_that_is_worked_on_elsewhere_is_part_of_a_program(
         "cache/deep/a",
         "used.csv",
         "idle/a",
-        "a.md",
+        "README.md",
     ],
 )
 def test_what_a_program_leaves_behind_is_no_part_of_it(shop: Any, name: str) -> None:

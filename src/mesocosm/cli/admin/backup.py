@@ -1,6 +1,7 @@
 """`mesocosm admin backup` and `mesocosm admin restore`."""
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -28,7 +29,7 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
     if options().json:
         emit({"folder": str(folder), "database": taken.database, "taken_at": taken.taken_at, "objects": taken.objects})
         return
-    click.echo(f"backed up to {folder}; bring it back with: mesocosm admin restore {folder} --data-dir NEW")
+    click.echo(f"backed up to {folder}; bring it back with: mesocosm admin restore {quote(str(folder))} --data-dir NEW")
 
 
 @click.command(cls=Command)
@@ -46,5 +47,5 @@ def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None
     if chosen.json:
         emit({"data_dir": str(settings.data_dir), "taken_at": taken.taken_at, "version": taken.version})
         return
-    where = "" if settings.database_url else f" --data-dir {settings.data_dir}"
+    where = "" if settings.database_url else f" --data-dir {quote(str(settings.data_dir))}"
     click.echo(f"restored what was backed up at {taken.taken_at}; serve it with: mesocosm serve{where}")

@@ -1,5 +1,6 @@
 """The documents of `eval` commands: the envelopes of the older tool, and everything of ours beside them."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ def operation(name: str, run: Run, status: str, message: str) -> dict[str, Any]:
         "operation": name,
         "resource": _run(run),
         "message": message,
-        "next_steps_structured": [{"command": f"mesocosm eval info {run.name or run.id}"}],
+        "next_steps_structured": [{"command": shlex.join(["mesocosm", "eval", "info", run.name or run.id])}],
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,7 @@ from mesocosm.cli.render import (
     remarks,
     state,
     table,
+    table_line,
     tokens,
     when,
     worked,
@@ -144,7 +146,7 @@ def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
         counted = "counts as worst" if failure.valid else "has no score"
         row, said = words.get(failure.cause) or ungraded(failure.cause)
         first = f"; row {row}: {said.splitlines()[0][:WIDTH].rstrip(' :;')}" if said else ""
-        advice = ADVICE.get(failure.cause, "").format(name=run.name or run.id)
+        advice = ADVICE.get(failure.cause, "").format(name=quote(run.name or run.id))
         line = f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}"
         yield f"{line}; {advice}" if advice else line
 
@@ -160,7 +162,7 @@ def _other(run: Run) -> Iterator[str]:
 def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
     from mesocosm.cli import link
 
-    name = run.name or run.id
+    name = quote(run.name or run.id)
     broken = any({*metric.missing} - {NOT_RUN} for metric in run.metrics)
     failed = " --failed" if run.counts.failed or broken else ""
     click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}{failed}")
@@ -189,13 +191,13 @@ def markdown(run: Run, found: Results, compared: "Comparison | None" = None) -> 
     yield "| | value | 95 % interval | n |"
     yield "|---|---:|---|---:|"
     for result in _numbers(found):
-        yield "| " + " | ".join(_row(result, "score" if result is found.score else result.name)) + " |"
+        yield table_line(_row(result, "score" if result is found.score else result.name))
     yield ""
     yield from (f"- {line}" for line in facts(run, found))
     tries = list(pass_rows(found.passes))
     if tries:
-        yield from ("", "| " + " | ".join(COLUMNS) + " |", "|---:|---:|---|---:|---|---:|")
-        yield from ("| " + " | ".join(row) + " |" for row in tries)
+        yield from ("", table_line(COLUMNS), "|---:|---:|---|---:|---|---:|")
+        yield from map(table_line, tries)
         yield ""
     for failure in found.failures:
         yield f"- {failure.count:,} {failure.cause} ({failure.stage})"
