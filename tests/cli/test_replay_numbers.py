@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.cli.conftest import Invoke, Played
 
@@ -124,6 +125,52 @@ def test_a_gate_cannot_tell_of_numbers_that_no_episode_bears_out(
     judged = mesocosm("gate", "last", "--fail-if", "score<0.9", "--results-dir", tmp_path / "there")
     assert judged.code == 3
     assert "came with a file" in judged.out
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        {"metrics": "x"},
+        {"metrics": [{"name": "reward", "score": "total", "aggregation": "magic"}]},
+        {"unscored": "x"},
+        {"unscored": -1},
+        {"parts": {"total": "x"}},
+        {"planned": 10**30},
+        {"planned": 10**7},
+        {"planned": "many"},
+        {"unscored": 3},
+        [1],
+    ],
+    ids=str,
+)
+def test_a_replay_that_says_something_impossible_of_its_scoring_is_refused(
+    exported: JSON, take: Import, scoring: Any
+) -> None:
+    told = exported["run"]["scoring"]
+    exported["run"]["scoring"] = told | scoring if isinstance(scoring, dict) else scoring
+    refused = take(exported)
+    assert (refused.code, "defect" in refused.err) == (2, False)
+    assert "damaged" in refused.err or "may be missing" in refused.err
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [{"doubt": "no call"}, {"rescoring": True, "rescored_with": "easier", "graded_with": "easier"}],
+    ids=["doubt", "rescoring"],
+)
+def test_a_doubt_about_a_run_goes_with_its_replay(
+    take: Import, mesocosm: Invoke, mine: Played, tmp_path: Path, provenance: JSON
+) -> None:
+    store = open_store(mine.results)
+    doubtful = mine.run
+    store.save_run(msgspec.structs.replace(doubtful, provenance={**doubtful.provenance, **provenance}))
+    store.close()
+    file = tmp_path / "doubtful.json"
+    assert mesocosm("run", "export", "last", "-o", file, *mine.there).code == 0
+    assert take(json.loads(file.read_text())).code == 0
+    taken = stored(tmp_path)
+    assert (taken.doubt, taken.rules) == (mine.run.doubt, provenance.get("graded_with", ""))
+    assert any(taken.doubt in warning for warning in taken.warnings)
 
 
 def test_verify_says_that_imported_numbers_were_compared_with_nothing(

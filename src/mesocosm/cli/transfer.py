@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 
+MOST_OWED = 1_000_000
+"""Planned episodes that a file may lack: each counts as the worst value in one reading of every metric."""
+
 TABLES = frozenset({".parquet", ".csv", ".jsonl"})
 """Endings of files that take samples as a table."""
 
@@ -158,8 +161,16 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     if run.model.partition("@")[0] != made.partition("@")[0]:
         told.append(f"its model is {run.model!r}, and it was made with {made!r}")
     if run.info.get("metrics"):
-        metrics = of_episodes(run, episodes)
+        try:
+            metrics = of_episodes(run, _whole(run, episodes))
+        except (ValueError, OverflowError, msgspec.MsgspecError) as error:
+            raise UsageError(f"run {run.id} cannot be measured: {error}; the file is damaged, or was edited") from error
         told += disagreements(run, metrics)
+        told += [
+            f"{one.n_scored:,} episodes have its {one.name}, and {one.n_planned:,} were planned to"
+            for one in metrics
+            if one.n_scored > one.n_planned
+        ]
         # Scores of two kinds give no number: those of before the rescoring stay, as they do where it was cut off.
         run = run if run.provenance.get(RESCORING) else msgspec.structs.replace(run, metrics=metrics)
     elif run.metrics:
@@ -173,6 +184,20 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
             f"run {run.id} is not what was exported: {'; '.join(told)}; the file is damaged, or it was edited"
         )
     return run
+
+
+def _whole(run: "Run", episodes: "Iterable[Episode]") -> "Iterator[Episode]":
+    """Yield all episodes. Raises UsageError where the file lacks so many of them that nobody exported it so."""
+    held = 0
+    for episode in episodes:
+        held += 1
+        yield episode
+    planned = max([run.counts.planned, *run.terms.parts.values()])
+    if planned > held + MOST_OWED:
+        raise UsageError(
+            f"run {run.id} plans {planned:,} episodes, and the file holds {held:,}; at most {MOST_OWED:,} "
+            "may be missing"
+        )
 
 
 def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":

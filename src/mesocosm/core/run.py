@@ -7,7 +7,7 @@ import msgspec
 
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.score import MetricResult
+from mesocosm.core.score import MetricResult, Terms
 from mesocosm.core.usage import NOTHING, Usage
 
 HOSTED = "hosted"
@@ -22,6 +22,8 @@ RESCORING = "rescoring"
 
 DOUBT = "doubt"
 """In the provenance of a run that stands for others, or was imported: the doubt about what it came from."""
+
+_TERMS = Terms.__struct_fields__
 
 AS_IMPORTED = (
     "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
@@ -195,6 +197,11 @@ class Run(msgspec.Struct, omit_defaults=True):
         return self.spec.benchmark.kind == HOSTED
 
     @property
+    def terms(self) -> Terms:
+        """What its metrics are computed by. Raises msgspec.ValidationError where `info` says something impossible."""
+        return msgspec.convert({name: self.info[name] for name in _TERMS if name in self.info}, Terms)
+
+    @property
     def rules(self) -> str:
         """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
         return self.regraded or self.benchmark_digest
@@ -226,7 +233,7 @@ class Run(msgspec.Struct, omit_defaults=True):
                 f"numbers are the earlier ones; mesocosm run rescore {self.id} scores all of it"
             )
         if self.regraded:
-            return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest}"
+            return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest or 'another'}"
         if told == self.benchmark_digest:
             return "rescored with the content that it was played with"
         return f"its scores are read by other metrics than when it was played (rescored with {told})"

@@ -1,6 +1,7 @@
 """Scores of episodes and metrics of runs."""
 
 import math
+from typing import Annotated
 
 import msgspec
 
@@ -58,6 +59,19 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     def covers(self, task: Task) -> bool:
         """Return whether the metric is about this task."""
         return all(task.metadata.get(name) == value for name, value in self.where.items())
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the metrics of a run are computed by: a part of its benchmark's description (`Run.info`).
+
+    `unscored` planned episodes have no score by design. With `discovers`, scores that no metric is about are means of
+    their own. `parts` is of how many planned episodes each metric of a part is.
+    """
+
+    metrics: tuple[Metric, ...] = ()
+    unscored: Annotated[int, msgspec.Meta(ge=0)] = 0
+    discovers: bool = False
+    parts: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
 
 
 class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):

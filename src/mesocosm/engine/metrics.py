@@ -173,9 +173,8 @@ def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ..
 
 
 def _of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
-    metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
-    discover = bool(run.info.get("discovers"))
-    return measure(metrics, rows, expected(run), parts=run.info.get(PARTS), discover=discover)
+    terms = run.terms
+    return measure(terms.metrics, rows, expected(run), parts=terms.parts, discover=terms.discovers)
 
 
 def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:

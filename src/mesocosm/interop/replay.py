@@ -6,7 +6,7 @@ Field names are frozen; what is new stands beside them.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,13 +14,10 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.ports import BlobStore, Store
-from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import Score
+from mesocosm.core.run import RESCORING, Run, RunStatus
+from mesocosm.core.score import Score, Terms
 
 SCHEMA_VERSION = "1"
-
-SCORING = ("metrics", "unscored", "discovers", "parts")
-"""What of a run's description its metrics are computed by."""
 
 WORST = "worst"
 """In an episode's `unscored`, in place of a cause: its own failure counts as the metric's worst value."""
@@ -81,9 +78,23 @@ def _why(score: Score) -> str:
     return WORST if score.worst else str(score.missing or Cause.VALUE_MISSING)
 
 
-def scoring(run: Run) -> JSON:
-    """Return what the metrics of a run are computed by, so that a reader can compute them from the episodes."""
-    return {"planned": run.counts.planned, **{name: run.info[name] for name in SCORING if name in run.info}}
+class Scoring(Terms, frozen=True, omit_defaults=True):
+    """What the metrics of a run are computed by, so that a reader can compute them from the episodes.
+
+    `doubt` and `regraded` are those of the run, `rescoring` says that its scores are of two kinds.
+    """
+
+    planned: Annotated[int, msgspec.Meta(ge=0)] = 0
+    doubt: str = ""
+    regraded: str = ""
+    rescoring: bool = False
+
+
+def scoring(run: Run) -> Scoring:
+    """Return how a run was scored."""
+    given = msgspec.structs.asdict(run.terms)
+    rescoring = bool(run.provenance.get(RESCORING))
+    return Scoring(**given, planned=run.counts.planned, doubt=run.doubt, regraded=run.regraded, rescoring=rescoring)
 
 
 def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[JSON]:

@@ -17,11 +17,11 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
-from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
+from mesocosm.core.score import MetricResult, Score, Terms
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.interop.replay import SCORING, WORST
+from mesocosm.interop.replay import WORST, Scoring
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def _replay(document: JSON) -> Replay:
     record = _run(document, run, run_id, listed)
     finished = [episode for episode in listed if episode.status in FINISHED]
     if left := len(listed) - len(finished):
-        record.warnings = (
+        record.warnings += (
             f"{left} of {len(listed)} episodes were not finished when this was exported; they are left out",
         )
     entries = [_entry(episode, traces.get(episode.id, [])) for episode in finished]
@@ -138,8 +138,9 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     agent = config.get("agent_config") or {}
     model = str(agent.get("model") or run.get("model") or "unknown/unknown")
     outcomes = [episode.status for episode in listed]
-    scoring = run.get("scoring") or {}
-    planned = max(int(scoring.get("planned") or 0), len(listed))
+    scoring = msgspec.convert(run.get("scoring") or {}, Scoring)
+    planned = max(scoring.planned, len(listed))
+    terms = {name: value for name, value in msgspec.to_builtins(scoring).items() if name in Terms.__struct_fields__}
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
     settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
     return Run(
@@ -161,21 +162,28 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
             timeout=outcomes.count(EpisodeStatus.TIMEOUT),
             failed=outcomes.count(EpisodeStatus.FAILED),
         ),
-        metrics=_metrics(run, len(listed)),
+        metrics=_metrics(run, scoring, len(listed)),
         name=str(run.get("name") or ""),
         created_at=_stamp(run.get("created_at")) or 0.0,
         started_at=_stamp(run.get("started_at") or run.get("created_at")),
         ended_at=_stamp(run.get("completed_at")),
-        info={name: scoring[name] for name in SCORING if name in scoring},
-        provenance={"imported_from": "replay", "exported_at": document.get("exported_at")},
+        warnings=(f"where this run comes from it is in doubt: {scoring.doubt}",) if scoring.doubt else (),
+        info=terms,
+        provenance={
+            "imported_from": "replay",
+            "exported_at": document.get("exported_at"),
+            **({DOUBT: scoring.doubt} if scoring.doubt else {}),
+            **({"rescored_with": scoring.regraded, "graded_with": scoring.regraded} if scoring.regraded else {}),
+            **({RESCORING: True} if scoring.rescoring else {}),
+        },
     )
 
 
-def _metrics(run: JSON, episodes: int) -> tuple[MetricResult, ...]:
+def _metrics(run: JSON, scoring: Scoring, episodes: int) -> tuple[MetricResult, ...]:
     """Return what a run scored: our own numbers whole, those of others without an interval."""
     if run.get("metrics"):
         return msgspec.convert(run["metrics"], tuple[MetricResult, ...])
-    if (run.get("scoring") or {}).get("metrics"):
+    if scoring.metrics:
         # They are computed from the episodes, which `scores` says less than.
         return ()
     scores = {str(name): value for name, value in (run.get("scores") or {}).items() if isinstance(value, int | float)}
