@@ -11,9 +11,8 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison import compare_runs
-from mesocosm.engine.leaderboard import Duel, Standing, best, leaderboard, reference
+from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, reference
 from mesocosm.engine.metrics import measure
-from mesocosm.engine.pair import Winner
 
 SOLVED = Metric("solved", "solved", "pass_rate", threshold=0.5, primary=True)
 POINTS = Metric("points", "points", "mean", primary=True)
@@ -165,12 +164,21 @@ def test_runs_that_were_measured_by_other_rules_share_places(board: Board) -> No
 
 
 def test_what_was_compared_is_not_read_again(board: Board) -> None:
-    won: dict[Duel, Winner] = {}
+    duels = Duels()
     board.add("x/a", passes(30, 40))
     board.add("x/b", passes(5, 40))
-    first = board.places(won=won)
+    first = board.places(duels=duels)
     board.read.clear()
-    assert (board.places(won=won), board.read) == (first, [])
+    assert (board.places(duels=duels), board.read) == (first, [])
+
+
+def test_what_was_compared_is_forgotten_when_it_was_not_asked_for_the_longest() -> None:
+    duels = Duels(2)
+    duels.keep("a", "b", "a")
+    duels.keep("a", "c", "b")
+    assert duels.get("b", "a") == "b"
+    duels.keep("b", "c", "tie")
+    assert [duels.get("a", "b"), duels.get("a", "c"), duels.get("c", "b")] == ["a", None, "tie"]
 
 
 def test_only_the_built_in_models_are_references() -> None:
@@ -178,14 +186,49 @@ def test_only_the_built_in_models_are_references() -> None:
     assert (reference("builtin/empty"), reference("ollama/random")) == ("floor", "")
 
 
-def test_a_run_that_was_rescored_by_other_rules_has_no_place_among_the_others(board: Board) -> None:
+def test_runs_that_were_scored_by_other_rules_share_places_and_nobody_loses_one(board: Board) -> None:
     for model, count in (("generous", 100), ("a", 90), ("b", 10)):
         board.add(model, passes(count, 100))
     board.runs[0].provenance = {"rescored_with": "other rules", "graded_with": "other rules"}
+    assert board.places() == [("generous", 1, 3), ("a", 1, 2), ("b", 2, 3)]
+    assert [standing.uncompared for standing in board.standings()] == [2, 1, 1]
+
+
+def test_the_best_of_a_benchmark_was_scored_by_its_own_rules(board: Board) -> None:
+    board.add("generous", passes(100, 100))
+    board.runs[0].provenance = {"rescored_with": "other rules", "graded_with": "other rules"}
+    alone = best(board.runs)
+    board.add("a", passes(90, 100))
     found = best(board.runs)
+    assert alone is not None
     assert found is not None
-    assert found.run.model == "a"
-    assert board.places() == [("generous", None, None), ("a", 1, 1), ("b", 2, 2)]
+    assert (alone.run.model, found.run.model) == ("generous", "a")
+
+
+@pytest.mark.parametrize("newer", [1, 4])
+def test_how_many_runs_are_of_a_version_gives_and_takes_no_places(board: Board, newer: int) -> None:
+    board.add("x/old", passes(100, 100))
+    board.add("x/older", passes(10, 100))
+    for number in range(newer):
+        board.add(f"x/new{number}", passes(50, 100))
+        board.runs[-1].benchmark_digest = "a comment was added"
+    found = {model: (rank, last) for model, rank, last in board.places()}
+    assert (found["x/old"], found["x/older"]) == ((1, newer + 1), (2, newer + 2))
+    assert found["x/new0"] == (1, newer + 2)
+
+
+def test_a_run_without_a_place_says_why(board: Board) -> None:
+    board.add("x/part", [1.0] * 90 + [None] * 10)
+    board.add("x/file", passes(80, 100))
+    board.runs[-1].provenance = {"unverified": True}
+    board.add("builtin/random", passes(5, 100))
+    board.add("x/a", passes(4, 100))
+    assert [standing.unranked for standing in board.standings()] == [
+        "10 of 100 episodes have no value",
+        board.runs[1].doubt,
+        "",
+        "",
+    ]
 
 
 def test_a_run_that_was_read_by_another_threshold_and_back_keeps_its_place(board: Board) -> None:

@@ -176,12 +176,25 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 interval(primary.low, primary.high) if primary is not None else "",
                 f"{one.n_scored:,}/{one.n_planned:,}{causes(one.missing)}",
                 _runs(one),
+                "–" if one.environment_version is None else str(one.environment_version),
                 one.check or "–",
                 one.run_id,
+                one.unranked,
             ]
         )
-    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "check", "newest run"]
-    table(columns, rows, options(), right=(3, 5, 6), whole=(0, 3, 4, 5, 7, 8), spare=(8, 6))
+    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
+    if any(one.unranked for one in found):
+        columns.append("why no place")
+    rows = [row[: len(columns)] for row in rows]
+    table(columns, rows, options(), right=(3, 5, 6, 7), whole=(0, 3, 4, 5, 7, 8, 9), spare=(9, 6))
+    if any(one.uncompared for one in found):
+        click.echo(UNCOMPARED, err=True)
+
+
+UNCOMPARED = (
+    "note: entries of other versions of the environment (env), or that were scored by other rules, cannot be compared; "
+    "they share places"
+)
 
 
 def _runs(one: "LeaderboardEntry") -> str:

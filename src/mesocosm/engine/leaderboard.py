@@ -1,10 +1,11 @@
 """Which of several runs of a benchmark is best, as far as comparisons of two can tell."""
 
-from collections import Counter
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Limits, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Rows, metrics_of
@@ -26,8 +27,35 @@ MAX_MISSING = Limits().max_missing
 _TURNED: dict[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
 
 Scored = tuple[Run, MetricResult]
-Duel = tuple[tuple[object, ...], tuple[object, ...]]
-"""Two runs with the values that they had."""
+
+
+class Duels:
+    """Who won comparisons of two runs, by keys that change with the values of a run. May be used from any thread.
+
+    It keeps the `most` that were asked for last.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._won: dict[tuple[str, str], Winner] = {}
+        self._lock = threading.Lock()
+
+    def get(self, a: str, b: str) -> Winner | None:
+        """Return the winner, None where it is not known (any more)."""
+        with self._lock:
+            # Those that are asked for go to the end; the first ones are forgotten first.
+            for pair in ((a, b), (b, a)):
+                if pair in self._won:
+                    found = self._won[pair] = self._won.pop(pair)
+                    return found if pair == (a, b) else _TURNED[found]
+        return None
+
+    def keep(self, a: str, b: str, winner: Winner) -> None:
+        """Keep the winner of a comparison."""
+        with self._lock:
+            self._won[a, b] = winner
+            if len(self._won) > self._most:
+                del self._won[next(iter(self._won))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +63,8 @@ class Standing:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
     A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
-    contestant. Nor has a run that lacks too many values, whose value is of a part of its episodes.
+    contestant. Of other runs without a place `unranked` tells why. `uncompared` is the number of contestants that it
+    cannot be compared with, since their content or their rules of scoring are other ones: any of them may be better.
     """
 
     run: Run
@@ -43,10 +72,12 @@ class Standing:
     rank: int | None
     rank_last: int | None
     reference: Reference
+    unranked: str = ""
+    uncompared: int = 0
 
 
 def leaderboard(
-    runs: Sequence[Run], rows: Rows, *, max_missing: float = MAX_MISSING, won: "dict[Duel, Winner] | None" = None
+    runs: Sequence[Run], rows: Rows, *, max_missing: float = MAX_MISSING, duels: Duels | None = None
 ) -> tuple[Standing, ...]:
     """Return scored runs, best first: of equal values the newer one, references among them by their value.
 
@@ -56,21 +87,27 @@ def leaderboard(
     Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476). `rows` reads the scores of a run.
 
     Runs without a value are left out. One that lacks more than `max_missing` of its values takes no place, whatever
-    its own limit was. `won` keeps what was found, so that a board with one new run is not computed as a whole.
+    its own limit was. `duels` keeps what was found, so that a board with one new run is not computed as a whole.
     """
     listed = _by_value(runs)
-    contestants = _contestants(listed, max_missing)
-    ranked = {run.id for run, _ in contestants}
-    winners = _Winners(rows, {} if won is None else won)
-    standings: list[Standing] = []
-    for run, metric in listed:
-        kind = reference(run.model)
-        if run.id not in ranked:
-            standings.append(Standing(run, metric, None, None, kind))
-            continue
-        others = [winners.of((run, metric), other) for other in contestants if other[0] is not run]
-        standings.append(Standing(run, metric, 1 + others.count("b"), len(contestants) - others.count("a"), kind))
-    return tuple(standings)
+    why = {run.id: _unranked(run, metric, max_missing) for run, metric in listed}
+    contestants = [_Contestant(run, metric) for run, metric in listed if not (reference(run.model) or why[run.id])]
+    winners = _Winners(rows, duels or Duels())
+    ranked: dict[str, Standing] = {}
+    for one in contestants:
+        others = [winners.of(one, other) for other in contestants if other is not one]
+        ranked[one.run.id] = Standing(
+            one.run,
+            one.metric,
+            rank=1 + others.count("b"),
+            rank_last=len(contestants) - others.count("a"),
+            reference="",
+            uncompared=sum(other.terms != one.terms for other in contestants),
+        )
+    return tuple(
+        ranked.get(run.id) or Standing(run, metric, None, None, reference(run.model), why[run.id])
+        for run, metric in listed
+    )
 
 
 def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
@@ -79,24 +116,24 @@ def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
 
 
 def best(runs: Sequence[Run]) -> Standing | None:
-    """Return the run with the best value of those that take a place on a leaderboard, without its place."""
-    first = next(iter(_contestants(_by_value(runs), MAX_MISSING)), None)
-    return None if first is None else Standing(*first, None, None, "")
+    """Return the run with the best value of those that take a place on a leaderboard, without its place.
 
-
-def _contestants(listed: Sequence[Scored], max_missing: float) -> list[Scored]:
-    """Return those that take a place: what they lack is judged alike for all, whatever a run allowed itself.
-
-    Runs that were rescored by other rules are no contestants of those that were not; most rank.
+    The value of a run that was scored by other rules is none of this benchmark, unless there is nothing else.
     """
     able = [
         (run, metric)
-        for run, metric in listed
-        if not reference(run.model) and not run.doubt and not lacks_too_much(run, max_missing)
+        for run, metric in _by_value(runs)
+        if not (reference(run.model) or _unranked(run, metric, MAX_MISSING))
     ]
-    terms = Counter(run.rules for run, _ in able)
-    rules = max(terms, key=lambda one: terms[one], default="")
-    return [item for item in able if item[0].rules == rules]
+    first = next((item for item in able if not item[0].regraded), next(iter(able), None))
+    return None if first is None else Standing(*first, None, None, "")
+
+
+def _unranked(run: Run, metric: MetricResult, max_missing: float) -> str:
+    """Return why a run takes no place; what is missing is judged alike for all, whatever a run allowed itself."""
+    if reference(run.model) or not (run.doubt or lacks_too_much(run, max_missing)):
+        return ""
+    return run.doubt or f"{sum(metric.missing.values()):,} of {metric.n_planned:,} episodes have no value"
 
 
 def _by_value(runs: Sequence[Run]) -> list[Scored]:
@@ -114,42 +151,48 @@ def reference(model: str) -> Reference:
     return _REFERENCES.get(model, "")
 
 
+class _Contestant:
+    """A run that may take a place; runs of other `terms` say nothing about its value."""
+
+    def __init__(self, run: Run, metric: MetricResult) -> None:
+        self.run = run
+        self.metric = metric
+        self.declared: Metric = metrics_of(run)[metric.name]
+        self.terms = run.rules, self.declared
+        numbers = metric.value, metric.low, metric.high, metric.n_tasks, metric.n_scored, metric.n_planned
+        self.key = digest_bytes(repr((run.id, self.terms, numbers)).encode())
+        """Changes with the run's values."""
+
+
 class _Winners:
     """Who wins the comparison of two runs; the scores of a run are read when the first one needs them."""
 
-    def __init__(self, rows: Rows, won: "dict[Duel, Winner]") -> None:
+    def __init__(self, rows: Rows, duels: Duels) -> None:
         self._rows = rows
-        self._won = won
+        self._duels = duels
         self._tasks = Tasks()
         self._samples: dict[str, Sample] = {}
 
-    def of(self, a: Scored, b: Scored) -> Winner:
-        one, other = _key(*a), _key(*b)
-        if (other, one) in self._won:
-            return _TURNED[self._won[other, one]]
-        if (one, other) not in self._won:
-            self._won[one, other] = self._compared(a, b)
-        return self._won[one, other]
-
-    def _compared(self, a: Scored, b: Scored) -> Winner:
-        declared, other = (metrics_of(run)[metric.name] for run, metric in (a, b))
-        # Values that were measured by different rules say nothing about each other.
-        if declared != other:
+    def of(self, a: _Contestant, b: _Contestant) -> Winner:
+        if a.terms != b.terms:
             return "tie"
-        samples = self._sample(a[0], declared), self._sample(b[0], declared)
+        found = self._duels.get(a.key, b.key)
+        if found is None:
+            found = self._compared(a, b)
+            self._duels.keep(a.key, b.key, found)
+        return found
+
+    def _compared(self, a: _Contestant, b: _Contestant) -> Winner:
         try:
-            return better(*samples, self._tasks, higher_is_better=declared.higher_is_better)
+            return better(self._sample(a), self._sample(b), self._tasks, higher_is_better=a.declared.higher_is_better)
         except ValueError:
             return "tie"
 
-    def _sample(self, run: Run, metric: Metric) -> Sample:
-        if run.id not in self._samples:
-            self._samples[run.id] = read_sample(self._rows(run.id, metric.score), metric, self._tasks)
-        return self._samples[run.id]
-
-
-def _key(run: Run, metric: MetricResult) -> tuple[object, ...]:
-    return (run.id, metric.name, metric.value, metric.low, metric.high, metric.n_scored, metric.n_planned)
+    def _sample(self, one: _Contestant) -> Sample:
+        if one.run.id not in self._samples:
+            rows = self._rows(one.run.id, one.declared.score)
+            self._samples[one.run.id] = read_sample(rows, one.declared, self._tasks)
+        return self._samples[one.run.id]
 
 
 def _quality(metric: MetricResult) -> float:

@@ -57,7 +57,8 @@ class Stamp(msgspec.Struct, frozen=True):
 class Entrant(msgspec.Struct, frozen=True):
     """A finished run with what says which others it may be put together with; `agent` is what was asked for.
 
-    `verdict` is that on the version of an environment that it was played in, None where it was played elsewhere.
+    `content` is the digest of what it was played in, `verdict` that on the version of an environment that this is; it
+    and `environment_version` are None where that is at an address.
     `changed_at` (UNIX seconds) is when it was last written, as when it is scored anew.
     """
 
@@ -65,11 +66,13 @@ class Entrant(msgspec.Struct, frozen=True):
     changed_at: float
     domain_id: str
     vow_version: str
+    content: str
     model: str
     actor: str
     team_id: str | None
     protocol: int | None
     agent: dict[str, Any]
+    environment_version: int | None = None
     verdict: str | None = None
 
     @property
@@ -187,6 +190,8 @@ class Boards(Part):
             orders.c.team_id,
             orders.c.protocol,
             orders.c.config.label("agent"),
+            orders.c.environment_version,
+            runs.c.benchmark_digest.label("content"),
             run_lines.c.changed_at,
             versions.c.verdict,
         )

@@ -63,6 +63,7 @@ def played(hosted: "Hosted", records: "Records") -> Played:
             metrics=(result,),
             info={"metrics": [{**metric, "higher_is_better": higher}]},
             status=given.get("status", RunStatus.FINISHED),
+            benchmark_digest=given.get("content", "content"),
         )
         episodes = [
             records.episode(
@@ -215,6 +216,55 @@ async def test_versions_of_the_vow_are_ranked_by_themselves_the_newest_first(hos
     await played([0] * 20, vow="1.10.0")
     await played([1] * 20, vow="1.9.0")
     assert [(entry["binding_vow_version"], entry["rank"]) for entry in board(hosted)] == [("1.10.0", 1), ("1.9.0", 1)]
+
+
+async def test_a_new_version_of_an_environment_takes_no_place_from_anybody(hosted: "Hosted", played: Played) -> None:
+    await played([1] * 20, model="openai/old", content="one", environment="game", version=1)
+    for model, passed in (("openai/new", 20), ("openai/newer", 0), ("openai/newest", 0)):
+        scores = [1] * passed + [0] * (20 - passed)
+        await played(scores, model=model, content="two", environment="game", version=2)
+    told = ("rank", "rank_last", "uncompared", "environment_version", "unranked")
+    assert {entry["model"]: tuple(entry[name] for name in told) for entry in board(hosted)} == {
+        "openai/old": (1, 4, 3, 1, ""),
+        "openai/new": (1, 2, 1, 2, ""),
+        "openai/newer": (2, 4, 1, 2, ""),
+        "openai/newest": (2, 4, 1, 2, ""),
+    }
+
+
+async def test_runs_in_two_versions_of_an_environment_are_two_entries(hosted: "Hosted", played: Played) -> None:
+    await played([1] * 20, content="one")
+    await played([0] * 20, content="two")
+    assert [(entry["primary_score"], entry["rank"], entry["rank_last"]) for entry in board(hosted)] == [
+        (1.0, 1, 2),
+        (0.0, 1, 2),
+    ]
+
+
+async def test_an_entry_that_takes_no_place_says_why(hosted: "Hosted", played: Played) -> None:
+    await played([1, 0, None, None], model="openai/part")
+    await played([None, None], model="openai/broken")
+    await played([0, 0], model="builtin/random")
+    await played([None, None], model="builtin/oracle")
+    found = {entry["model"]: (entry["unranked"], entry["reference"]) for entry in board(hosted)}
+    assert found == {
+        "openai/part": ("2 of 4 episodes have no value", ""),
+        "openai/broken": ("nothing was scored", ""),
+        "builtin/random": ("", "floor"),
+        "builtin/oracle": ("", "ceiling"),
+    }
+
+
+async def test_other_runs_with_the_same_mean_are_compared_anew(hosted: "Hosted", played: Played) -> None:
+    half = [1.0] * 10 + [0.0] * 10
+    await played(half, model="openai/other")
+    alike = await played(half, model="openai/a")
+    opposite = await played(half[::-1], model="openai/a", visibility="private")
+    await played([1.0] * 20, model="openai/a")
+    assert board(hosted)[0]["rank_last"] == 1
+    hosted.service.orders.set_visibility(alike, "private")
+    hosted.service.orders.set_visibility(opposite, "gallery_public")
+    assert (board(hosted)[0]["primary_score"], board(hosted)[0]["rank_last"]) == (0.75, 2)
 
 
 async def test_missing_episodes_are_told(hosted: "Hosted", played: Played) -> None:

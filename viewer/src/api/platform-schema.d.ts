@@ -5053,11 +5053,12 @@ export interface components {
         };
         /**
          * LeaderboardEntry
-         * @description All finished runs of one model with one agent configuration, by one version of the binding vow.
+         * @description All finished runs of one model with one agent configuration, by one vow version, in one content.
          *
-         *     Their episodes are taken together by task: two runs of the same seed are two trials of one task. Ranks hold among
-         *     entries of one vow version. An entry may have any place from `rank` to `rank_last`: it shares places with all those
-         *     that differ by no more than could be chance.
+         *     Content is what versions of an environment differ in. Episodes are taken together by task: two runs of the same
+         *     seed are two trials of one task. Ranks hold among entries of one vow version. An entry may have any place from
+         *     `rank` to `rank_last`: it shares places with all those that differ by no more than could be chance, and with those
+         *     that it cannot be compared with.
          */
         LeaderboardEntry: {
             /**
@@ -5100,6 +5101,11 @@ export interface components {
              * @description the domain that they are of
              */
             domain_id: string;
+            /**
+             * Environment Version
+             * @description version of the environment that the newest was played in; null: it is at an address
+             */
+            environment_version?: number | null;
             /**
              * Metrics
              * @description every metric with interval and denominators
@@ -5191,6 +5197,18 @@ export interface components {
              * @description whether it shares its places with others
              */
             tied: boolean;
+            /**
+             * Uncompared
+             * @description entries with a place that it cannot be compared with, since they were played in another version of the environment or scored by other rules; it shares places with them
+             * @default 0
+             */
+            uncompared: number;
+            /**
+             * Unranked
+             * @description why it takes no place; empty where it does, and for references
+             * @default
+             */
+            unranked: string;
         };
         /**
          * Leaderboards
@@ -5800,6 +5818,11 @@ export interface components {
              */
             domain_id: string;
             /**
+             * Environment Version
+             * @description version of the environment that the newest was played in; null: it is at an address
+             */
+            environment_version?: number | null;
+            /**
              * Metrics
              * @description every metric with interval and denominators
              */
@@ -5890,6 +5913,12 @@ export interface components {
              * @description whether it shares its places with others
              */
             tied: boolean;
+            /**
+             * Uncompared
+             * @description entries with a place that it cannot be compared with, since they were played in another version of the environment or scored by other rules; it shares places with them
+             * @default 0
+             */
+            uncompared: number;
             /**
              * Unranked
              * @description why it takes no place; empty where it does, and for references
@@ -8026,6 +8055,11 @@ export interface components {
              */
             domain_name: string;
             /**
+             * Environment Version
+             * @description version of the environment that the newest was played in; null: it is at an address
+             */
+            environment_version?: number | null;
+            /**
              * Metrics
              * @description every metric with interval and denominators
              */
@@ -8116,6 +8150,18 @@ export interface components {
              * @description whether it shares its places with others
              */
             tied: boolean;
+            /**
+             * Uncompared
+             * @description entries with a place that it cannot be compared with, since they were played in another version of the environment or scored by other rules; it shares places with them
+             * @default 0
+             */
+            uncompared: number;
+            /**
+             * Unranked
+             * @description why it takes no place; empty where it does, and for references
+             * @default
+             */
+            unranked: string;
         };
         /**
          * TeamMember

@@ -1002,6 +1002,18 @@ export interface components {
             sample: boolean;
             /** Tokens */
             tokens: number;
+            /**
+             * Uncompared
+             * @description runs with a place that it cannot be compared with, since they were scored by other rules; it shares places with them
+             * @default 0
+             */
+            uncompared: number;
+            /**
+             * Unranked
+             * @description why it takes no place; empty where it does, and for references
+             * @default
+             */
+            unranked: string;
         };
         /**
          * EpisodeDetail

@@ -91,6 +91,7 @@ const COLUMNS: Column<Benchmark>[] = [
   {
     key: 'best',
     header: 'Best score, from floor to ceiling',
+    title: 'The best value of one run. Others may share its place: the page of the benchmark compares them',
     width: 300,
     grow: 1,
     render: (benchmark) => <BestScore benchmark={benchmark} />,

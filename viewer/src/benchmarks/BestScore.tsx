@@ -1,4 +1,4 @@
-/** The best score of a benchmark on the scale from its floor (random play) to its ceiling (the oracle). */
+/** The best score of a benchmark on the scale from its floor (random play) to its ceiling (the oracle); it may be tied. */
 
 import type { Schema } from '../api/paths'
 import { count, interval, measure } from '../format'
@@ -31,7 +31,6 @@ export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'>
 }
 
 function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }) {
-  const tied = best.rank !== null && best.rank !== best.rank_last
   const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>
@@ -40,7 +39,6 @@ function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }
       </span>
       <span className={styles.second}>
         <ModelName model={best.model} short /> n={count(scored)}/{count(planned)}
-        {tied && <span title="The difference to others could be chance">, tied</span>}
       </span>
     </span>
   )

@@ -2,7 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/paths'
-import { count, interval } from '../format'
+import { count, interval, plural } from '../format'
 import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
@@ -54,6 +54,7 @@ export function EntryRow(props: EntryRowProps) {
           )}
           <bdi>{agent}</bdi>
         </span>
+        {entry.unranked && <span className={styles.second}>no place: {entry.unranked}</span>}
         {narrow && <Under {...props} />}
       </th>
       {!narrow && <Numbers {...props} />}
@@ -118,7 +119,10 @@ function Drawn({ entry, scale, floor, ceiling }: EntryRowProps) {
   return <Whisker metric={entry.metric} scale={scale} floor={floor} ceiling={ceiling} reference={entry.reference} />
 }
 
-function rankTitle({ rank, rank_last: last, reference }: Schema<'Entry'>): string {
-  if (rank === null) return reference === '' ? 'No place' : `A reference: the ${reference} of this benchmark`
-  return rank === last ? `Place ${rank}` : `Somewhere from place ${rank} to ${last}: the differences could be chance`
+function rankTitle({ rank, rank_last: last, reference, unranked, uncompared }: Schema<'Entry'>): string {
+  if (rank === null && reference !== '') return `A reference: the ${reference} of this benchmark`
+  if (rank === null) return unranked ? `No place: ${unranked}` : 'No place'
+  if (rank === last) return `Place ${rank}`
+  const apart = uncompared > 0 ? `; ${plural(uncompared, 'run')} scored by other rules cannot be compared with it` : ''
+  return `Somewhere from place ${rank} to ${last}: the differences could be chance${apart}`
 }

@@ -17,6 +17,8 @@ function entry(given: Partial<Schema<'Entry'>>): Schema<'Entry'> {
     tokens: 0,
     rank: 1,
     rank_last: 1,
+    unranked: '',
+    uncompared: 0,
     runs: 1,
     sample: false,
     reference: '',

@@ -11,9 +11,8 @@ import { agentWords, attemptWords, placeOf, placeWords } from './places'
 /** An entry of a leaderboard; those of a team say which domain they are of. */
 export type Entry = Doc<'LeaderboardEntry'> & {
   domain_name?: string
-  /** Of an official entry: what became of its participant's attempts, and why it takes no place. */
+  /** Of an official entry: what became of its participant's attempts. */
   attempts?: Doc<'Attempts'>
-  unranked?: string
 }
 
 /** An entry, and how it is shown. */
@@ -103,6 +102,11 @@ function Who({ entry, version }: { entry: Entry; version?: string }) {
       {words && <span className="muted">{words}</span>}{' '}
       {(entry.check === 'failed' || entry.check === 'outdated') && <CheckBadge state={entry.check} />}{' '}
       {other && <Badge title="Played by rules of another version">vow {entry.binding_vow_version}</Badge>}
+      {entry.uncompared > 0 && entry.environment_version !== null && (
+        <Badge title="Played in this version of the environment; entries of other versions cannot be compared with it">
+          environment {entry.environment_version}
+        </Badge>
+      )}
       {entry.unranked && <span className={styles.reason}>no place: {entry.unranked}</span>}
     </>
   )

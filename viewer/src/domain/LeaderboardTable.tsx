@@ -56,6 +56,8 @@ export function LeaderboardTable({ label, entries, version }: LeaderboardTablePr
         The line across a bar is the 95 % interval of the score.
         {entries.some((entry) => entry.tied) &&
           ' Places such as 1–3 are shared: that these differ may be chance, more episodes would tell.'}
+        {entries.some((entry) => entry.uncompared > 0) &&
+          ' Entries of other versions of the environment, or scored by other rules, cannot be compared and share places.'}
       </p>
     </>
   )

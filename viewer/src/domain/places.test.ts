@@ -6,6 +6,8 @@ const entry = (rank: number | null, last: number | null, reference: '' | 'floor'
   rank_last: last,
   reference,
   tied: rank !== last,
+  unranked: '',
+  uncompared: 0,
 })
 
 it('writes places that are shared as a range', () => {
@@ -18,6 +20,9 @@ it('writes places that are shared as a range', () => {
 it('says what a place means', () => {
   expect(placeWords(entry(2, 4))).toContain('from 2 to 4')
   expect(placeWords(entry(1, 1))).toBe('Place 1')
+  expect(placeWords({ ...entry(1, 3), uncompared: 1 })).toContain(
+    '1 entry of other versions or rules cannot be compared',
+  )
   expect(placeWords(entry(null, null, 'ceiling'))).toContain('takes no place')
 })
 

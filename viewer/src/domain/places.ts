@@ -12,15 +12,16 @@ export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last
 
 /** The place in words. */
 export function placeWords(
-  entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied'> & { unranked?: string },
+  entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied' | 'unranked' | 'uncompared'>,
 ): string {
   if (entry.unranked) return `Takes no place: ${entry.unranked}`
   if (entry.reference === 'floor') return 'What chance reaches; takes no place'
   if (entry.reference === 'ceiling') return 'What the best actions reach; takes no place'
-  if (entry.rank === null || entry.rank === undefined) return 'Takes no place: nothing was scored'
-  return entry.tied
-    ? `Any place from ${placeOf(entry).replace('–', ' to ')}: the differences to its neighbours may be chance`
-    : `Place ${entry.rank}`
+  if (!entry.tied) return entry.rank ? `Place ${entry.rank}` : 'Takes no place'
+  const apart = entry.uncompared
+    ? `; ${plural(entry.uncompared, 'entry', 'entries')} of other versions or rules cannot be compared with it`
+    : ''
+  return `Any place from ${placeOf(entry).replace('–', ' to ')}: differences to others may be chance${apart}`
 }
 
 /** What became of a participant's official attempts, in words. */

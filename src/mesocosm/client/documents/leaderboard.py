@@ -18,11 +18,12 @@ class LeaderboardAgent(BaseModel):
 
 
 class LeaderboardEntry(BaseModel):
-    """All finished runs of one model with one agent configuration, by one version of the binding vow.
+    """All finished runs of one model with one agent configuration, by one vow version, in one content.
 
-    Their episodes are taken together by task: two runs of the same seed are two trials of one task. Ranks hold among
-    entries of one vow version. An entry may have any place from `rank` to `rank_last`: it shares places with all those
-    that differ by no more than could be chance.
+    Content is what versions of an environment differ in. Episodes are taken together by task: two runs of the same
+    seed are two trials of one task. Ranks hold among entries of one vow version. An entry may have any place from
+    `rank` to `rank_last`: it shares places with all those that differ by no more than could be chance, and with those
+    that it cannot be compared with.
     """
 
     run_id: str = Field(description="the newest of the runs")
@@ -35,6 +36,12 @@ class LeaderboardEntry(BaseModel):
     rank: int | None = Field(description="the best place that it may have; null: it takes none")
     rank_last: int | None = Field(description="the last place that it may have")
     tied: bool = Field(description="whether it shares its places with others")
+    unranked: str = Field(default="", description="why it takes no place; empty where it does, and for references")
+    uncompared: int = Field(
+        default=0,
+        description="entries with a place that it cannot be compared with, since they were played in another version "
+        "of the environment or scored by other rules; it shares places with them",
+    )
     reference: Literal["", "floor", "ceiling"] = Field(
         description="floor or ceiling of the scale (random, empty, oracle agents), which take no place"
     )
@@ -61,6 +68,9 @@ class LeaderboardEntry(BaseModel):
         default=None,
         description="the author's checks of the versions of the environment that were played, the worst of them; "
         "none: it is at an address",
+    )
+    environment_version: int | None = Field(
+        default=None, description="version of the environment that the newest was played in; null: it is at an address"
     )
     protocol: int | None = Field(
         default=None, description="version of the domain's protocol that they were played by; null: not official"

@@ -64,7 +64,6 @@ class OfficialEntry(LeaderboardEntry):
     """
 
     attempts: Attempts = Field(description="what became of this participant's attempts with this model")
-    unranked: str = Field(default="", description="why it takes no place; empty where it does, and for references")
 
 
 class OfficialAttempts(BaseModel):

@@ -9,8 +9,7 @@ from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from mesocosm.client.documents.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
-from mesocosm.engine.leaderboard import Duel
-from mesocosm.engine.pair import Winner
+from mesocosm.engine.leaderboard import Duels
 from mesocosm.platform.boards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
 from mesocosm.platform.orders.view import metric_document
 from mesocosm.platform.service import Service
@@ -18,8 +17,6 @@ from mesocosm.store.boards import Boards, Field, Stamp
 
 KEPT = 500
 """Boards that are kept at once."""
-DUELS = 100_000
-"""Comparisons of two groups whose outcome is kept."""
 _NAMED = 20
 
 
@@ -53,16 +50,11 @@ class Leaderboards:
         self._turns: dict[Field, threading.Lock] = {}
         self._lock = threading.Lock()
         self._max_missing = service.settings.max_missing
-        self._won: dict[Duel, Winner] = {}
+        self._duels = Duels()
 
     def ranked(self, groups: Iterable[Group]) -> tuple[Place, ...]:
         """Return groups that compete with each other, the best first, those without a score last."""
-        with self._lock:
-            won = dict(self._won) if len(self._won) < DUELS else {}
-        places = ranked(self.boards, groups, self._max_missing, won)
-        with self._lock:
-            self._won = won
-        return places
+        return ranked(self.boards, groups, self._max_missing, self._duels)
 
     def entries(self, field: Field) -> tuple[LeaderboardEntry, ...]:
         """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
@@ -170,6 +162,8 @@ def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardE
             "rank": place.rank,
             "rank_last": place.rank_last,
             "tied": place.rank != place.rank_last,
+            "unranked": place.unranked,
+            "uncompared": place.uncompared,
             "reference": place.reference,
             "primary": None if primary is None else metric_document(primary),
             "metrics": [metric_document(metric) for metric in metrics],
@@ -185,6 +179,7 @@ def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardE
             "missing": {} if primary is None else primary.missing,
             "cost_usd": group.cost_usd,
             "check": group.check,
+            "environment_version": group.environment_version,
             "protocol": group.kind.protocol,
         }
     )

@@ -10,9 +10,8 @@ from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
 from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.leaderboard import Duel, leaderboard
+from mesocosm.engine.leaderboard import Duels, Reference, leaderboard, reference
 from mesocosm.engine.metrics import PARTS, expected, measure
-from mesocosm.engine.pair import Winner
 from mesocosm.platform.builds.view import check_document
 from mesocosm.store.boards import Boards, Candidate, Entrant
 
@@ -23,11 +22,13 @@ _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tok
 class Kind:
     """What runs have in common that are taken together; `agent` is the digest of the agent's configuration.
 
+    `content` is that of the environment, which its versions differ in: a score over two of them is one of neither.
     Official runs also have their protocol and their participant in common.
     """
 
     domain_id: str
     vow_version: str
+    content: str
     model: str
     agent: str
     protocol: int | None = None
@@ -40,7 +41,7 @@ class Group:
 
     `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
     of one, None where a price is not known. `agent` is what was asked for, `check` the worst of the checks of what was
-    played in.
+    played in, `environment_version` what the newest was played in, None where that is at an address.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Group:
     planned: int
     cost_usd: float | None
     check: CheckState | None
+    environment_version: int | None
 
     @property
     def primary(self) -> MetricResult | None:
@@ -62,12 +64,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A group on a board: it may have any place from `rank` to `rank_last`; a reference, or one unscored, has none."""
+    """A group on a board: it may have any place from `rank` to `rank_last`; the rest as in engine.leaderboard."""
 
     group: Group
     rank: int | None
     rank_last: int | None
-    reference: str
+    reference: Reference
+    unranked: str = ""
+    uncompared: int = 0
 
 
 def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
@@ -76,7 +80,8 @@ def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
     for entrant in entrants:
         official = entrant.protocol is not None
         whose = (entrant.protocol, entrant.actor if official else "")
-        kind = Kind(entrant.domain_id, entrant.vow_version, entrant.model, _agent_key(entrant.agent), *whose)
+        what = (entrant.domain_id, entrant.vow_version, entrant.content)
+        kind = Kind(*what, entrant.model, _agent_key(entrant.agent), *whose)
         found.setdefault(kind, []).append(entrant)
     return found
 
@@ -115,28 +120,44 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
         planned=planned,
         cost_usd=sum(known) / done if done and len(known) == len(costs) else None,
         check=_worst_check(present),
+        environment_version=present[0].environment_version,
     )
 
 
-def ranked(boards: Boards, groups: Iterable[Group], max_missing: float, won: dict[Duel, Winner]) -> tuple[Place, ...]:
+def ranked(boards: Boards, groups: Iterable[Group], max_missing: float, duels: Duels) -> tuple[Place, ...]:
     """Return groups of one domain and vow version, the best first, those without a score last.
 
-    `max_missing` and `won` are those of `engine.leaderboard`.
+    `max_missing` and `duels` are those of `engine.leaderboard`.
     """
-    by_run = {group.newest.id: group for group in groups}
-    members = {run_id: group.run_ids for run_id, group in by_run.items()}
+    # A group with other runs is another contestant, though its newest run is the same one.
+    by_id = {digest(list(group.run_ids)): group for group in groups}
     standings = leaderboard(
-        [group.newest for group in by_run.values()],
-        lambda run_id, _: boards.scores(members[run_id]),
+        [msgspec.structs.replace(group.newest, id=name) for name, group in by_id.items()],
+        lambda name, _: boards.scores(by_id[name].run_ids),
         max_missing=max_missing,
-        won=won,
+        duels=duels,
     )
     places = [
-        Place(by_run.pop(standing.run.id), standing.rank, standing.rank_last, standing.reference)
+        Place(
+            by_id[standing.run.id],
+            standing.rank,
+            standing.rank_last,
+            standing.reference,
+            standing.unranked,
+            standing.uncompared,
+        )
         for standing in standings
     ]
-    unscored = sorted(by_run.values(), key=lambda group: group.newest.created_at, reverse=True)
-    return (*places, *(Place(group, None, None, "") for group in unscored))
+    scored = {standing.run.id for standing in standings}
+    unscored = [group for name, group in by_id.items() if name not in scored]
+    unscored.sort(key=lambda group: group.newest.created_at, reverse=True)
+    return (*places, *(unplaced(group, "nothing was scored") for group in unscored))
+
+
+def unplaced(group: Group, why: str) -> Place:
+    """Return a group that takes no place, and why; a reference needs no reason."""
+    kind = reference(group.kind.model)
+    return Place(group, None, None, kind, "" if kind else why)
 
 
 def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Collection[str]]]) -> list[tuple[int, int]]:

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from mesocosm.client.documents.protocol import Attempts, OfficialAttempts, OfficialBoard, OfficialEntry
-from mesocosm.engine.leaderboard import reference
 from mesocosm.platform.boards.boards import entry_of, leaderboards_of
-from mesocosm.platform.boards.grouping import Group, Place
+from mesocosm.platform.boards.grouping import Group, Place, unplaced
 from mesocosm.platform.domains.protocols import protocols_of
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -35,12 +34,16 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
         became.setdefault((one.actor, one.model), Counter())[one.state] += 1
     attempts = {who: _attempts(counts) for who, counts in became.items()}
     fair: list[Group] = []
-    unfair: list[Group] = []
+    unfair: list[Place] = []
     for group in groups:
         found = attempts.get((group.kind.participant, group.kind.model))
-        (unfair if found is None or _reason(found) else fair).append(group)
-    unfair.sort(key=lambda group: group.newest.created_at, reverse=True)
-    places = [*boards.ranked(fair), *(Place(group, None, None, reference(group.kind.model)) for group in unfair)]
+        why = "its runs are gone" if found is None else _reason(found)
+        if why:
+            unfair.append(unplaced(group, why))
+        else:
+            fair.append(group)
+    unfair.sort(key=lambda place: place.group.newest.created_at, reverse=True)
+    places = [*boards.ranked(fair), *unfair]
     shown = {(place.group.kind.participant, place.group.kind.model) for place in places}
     others = [
         OfficialAttempts(model=model, attempts=found)
@@ -58,10 +61,7 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
 def _entry(place: Place, attempts: Mapping[_Who, Attempts]) -> OfficialEntry:
     kind = place.group.kind
     found = attempts.get((kind.participant, kind.model)) or _attempts(Counter(finished=len(place.group.run_ids)))
-    reason = "" if place.reference else _reason(found)
-    if not reason and place.rank is None and not place.reference:
-        reason = place.group.newest.doubt or "nothing was scored"
-    return OfficialEntry(**entry_of(place).model_dump(), attempts=found, unranked=reason)
+    return OfficialEntry(**entry_of(place).model_dump(), attempts=found)
 
 
 def _attempts(counts: Counter[str]) -> Attempts:

@@ -37,6 +37,12 @@ class Entry(Document):
     runs: int = Field(description="how many finished runs this model has with this agent")
     sample: bool = Field(description="whether the run took only some of the benchmark's tasks")
     reference: str = Field(description="`floor` for the random agent, `ceiling` for the oracle, else empty")
+    unranked: str = Field(default="", description="why it takes no place; empty where it does, and for references")
+    uncompared: int = Field(
+        default=0,
+        description="runs with a place that it cannot be compared with, since they were scored by other rules; it "
+        "shares places with them",
+    )
 
 
 class Reading(Document):
@@ -211,6 +217,8 @@ def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entr
         tokens=run.usage.total,
         rank=standing.rank,
         rank_last=standing.rank_last,
+        unranked=standing.unranked,
+        uncompared=standing.uncompared,
         runs=number,
         sample=extent is not None and extent.sampled(chosen.count, tasks),
         reference=standing.reference,

@@ -9,16 +9,13 @@ from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.leaderboard import Duel, Standing, best, leaderboard, unplaced
-from mesocosm.engine.pair import Winner
+from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, unplaced
 from mesocosm.store import SqlStore
 from mesocosm.store.lines import key
 from mesocosm.store.standings import Census, Content, Measured, RunLine, Standings
 
 READINGS = 1_000
 """Runs of a history."""
-DUELS = 100_000
-"""Comparisons of two runs whose outcome is kept."""
 LOOKED = 300
 """Latest runs of a benchmark's newest content in which those that hold most tasks are looked for."""
 
@@ -91,7 +88,7 @@ class Overview:
         self._standings = Standings.of(store)
         self._known: dict[str, Benchmark] = {}
         self._census = Census({}, frozenset())
-        self._won: dict[Duel, Winner] = {}
+        self._duels = Duels()
         self._lock = threading.Lock()
 
     def benchmarks(self) -> tuple[tuple[Content, ...], ...]:
@@ -121,11 +118,7 @@ class Overview:
         """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
         found = tuple(self._standings.runs(numbers, whole=True).values())
-        with self._lock:
-            won = dict(self._won) if len(self._won) < DUELS else {}
-        standings = leaderboard(found, self._standings.score_rows, won=won)
-        with self._lock:
-            self._won = won
+        standings = leaderboard(found, self._standings.score_rows, duels=self._duels)
         return tuple((standing, numbers[standing.run.id]) for standing in standings)
 
     def history(self, benchmark: Benchmark) -> Iterator[Measured]:
