@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from mesocosm.store import open_store
 
@@ -29,6 +29,9 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Nothing but loopback can be reached. Intercepting every request instead would switch off the browser's cache.
+    "--proxy-server=http://127.0.0.1:1",
+    "--proxy-bypass-list=127.0.0.1",
     # A renderer costs more to start than most pages to draw: pages of one context share theirs.
     "--renderer-process-limit=1",
 )
@@ -70,6 +73,11 @@ class Watched:
 
     outside: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+
+    def hear(self, message: ConsoleMessage) -> None:
+        """Keep what the page complains of, except that its server is gone: that ends before the page does."""
+        if message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text:
+            self.errors.append(message.text)
 
 
 def mesocosm(*words: str, results: Path, check: bool = True) -> str:
@@ -223,20 +231,16 @@ class Window:
         viewport = {"viewport": {"width": 1440, "height": 900}}
         self._context = browser.new_context(**{**viewport, **context})  # type: ignore[arg-type]
         self._context.set_default_timeout(PATIENCE_MS)
-        self._context.route("**/*", self._pass_on)
+        self._context.on("request", self._look)
         self._seen = Watched()
         self._origins: set[str] = set()
         self._kept: Page | None = None
 
-    def _pass_on(self, route: Route) -> None:
-        url = route.request.url
-        if url.startswith(("http://127.0.0.1:", "blob:", "data:")):
-            if url.startswith("http:"):
-                self._origins.add("/".join(url.split("/")[:3]))
-            route.continue_()
-        else:
-            self._seen.outside.append(url)
-            route.abort()
+    def _look(self, request: Request) -> None:
+        if request.url.startswith("http://127.0.0.1:"):
+            self._origins.add("/".join(request.url.split("/")[:3]))
+        elif not request.url.startswith(("blob:", "data:")):
+            self._seen.outside.append(request.url)
 
     def keep(self) -> None:
         """Leave an empty page of loopback open, whose renderer draws all the others."""
@@ -250,7 +254,7 @@ class Window:
         self._seen = seen = Watched()
         page = self._context.new_page()
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
-        page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+        page.on("console", seen.hear)
         try:
             yield page, seen
         finally:
