@@ -4,10 +4,12 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mesocosm.cli import doctor
 from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
 from mesocosm.testing.model_server import ModelServer
 
@@ -256,3 +258,15 @@ async def test_it_fails_when_an_attack_on_the_sandbox_gets_through(
     told = await ask(mesocosm, "--sandbox")
     assert told.code == code
     assert told.document["attacks"] == [{"attack": "files", "place": "environment", "through": list(through)}]
+
+
+def test_what_is_wrong_is_said_on_a_terminal_whose_errors_go_elsewhere(
+    mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = SimpleNamespace(isatty=lambda: True), SimpleNamespace(isatty=lambda: False)
+    monkeypatch.setattr(doctor, "sys", SimpleNamespace(stdout=streams[0], stderr=streams[1]))
+
+    seen = mesocosm("doctor", "--local")
+
+    assert (seen.code, seen.out.startswith("mesocosm ")) == (1, True)
+    assert "✗ " in seen.err

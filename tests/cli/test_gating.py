@@ -12,6 +12,8 @@ from mesocosm.client.documents.episode import Episode
 from mesocosm.client.documents.run import Metric, Run, RunConfig, RunStatus
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.engine.gate import read_condition
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome, Played
@@ -67,6 +69,24 @@ def test_the_command_gate_takes_stored_runs(mesocosm: "Invoke", play: "Invoke", 
     itself = mesocosm("gate", "--baseline", mine.run_id, *mine.there, mine.run_id)
     assert itself.code == mesocosm("compare", mine.run_id, mine.run_id, *mine.there).code == 2
     assert "the baseline is the run itself" in itself.err
+
+
+def test_a_baseline_among_the_stored_runs_is_refused(mesocosm: "Invoke", play: "Invoke", mine: "Played") -> None:
+    assert play().code == 0
+    refused = mesocosm("gate", "--baseline", mine.run_id, *mine.there, mine.run_id, "last")
+    assert refused.code == 2
+    assert f"run {mine.run_id}: the baseline is the run itself" in refused.err
+
+
+def test_a_run_that_is_its_own_baseline_is_that_of_others(play: "Invoke", mine: "Played") -> None:
+    play()
+    store = open_store(mine.results / DATABASE_NAME)
+    try:
+        runs = [store.get_run(one.id) for one in store.list_runs().items]
+        judged = Gate([read_condition("regression p<0.05")], [mine.run_id]).judge(store, runs)
+    finally:
+        store.close()
+    assert {str(verdict.answer) for verdict in judged.verdicts} == {"fail", "error"}
 
 
 def test_a_command_that_makes_no_run_cannot_be_gated(mesocosm: "Invoke") -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -178,8 +179,8 @@ def test_every_long_list_is_asked_for_page_by_page(platform: Answer) -> None:
     client.environments.runs("e", **page)
     client.environments.versions("e", limit=2, cursor=7)
     client.jobs.list(**page)
-    client.teams.runs("t", **page)
-    client.teams.environments("t", **page)
+    client.teams.runs(str(UUID(int=1)), **page)
+    client.teams.environments(str(UUID(int=1)), **page)
 
     assert [path.partition("?")[2] for path in platform.asked] == [
         "limit=2&cursor=7" if path.partition("?")[0].endswith("/versions") else "limit=2&cursor=x"

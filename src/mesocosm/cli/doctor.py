@@ -71,7 +71,8 @@ def doctor(local: bool, sandbox: bool) -> int:
         report.notes.append(
             "nothing names another platform, so the public one was asked; mesocosm doctor --local checks this machine"
         )
-    if options().json or not sys.stdout.isatty():
+    printed = options().json or not sys.stdout.isatty()
+    if printed:
         emit(
             {
                 "ok": ok,
@@ -85,7 +86,9 @@ def doctor(local: bool, sandbox: bool) -> int:
     else:
         where = "this machine" if profile == "local" else f"the platform at {shown(base)}"
         click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
-    _tell(report)
+    # The document holds it all; beside one that went elsewhere a terminal still shows it.
+    if not printed or (sys.stderr.isatty() and not options().json):
+        _tell(report)
     return 0 if ok else 1
 
 
@@ -108,9 +111,7 @@ def _attacked() -> int:
 
 
 def _tell(report: Report) -> None:
-    """Say on a terminal what is wrong and what to know."""
-    if options().json or not sys.stderr.isatty():
-        return
+    """Say what is wrong and what to know."""
     for line in report.issues:
         click.secho(f"✗ {line}", fg="red", err=True)
     for line in report.notes:

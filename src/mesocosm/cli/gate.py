@@ -81,8 +81,12 @@ def _stored(names: list[str]) -> int:
     store, chosen = results(), options()
     runs = [find_run(store, name) for name in names]
     bases = {run.id for run in chosen.gate.prepare(store)}
-    if bases and {run.id for run in runs} <= bases:
-        raise UsageError("the baseline is the run itself, so there is nothing to compare; name another run")
+    itself = next((run for run in runs if run.id in bases), None)
+    if itself is not None:
+        raise UsageError(
+            f"run {itself.name or itself.id}: the baseline is the run itself, so there is nothing to compare; "
+            "name another run"
+        )
     judged = chosen.gate.judge(store, runs)
     judged.write("mesocosm gate", lambda: runs_markdown("mesocosm gate", runs, judged.compared))
     if chosen.json:

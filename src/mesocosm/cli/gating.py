@@ -92,10 +92,11 @@ class Gate:
         self.used = True
         self.prepare(store)
         runs = list({run.id: run for run in runs}.values())
-        made, names = {run.id for run in runs}, {run.benchmark for run in runs}
         known = self._known or []
-        others = [run for run in known if run.id not in made and run.benchmark in names]
-        compared = compare_runs(of_store(store), [*others, *runs]) if others else None
+        # A run that is its own baseline may still be that of others.
+        others = [one for one in known if any(run.benchmark == one.benchmark and run.id != one.id for run in runs)]
+        rest = [run for run in runs if run.id not in {one.id for one in others}]
+        compared = compare_runs(of_store(store), [*others, *rest]) if others else None
         verdicts = judge(self.conditions, runs, store, compared)
         return Judgement(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
 
@@ -146,9 +147,8 @@ class Gate:
 
         if not self.baselines:
             return
-        there = {run.benchmark for run in others}
         for run in runs:
-            if run.benchmark in there:
+            if any(one.benchmark == run.benchmark and one.id != run.id for one in others):
                 continue
             if any(run.id == one.id for one in known):
                 why = "the baseline is this run itself, so there is nothing to compare"

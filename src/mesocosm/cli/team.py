@@ -66,7 +66,9 @@ def list_() -> None:
         show(found)
         return
     if not found:
-        click.echo("you are in no team; make one with: mesocosm team create, or: mesocosm team join CODE", err=True)
+        click.echo(
+            "you are in no team; make one with: mesocosm team create --name NAME, or: mesocosm team join CODE", err=True
+        )
         return
     rows = [
         [one.team_id, one.name, f"{one.member_count}/{one.max_members}", one.role, one.join_code or "–"]

@@ -1,12 +1,14 @@
 """Teams of a platform."""
 
 from typing import Any
+from uuid import UUID
 
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.core.failure import UsageError
 
 
 class Teams(Resource):
@@ -69,4 +71,9 @@ class Teams(Resource):
 
 
 def _path(team_id: str) -> str:
+    """Return where a team is. Raises UsageError for what is no id of a team, such as its name."""
+    try:
+        UUID(team_id)
+    except ValueError:
+        raise UsageError(f"{team_id!r} is no id of a team; mesocosm team list shows the ids of yours") from None
     return f"/v1/teams/{segment(team_id)}"

@@ -63,7 +63,7 @@ def record(run: Run, episode: Episode, reading: Reading) -> Record:
         row_index=episode.index - episode.trial * rows if episode.index >= episode.trial * rows else episode.index,
         run_index=episode.trial,
         rollout_id=episode.id,
-        status=status_of(score, reward),
+        status="success" if reward is not None else status_of(score, reward),
         source_row_index=row_of(episode),
         reward=reward,
         tokens=episode.usage.total,

@@ -113,7 +113,7 @@ def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
         row_index=row_of(episode),
         task=episode.task_id,
         trial=episode.trial,
-        status="owed" if owed else "graded" if reward is not None else status_of(score, reward),
+        status="owed" if owed else status_of(score, reward),
         reward=reward,
         passed=None if reward is None or reading.bar is None else reward > reading.bar,
         cause=(episode.failure.cause.value if episode.failure else "") if owed else cause_of(episode, score, reward),
@@ -146,9 +146,9 @@ def primary_score(episode: Episode, reading: Reading) -> Score | None:
 
 
 def status_of(score: Score | None, reward: float | None) -> str:
-    """Return success, failed or skipped."""
+    """Return graded, failed or skipped."""
     if reward is not None:
-        return "success"
+        return "graded"
     return "skipped" if score is not None and score.missing is Cause.SKIPPED else "failed"
 
 

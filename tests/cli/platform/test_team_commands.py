@@ -190,3 +190,10 @@ def test_a_saved_guest_does_not_stand_in_the_way_of_a_token(
 
 def test_runs_of_a_team_are_json(platform: "Platform", team: dict[str, str]) -> None:
     assert platform("team", "runs", team["id"]).document == []
+
+
+@pytest.mark.parametrize("words", [("run", "list", "--team", "nope"), ("team", "show", "nope")])
+def test_a_name_in_place_of_an_id_is_told(platform: "Platform", team: dict[str, str], words: tuple[str, ...]) -> None:
+    told = platform(*words)
+    assert told.code == 2
+    assert "'nope' is no id of a team; mesocosm team list shows the ids of yours" in told.err

@@ -19,6 +19,7 @@ from mesocosm.platform.service import Service
 from mesocosm.platform.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.blobs import Blobs
+from mesocosm.store.orders import PUBLIC, Order
 
 
 class Said(Document):
@@ -79,6 +80,9 @@ def test_content_that_may_not_be_seen_is_refused_unread_as_what_is_not_there(
 ) -> None:
     kept = Blob(digest_bytes(b"secret"), "text/plain", b"secret")
     eyes(1).insert_bundle(run, [], [kept])
+    order: Any = {"actor": "user:1", "domain_id": "words", "vow_version": "1", "model": "m", "created_at": 0.0}
+    eyes(1)._service.orders.add(Order(run_id=run.id, visibility=PUBLIC, **order))
+    assert eyes(2).get_run(run.id).id == run.id
     assert eyes(3, "admin").get(kept.digest) == kept
 
     def unread(self: Blobs, digest: str) -> Blob:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, or_, select
 
 from mesocosm.core.entry import Blob, Chunk
 from mesocosm.core.episode import Episode
@@ -30,7 +30,7 @@ from mesocosm.store.blobs import Artifact
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.orders import Order, public_order
 from mesocosm.store.queries import Facet, Line, RunFacets
-from mesocosm.store.schema import run_blobs, run_lines, run_tags
+from mesocosm.store.schema import blobs, run_blobs, run_lines, run_tags
 from mesocosm.store.tenancy import memberships, orders
 
 _WHOLE_ID = 36
@@ -301,24 +301,21 @@ class Sight(SqlStore):
         unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
         own = self._who.admin or self._needed(digest, self._own())
         # Asked before anything is read: what may not be seen takes no longer to refuse than what is not there.
-        if not own and not self._needed(digest, true()):
+        if not own and not self._needed(digest, blobs.c.content_type.startswith("image/")):
             raise unknown
         try:
             blob = super().get(digest)
         except UnknownName:
             # The store's words say where it lies.
             raise unknown from None
-        if own:
-            return blob
-        if not blob.content_type.startswith("image/"):
-            raise unknown
-        self._in_public = True
+        self._in_public = self._in_public or not own
         return blob
 
     def _needed(self, digest: str, condition: ColumnElement[bool]) -> bool:
         wanted = (
             select(run_blobs.c.run_id)
             .join(orders, orders.c.run_id == run_blobs.c.run_id)
+            .join(blobs, blobs.c.digest == run_blobs.c.digest)
             .where(run_blobs.c.digest == digest, condition)
         )
         visible = self._visible()
