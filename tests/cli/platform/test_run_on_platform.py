@@ -8,11 +8,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import update
 
 from mesocosm.cli.platform import watch
 from mesocosm.client import Client
 from mesocosm.core.run import RunStatus
 from mesocosm.platform.settings import Settings
+from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome, Played
@@ -254,16 +256,20 @@ def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platfo
     run = game.service.store.get_run(run_id)
     run.status, run.error = RunStatus.STOPPED, "the model has not answered"
     game.service.store.save_run(run)
+    with game.service.store.database.engine.begin() as connection:
+        connection.execute(update(runs).where(runs.c.id == run_id).values(planned=5))
 
     watched = game("run", "watch", run_id)
 
     assert watched.code == 3
     assert "· stopped\n" in watched.out
     assert "stopped: the model has not answered" in watched.out
-    assert f"mesocosm run resume {run_id}" in watched.out
+    assert "stopped: 2/5 done, 0 failed" in watched.err
+    assert f"mesocosm run resume {run_id} --remote    continues it: 3 episodes owed" in watched.out
     shown = game("run", "get", run_id).document["run"]
     assert (shown["status"], shown["stopped"]) == ("failed", True)
     assert "stopped" in game("run", "list", "--remote").out
+    assert game("run", "stop", run_id).out == f"run {run_id} is stopped already\n"
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

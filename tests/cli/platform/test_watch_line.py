@@ -9,7 +9,7 @@ import click
 import pytest
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.platform.watch import Line, exit_code, follow, pauses, progress
+from mesocosm.cli.platform.watch import Line, exit_code, follow, pauses, print_run, progress
 from mesocosm.client.documents.run import Run
 from mesocosm.client.error import ApiError
 
@@ -55,7 +55,7 @@ def run(**given: Any) -> Run:
 def test_progress_has_score_interval_and_cost() -> None:
     metric = {"name": "won", "value": 0.5, "low": 0.25, "high": 0.75, "n_planned": 4, "n_scored": 2, "primary": True}
 
-    told = progress(run(planned=4, finished=3, metrics=[metric], cost_usd=0.0125), failed=1)
+    told = progress(run(planned=4, finished=3, failed=1, metrics=[metric], cost_usd=0.0125))
 
     assert told == "running: 3/4 done, 1 failed, won 0.5000 [0.2500, 0.7500], $0.0125"
 
@@ -75,8 +75,48 @@ def test_whoever_waited_for_a_run_ends_as_it_did(given: dict[str, Any], code: in
 
 
 def test_progress_of_an_older_platform_counts_what_was_asked_for() -> None:
-    assert progress(run(), failed=0) == "running: 0/9 done, 0 failed"
-    assert progress(run(cost_usd=None), failed=0).endswith(", cost unknown")
+    assert progress(run()) == "running: 0/9 done"
+    assert progress(run(cost_usd=None)).endswith(", cost unknown")
+
+
+def printed(capsys: pytest.CaptureFixture[str], **given: Any) -> str:
+    with click.Context(click.Command("x"), obj=Options()):
+        print_run(run(**{"planned": 9, "finished": 9, **given}))
+    return capsys.readouterr().out
+
+
+def test_owed_episodes_are_not_counted_as_failed() -> None:
+    told = progress(run(status="failed", stopped=True, planned=20, finished=5, failed=0))
+    assert told == "stopped: 5/20 done, 0 failed"
+
+
+def test_what_a_run_took_is_the_time_that_was_worked(capsys: pytest.CaptureFixture[str]) -> None:
+    dates = {"started_at": "2026-01-01T10:00:00Z", "completed_at": "2026-01-01T11:00:00Z"}
+    assert "took 5.0 s" in printed(capsys, status="completed", duration_s=5.0, **dates)
+    assert "took" not in printed(capsys, status="completed", **dates)
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({"status": "completed"}, None),
+        ({"status": "cancelled", "finished": 7}, "    continues it: 2 episodes owed"),
+        ({"status": "failed", "failed": 9}, " --retry-failed    plays 9 failed episodes again"),
+        ({"status": "failed", "failed": 9, "n_worst": 9}, None),
+        ({"status": "failed", "failed": 0}, None),
+        ({"status": "partial", "failed": 3, "n_worst": 1}, "    plays 2 failed episodes again"),
+        ({"status": "partial", "failed": 0}, None),
+        ({"status": "cancelled", "finished": 7, "redacted": True}, None),
+    ],
+)
+def test_only_a_command_that_works_is_offered(
+    capsys: pytest.CaptureFixture[str], given: dict[str, Any], advice: str | None
+) -> None:
+    worst = given.get("n_worst", 0)
+    metric = {"name": "won", "value": None, "n_planned": 9, "n_scored": 0, "n_worst": worst, "primary": True}
+    lines = printed(capsys, **given, metrics=[metric]).splitlines()
+    offered = next((line for line in lines if "resume" in line), None)
+    assert offered == (None if advice is None else f"  mesocosm run resume r --remote{advice}")
 
 
 class Restarted:
@@ -91,9 +131,6 @@ class Restarted:
         if isinstance(answer, int):
             raise ApiError("GET", "http://platform/v1/runs/r", answer, "gone")
         return answer
-
-    def episodes(self, run_id: str) -> list[Any]:
-        return []
 
 
 def followed(client: Restarted) -> Run | None:

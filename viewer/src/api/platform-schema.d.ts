@@ -2544,6 +2544,11 @@ export interface components {
              */
             domain_name: string;
             /**
+             * Duration S
+             * @description seconds that were worked on it until now, pauses left out; null before it began
+             */
+            duration_s?: number | null;
+            /**
              * Env Id
              * @description the submitted environment that it is played in
              */
@@ -2564,6 +2569,11 @@ export interface components {
              * @description when a guest's run is removed
              */
             expires_at?: string | null;
+            /**
+             * Failed
+             * @description of the finished ones, those that failed; an older platform does not say
+             */
+            failed?: number | null;
             /**
              * Failed Count
              * @description episodes that failed, ran out of time or were cancelled
@@ -2648,7 +2658,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;
@@ -6546,6 +6556,11 @@ export interface components {
              */
             created_at?: string | null;
             /**
+             * Duration S
+             * @description seconds that were worked on it until now, pauses left out; null before it began
+             */
+            duration_s?: number | null;
+            /**
              * Env Id
              * @description the submitted environment that it is played in
              */
@@ -6566,6 +6581,11 @@ export interface components {
              * @description when a guest's run is removed
              */
             expires_at?: string | null;
+            /**
+             * Failed
+             * @description of the finished ones, those that failed; an older platform does not say
+             */
+            failed?: number | null;
             /**
              * Finished
              * @description episodes that are finished
@@ -6638,7 +6658,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;
@@ -7039,6 +7059,11 @@ export interface components {
              */
             domain_name: string;
             /**
+             * Duration S
+             * @description seconds that were worked on it until now, pauses left out; null before it began
+             */
+            duration_s?: number | null;
+            /**
              * Env Id
              * @description the submitted environment that it is played in
              */
@@ -7059,6 +7084,11 @@ export interface components {
              * @description when a guest's run is removed
              */
             expires_at?: string | null;
+            /**
+             * Failed
+             * @description of the finished ones, those that failed; an older platform does not say
+             */
+            failed?: number | null;
             /**
              * Failed Count
              * @description episodes that failed, ran out of time or were cancelled
@@ -7137,7 +7167,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end, by an outage or at a budget: what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;

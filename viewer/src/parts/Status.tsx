@@ -27,7 +27,7 @@ const LOOKS: Record<State, Look> = {
   truncated: { tone: 'warn', icon: 'dash', word: 'truncated', meaning: 'reached the limit of steps' },
   timeout: { tone: 'warn', icon: 'clock', word: 'timeout', meaning: 'ran out of time' },
   failed: { tone: 'bad', icon: 'error', word: 'failed', meaning: 'could not be played to its end' },
-  stopped: { tone: 'idle', icon: 'stop', word: 'stopped', meaning: 'was stopped on request; it can be resumed' },
+  stopped: { tone: 'idle', icon: 'stop', word: 'stopped', meaning: 'was stopped before its end; it can be resumed' },
   interrupted: {
     tone: 'warn',
     icon: 'warning',

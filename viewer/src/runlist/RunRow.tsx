@@ -35,15 +35,15 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
         </td>
       )}
       <td>
-        <RunStatus status={run.status ?? 'pending'} />
+        <RunStatus status={run.stopped ? 'stopped' : (run.status ?? 'pending')} />
       </td>
       <td data-numeric data-breaks>
         <RunScore run={run} />
       </td>
       <td data-minor>
         <Progress
-          done={(run.finished ?? 0) - (run.failed_count ?? 0)}
-          failed={run.failed_count ?? 0}
+          done={(run.finished ?? 0) - (run.failed ?? 0)}
+          failed={run.failed ?? 0}
           total={run.planned || run.config.num_episodes || 0}
           numbers
         />

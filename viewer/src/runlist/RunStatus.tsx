@@ -3,7 +3,7 @@ import { Badge, type Tone } from '../parts/Badge'
 import type { IconName } from '../parts/Icon'
 import { lookOf, UNKNOWN } from '../parts/look'
 
-type Word = NonNullable<Doc<'Run'>['status']>
+type Word = NonNullable<Doc<'Run'>['status']> | 'stopped'
 
 interface Look {
   tone: Tone
@@ -19,6 +19,11 @@ const LOOKS: Record<Word, Look> = {
     tone: 'warn',
     icon: 'warning',
     meaning: 'too many episodes have no value; it has no rank, and resuming repairs it',
+  },
+  stopped: {
+    tone: 'idle',
+    icon: 'stop',
+    meaning: 'was stopped before its end; it can be resumed',
   },
   failed: { tone: 'bad', icon: 'error', meaning: 'could not be played to its end' },
   cancelled: { tone: 'idle', icon: 'close', meaning: 'was called off' },

@@ -118,6 +118,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
 def stop(client: "Client", run_id: str) -> int:
     """Cancel a run; what is finished stays. Return the exit code."""
     from mesocosm.cli.platform.output import show
+    from mesocosm.cli.platform.watch import state
 
     run = client.runs.cancel(run_id)
     if options().json:
@@ -125,7 +126,7 @@ def stop(client: "Client", run_id: str) -> int:
     elif run.status == "cancelled":
         click.echo(f"run {run_id} is cancelled; {run.finished:,} finished episodes stay")
     else:
-        click.echo(f"run {run_id} is {run.status.value} already")
+        click.echo(f"run {run_id} is {state(run)} already")
     return 0
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 GOING = frozenset({"pending", "running"})
 INCOMPLETE = 3
 FAILED = frozenset({"failed", "cancelled", "error"})
-LOST = frozenset({"failed", "timeout", "cancelled"})
 INTERRUPTED = 130
 FIRST_S, LATER_S = 0.1, 1.0
 """Seconds between looks, at first and later: what is short is not kept waiting for what is long."""
@@ -76,21 +75,19 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
     from mesocosm.client.error import ApiError
 
     line = Line()
-    failed, seen, heard = 0, -1, float("-inf")
+    heard = float("-inf")
     waits = pauses() if every_s is None else itertools.repeat(every_s)
     try:
         while True:
             try:
                 run = client.runs.get(run_id)
-                if run.finished != seen:
-                    failed, seen = _lost(client.runs.episodes(run_id)), run.finished
             except ApiError as error:
                 if error.status not in _AWAY or time.monotonic() - heard > PATIENCE_S:
                     raise
                 line.say("the platform does not answer; trying again")
             else:
                 heard = time.monotonic()
-                line.say(progress(run, failed))
+                line.say(progress(run))
                 if run.status not in GOING:
                     return run
             time.sleep(next(waits))
@@ -103,20 +100,18 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
         line.end()
 
 
-def progress(run: "Run", failed: int) -> str:
+def progress(run: "Run") -> str:
     """Return how far a run is, in one line."""
     planned = run.planned or run.config.num_episodes
-    parts = [f"{state(run)}: {run.finished:,}/{planned:,} done, {failed:,} failed"]
+    parts = [f"{state(run)}: {run.finished:,}/{planned:,} done"]
+    if run.failed is not None:
+        parts.append(f"{run.failed:,} failed")
     primary = next((metric for metric in run.metrics if metric.primary), None)
     if primary is not None and primary.value is not None:
         parts.append(f"{primary.name} {scored(primary)}")
     if run.cost_usd is None or run.cost_usd:
         parts.append(money(run.cost_usd))
     return ", ".join(parts)
-
-
-def _lost(episodes: "Sequence[Episode]") -> int:
-    return sum(episode.status in LOST for episode in episodes)
 
 
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
@@ -159,7 +154,7 @@ def exit_code(run: "Run") -> int:
 
 
 def state(run: "Run") -> str:
-    """Return the status for people: a run that an outage or a budget stopped did not fail."""
+    """Return the status for people: a run that was stopped, as by an outage or a budget, did not fail."""
     return "stopped" if run.stopped else run.status.value
 
 
@@ -172,18 +167,32 @@ def print_run(run: "Run") -> None:
     facts = [f"{run.finished:,}/{run.planned or run.config.num_episodes:,} episodes"]
     if run.cost_usd is None or run.cost_usd:
         facts.append(money(run.cost_usd))
-    if run.started_at and run.completed_at:
-        facts.append(f"took {duration((run.completed_at - run.started_at).total_seconds())}")
+    if run.duration_s is not None and run.status not in GOING:
+        facts.append(f"took {duration(run.duration_s)}")
     click.echo(" · ".join(facts))
     if run.error:
         click.echo(f"{state(run)}: {run.error}")
     for warning in run.warnings:
         click.echo(f"warning: {warning}")
     click.echo(f"\nrun {run.id}\n  mesocosm run get {run.id}\n  mesocosm run export {run.id} -o replay.json")
+    if not run.redacted and (advice := _resumed(run)):
+        click.echo(f"  mesocosm run resume {run.id} --remote{advice}")
+
+
+def _resumed(run: "Run") -> str:
+    """Return how a run that is over goes on and what that does; empty where resuming it would be refused."""
     owed = (run.planned or run.config.num_episodes) - run.finished
-    if run.status in FAILED or run.status == "partial":
-        left = f": {plural(owed, 'episode')} owed" if owed > 0 else ""
-        click.echo(f"  mesocosm run resume {run.id} --remote    continues it{left}")
+    if run.status not in FAILED and run.status != "partial":
+        return ""
+    if owed > 0:
+        return f"    continues it: {plural(owed, 'episode')} owed"
+    primary = next((metric for metric in run.metrics if metric.primary), None)
+    # Failures of the agent's own doing stay.
+    again = (run.failed or 0) - (primary.n_worst if primary is not None else 0)
+    if again <= 0:
+        return ""
+    word = "" if run.status == "partial" else " --retry-failed"
+    return f"{word}    plays {plural(again, 'failed episode')} again"
 
 
 def _row(metric: "Metric") -> list[str]:

@@ -202,13 +202,19 @@ class Run(BaseModel):
     expires_at: datetime | None = Field(default=None, description="when a guest's run is removed")
     planned: int = Field(default=0, description="episodes that it is to have")
     finished: int = Field(default=0, description="episodes that are finished")
+    failed: int | None = Field(
+        default=None, description="of the finished ones, those that failed; an older platform does not say"
+    )
+    duration_s: float | None = Field(
+        default=None, description="seconds that were worked on it until now, pauses left out; null before it began"
+    )
     cost_usd: float | None = Field(default=0.0, description="what it cost so far; null when a price is not known")
     metrics: list[Metric] = Field(default=[], description="the scores with intervals and denominators")
     error: str = Field(default="", description="why it failed or stopped")
     stopped: bool = Field(
         default=False,
-        description="whether a failed run was stopped before its end, by an outage or at a budget: what it has not "
-        "played is owed, and resuming it goes on",
+        description="whether a failed run was stopped before its end (by an outage, at a budget, because its first "
+        "episodes all failed alike): what it has not played is owed, and resuming it goes on",
     )
     warnings: list[str] = Field(default=[], description="what its owner should know")
     redacted: bool = Field(default=False, description="whether parts are hidden from who asks")

@@ -388,12 +388,13 @@ def _summary(run: Run) -> dict[str, Any]:
         "created_at": instant(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
-        "duration_s": _duration(run, state),
+        "duration_s": worked_s(run),
         "error": discreet(run.error),
         **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "protocol", "mine")),
     }
 
 
-def _duration(run: Run, state: State) -> float | None:
-    now = run.heartbeat_at or run.started_at if state == "interrupted" else None
+def worked_s(run: Run) -> float | None:
+    """Return the seconds worked on a run until now, or until its process was last heard of; None before it began."""
+    now = run.heartbeat_at or run.started_at if abandoned(run) else None
     return run.worked_s(time.time() if now is None else now)

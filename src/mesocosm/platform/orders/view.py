@@ -9,6 +9,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.platform.access.redaction import redact_config
 from mesocosm.platform.documents.document import moment
+from mesocosm.platform.documents.run import worked_s
 from mesocosm.store.orders import Order
 
 _OVER = {
@@ -71,6 +72,8 @@ def run_fields(order: Order, run: Run, *, inside: bool) -> dict[str, Any]:
         "expires_at": moment(order.expires_at),
         "planned": run.counts.planned,
         "finished": run.counts.done,
+        "failed": run.counts.failed,
+        "duration_s": worked_s(run),
         "cost_usd": run.usage.cost_usd,
         "metrics": [metric_document(metric) for metric in run.metrics],
         "error": (run.error or order.reason) if inside and status is not documents.RunStatus.COMPLETED else "",
