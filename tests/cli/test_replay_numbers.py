@@ -46,12 +46,13 @@ def stored(place: Path) -> Run:
 
 
 def test_the_numbers_of_a_replay_are_those_of_the_run(
-    exported: JSON, take: Import, played: Played, tmp_path: Path
+    exported: JSON, take: Import, mesocosm: Invoke, played: Played, tmp_path: Path
 ) -> None:
     assert take(exported).code == 0
     run = stored(tmp_path)
     assert run.metrics == played.run.metrics
     assert not run.unverified
+    assert "in doubt" not in mesocosm("run", "list", "--results-dir", tmp_path / "there").out
 
 
 def test_a_replay_of_another_system_names_its_model_as_it_likes(exported: JSON, take: Import, tmp_path: Path) -> None:
@@ -171,13 +172,17 @@ def test_a_doubt_about_a_run_goes_with_its_replay(
     taken = stored(tmp_path)
     assert (taken.doubt, taken.rules) == (mine.run.doubt, provenance.get("graded_with", ""))
     assert any(taken.doubt in warning for warning in taken.warnings)
+    (listed,) = mesocosm("run", "list", "--json", *mine.there).document["runs"]
+    assert listed["doubt"] == taken.doubt
 
 
 def test_verify_says_that_imported_numbers_were_compared_with_nothing(
     foreign: JSON, take: Import, mesocosm: Invoke, tmp_path: Path
 ) -> None:
     assert take(foreign).code == 0
-    verified = mesocosm("verify", "--results-dir", tmp_path / "there")
+    there = ("--results-dir", tmp_path / "there")
+    assert "in doubt" in mesocosm("run", "list", *there).out
+    verified = mesocosm("verify", *there)
     assert "cannot be compared with its episodes" in verified.out
 
 

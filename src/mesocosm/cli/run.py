@@ -84,11 +84,12 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
     except UnknownName as error:
         raise UsageError(f"{error}; --remote lists your runs on the platform") from error
     page = store.list_runs(**given)
+    found = [_whole(store, item) for item in page.items]
     if chosen.json:
-        emit({"runs": [run_document(item) for item in page.items], "next_cursor": page.cursor})
+        emit({"runs": [run_document(item) for item in found], "next_cursor": page.cursor})
         return
     rows = []
-    for item in page.items:
+    for item in found:
         score = scored(item.primary) + (" rescored" if item.regraded else " in doubt" if item.doubt else "")
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
         rows.append(
@@ -101,6 +102,14 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
     table(columns, rows, chosen, right=(5,), whole=(0, 1, 5, 6), spare=(6, 5))
     if page.cursor:
         click.echo(f"more: --cursor {page.cursor}")
+
+
+def _whole(store: "SqlStore", listed: "Run") -> "Run":
+    """Return a run of a page with its description, which tells whether it is in doubt; as listed where it is gone."""
+    try:
+        return store.get_run(listed.id)
+    except UnknownName:
+        return listed
 
 
 @gate_options()

@@ -72,6 +72,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "benchmark_title": run.benchmark_title,
         "benchmark_digest": run.benchmark_digest,
         "rescored": run.rescored or None,
+        "doubt": run.doubt or None,
         "model": run.model,
         "agent": msgspec.to_builtins(run.spec.agent),
         "kind": run.kind,
