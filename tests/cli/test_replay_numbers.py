@@ -154,6 +154,13 @@ def test_a_replay_that_says_something_impossible_of_its_scoring_is_refused(
     assert "damaged" in refused.err or "may be missing" in refused.err
 
 
+def test_a_replay_that_lacks_more_than_a_run_may_is_partial(exported: JSON, take: Import, tmp_path: Path) -> None:
+    exported["run"]["scoring"]["planned"] = 100
+    del exported["run"]["metrics"]
+    assert take(exported).code == 0
+    assert stored(tmp_path).status is RunStatus.PARTIAL
+
+
 @pytest.mark.parametrize(
     "provenance",
     [{"doubt": "no call"}, {"rescoring": True, "rescored_with": "easier", "graded_with": "easier"}],

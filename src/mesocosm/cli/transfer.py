@@ -11,7 +11,7 @@ import msgspec
 from mesocosm.cli.main import Command, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
-from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED
+from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED, RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -152,6 +152,7 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     Where nothing says what they are computed by, they stay as they came, marked. Raises UsageError where its row says
     something else than its episodes.
     """
+    from mesocosm.engine.grading import outcome
     from mesocosm.engine.metrics import disagreements, of_episodes
 
     told, made = [], run.spec.model.name
@@ -172,7 +173,11 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
             if one.n_scored > one.n_planned
         ]
         # Scores of two kinds give no number: those of before the rescoring stay, as they do where it was cut off.
-        run = run if run.provenance.get(RESCORING) else msgspec.structs.replace(run, metrics=metrics)
+        if not run.provenance.get(RESCORING):
+            run = msgspec.structs.replace(run, metrics=metrics)
+            status, why = outcome(metrics, run.spec.limits.max_missing)
+            if run.status is RunStatus.FINISHED and status is not RunStatus.FINISHED:
+                run = msgspec.structs.replace(run, status=status, error=why)
     elif run.metrics:
         told += _other_means(run, list(episodes))
         marked = {**run.provenance, UNVERIFIED: True}
