@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import sub
 from typing import Literal
 
 from mesocosm.engine.sample import Sample, Tasks
@@ -330,7 +331,7 @@ def _paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, le
 
 
 def _differences(x: Sequence[float], y: Sequence[float]) -> "array[float]":
-    return array("d", (one - other for one, other in zip(x, y, strict=True)))
+    return array("d", map(sub, x, y))
 
 
 def _independent(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
@@ -366,6 +367,9 @@ def _items(sample: Sample, tasks: Tasks, places: Sequence[int]) -> "array[float]
 
 def _task_means(sample: Sample, places: Sequence[int]) -> "array[float]":
     sums, sizes = sample.sums, sample.sizes
+    # As most runs are: every task, once.
+    if len(places) == len(sizes) == sizes.count(1):
+        return sums
     return array("d", (sums[place] / sizes[place] for place in places))
 
 

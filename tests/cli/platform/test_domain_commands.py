@@ -1,7 +1,7 @@
 """`mesocosm domain|gallery|models|register …` and the Python ways to register, against a platform."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.cli.platform.conftest import domain_of
@@ -9,6 +9,7 @@ from tests.cli.platform.conftest import domain_of
 from bench_common.env_sdk.register import main as register_program
 from bench_common.env_sdk.registration import register_domain
 from mesocosm.client import ApiError, Client
+from mesocosm.client.documents.leaderboard import LeaderboardEntry
 from swecc_mesocosm import BenchClient
 
 if TYPE_CHECKING:
@@ -99,6 +100,27 @@ def test_domains_are_seen_without_a_login(platform: "Platform", script: Path) ->
     assert (board.code, board.out) == (0, "")
     assert "nobody is on this leaderboard yet" in board.err
     assert platform("gallery").code == 0
+
+
+def test_a_board_says_why_an_entry_has_no_place_and_which_versions_cannot_be_compared(
+    platform: "Platform", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = {"custom_prompt": False, "techniques": [], "temperature": 0.0, "max_tokens": 4096}
+    known: dict[str, Any] = dict.fromkeys(("primary", "primary_score", "cost_usd", "rank", "rank_last"))
+    known |= {"all_scores": {}, "missing": {}, "metrics": [], "run_ids": [], "agent": agent, "reference": ""}
+    known |= dict.fromkeys(("num_episodes", "runs", "actors", "n_tasks", "n_scored", "n_planned"), 4)
+    known |= {"run_id": "r", "domain_id": "d", "model": "m", "binding_vow_version": "1.0.0", "tied": True}
+    placed = {"rank": 1, "rank_last": 2, "uncompared": 1, "environment_version": 3}
+    ends: list[dict[str, Any]] = [placed, {"tied": False, "unranked": "nothing was scored"}]
+    found = [LeaderboardEntry.model_validate({**known, **end}) for end in ends]
+    monkeypatch.setattr("mesocosm.client.boards.Leaderboards.get", lambda *_: found)
+
+    board = platform("domain", "leaderboard", "smelter")
+
+    assert [line.split()[0] for line in board.out.splitlines()] == ["place", "1–2", "–"]
+    assert board.out.splitlines()[1].split()[-3:] == ["3", "–", "r"]
+    assert board.out.splitlines()[2].endswith("nothing was scored")
+    assert "cannot be compared" in board.err
 
 
 def test_an_unknown_domain_is_told_in_words_and_for_programs(platform: "Platform") -> None:
