@@ -85,6 +85,13 @@ describe('Leaderboard', () => {
     expect(screen.getByText(/the oracle, 1.000/)).toBeTruthy()
   })
 
+  it('says why a run has no place, and that some cannot be compared', async () => {
+    const doubtful = entry({ model: 'three', rank: null, rank_last: null, unranked: 'its numbers came with a file' })
+    await draw(<Leaderboard benchmark={benchmark([...two.map((one) => ({ ...one, uncompared: 1 })), doubtful])} />)
+    expect(screen.getByText('no place: its numbers came with a file')).toBeTruthy()
+    expect(screen.getByText(/scored by different rules cannot be compared/)).toBeTruthy()
+  })
+
   it('compares the chosen runs in the order in which they were chosen', async () => {
     await draw(<Leaderboard benchmark={benchmark(two)} />)
     expect(screen.getByRole('button', { name: 'Choose two to compare' })).toHaveProperty('disabled', true)

@@ -63,6 +63,9 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       <References floor={floor} ceiling={ceiling} />
       <p className={styles.all}>
         {unranked !== '' && <span className="muted">{unranked}: scores of different content do not compare. </span>}
+        {leaderboard.some((entry) => entry.uncompared > 0) && (
+          <span className="muted">Runs that were scored by different rules cannot be compared and share places. </span>
+        )}
         <Link to="/" search={{ benchmark: [benchmark.id] }}>
           All runs of this benchmark
         </Link>
