@@ -1,18 +1,21 @@
 """`mesocosm run …` and `mesocosm eval …` against a platform with a worker: create, watch, look, export, stop."""
 
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from sqlalchemy import update
 
 from mesocosm.cli.platform import watch
 from mesocosm.client import Client
 from mesocosm.core.run import RunStatus
+from mesocosm.platform.record.commands import repeat_order
 from mesocosm.platform.settings import Settings
 from mesocosm.store.schema import runs
 
@@ -270,6 +273,55 @@ def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platfo
     assert (shown["status"], shown["stopped"]) == ("failed", True)
     assert "stopped" in game("run", "list", "--remote").out
     assert game("run", "stop", run_id).out == f"run {run_id} is stopped already\n"
+
+
+def repeated(game: "Platform", run_id: str) -> str | None:
+    """Return the command that repeats a run."""
+    order = game.service.orders.get(run_id)
+    assert order is not None
+    return repeat_order(order, game.service.store.get_run(run_id), game.service.settings)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--episodes", "3"),
+        ("--seeds", "3", "1", "4", "1", "--trials", "2", "--parallel", "2", "--visibility", "gallery_public"),
+        ("--seeds=-5", "--seeds=7", "--system-prompt", "-win", "--temperature", "0.5", "--max-tokens", "9"),
+        ("--outage-seconds", "7", "--max-missing", "0"),
+    ],
+)
+def test_the_command_that_repeats_a_run_asks_for_the_same(
+    game: "Platform", world: "World", words: tuple[str, ...]
+) -> None:
+    world.hold = True
+    first = create(game, *words).document["id"]
+    command = repeated(game, first)
+    assert command is not None
+
+    game("team", "create", "--name", "mine", "--use")
+    seen = game(*shlex.split(command)[1:])
+
+    assert seen.code == 0, seen.err
+    before, after = (game.service.store.get_run(run_id) for run_id in (first, seen.document["id"]))
+    assert before.spec == after.spec
+    assert after.signature == before.signature
+    asked = [game.service.orders.get(run.id) for run in (before, after)]
+    assert asked[0] is not None
+    assert asked[1] is not None
+    assert (asked[1].config, asked[1].team_id) == (asked[0].config, None)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"protocol": 1}, {"purpose": "test"}, {"config": {"agent_config": {"techniques": [{}]}}}]
+)
+def test_what_no_command_asks_for_again_has_none(game: "Platform", run_id: str, changed: dict[str, Any]) -> None:
+    order = game.service.orders.get(run_id)
+    assert order is not None
+    run = game.service.store.get_run(run_id)
+    settings = game.service.settings
+    assert repeat_order(order, run, settings) is not None
+    assert repeat_order(msgspec.structs.replace(order, **changed), run, settings) is None
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, update
 from tests.platform.bench.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
@@ -17,7 +17,9 @@ from mesocosm.platform.access.redaction import MARK
 from mesocosm.platform.bench.record import PREFIX
 from mesocosm.platform.documents.run import RunChange
 from mesocosm.platform.record.run_list import summaries
+from mesocosm.store.domains import DomainRow
 from mesocosm.store.orders import Order
+from mesocosm.store.schema import runs
 
 SECRET = "swordfish-in-a-prompt"
 
@@ -35,8 +37,8 @@ class World:
         team = teams.add("Reefs", self.ann.user_id)
         assert team is not None
         teams.join(team.join_code, self.bob.user_id, 4)
-        runs = hosted.service.store.list_runs(sort="created_at").items
-        self.private, self.team, self.public = (run.id for run in runs)
+        recorded = hosted.service.store.list_runs(sort="created_at").items
+        self.private, self.team, self.public = (run.id for run in recorded)
         for run_id, team_id, visibility in (
             (self.private, None, "private"),
             (self.team, team.id, "private"),
@@ -153,11 +155,35 @@ def test_nothing_about_the_server_is_told(world: World, tmp_path: Path) -> None:
         assert json.loads(document)["model"] == "builtin/asked"
 
 
+def put_domain(world: World, vow_version: str) -> None:
+    """Let the domain of the runs have a version of its vow."""
+    domains, now = world.hosted.service.domains, time.time()
+    document = {"binding_vow": {"version": vow_version}}
+    row = DomainRow("word-game", None, None, "published", "Word game", document, now, now)
+    assert domains.replace(row) if domains.get(row.id) else domains.add(row)
+
+
 def test_the_command_that_repeats_a_run_is_for_those_inside(world: World) -> None:
+    put_domain(world, "1.0.0")
     own = world.ann.get(f"{PREFIX}/runs/{world.public}").json()["commands"]
     assert own["repeat"].startswith("mesocosm run create --domain word-game --vow-version 1.0.0 --model builtin/asked")
     assert SECRET in own["repeat"]
     assert world.cid.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["repeat"] is None
+    put_domain(world, "1.1.0")
+    assert world.ann.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["repeat"] is None
+
+
+def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world: World) -> None:
+    def resume(person: Person) -> str | None:
+        found = person.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["resume"]
+        return None if found is None else str(found)
+
+    assert resume(world.ann) is None
+    database, runs_of = world.hosted.service.store.database, update(runs).where(runs.c.id == world.public)
+    database.write(lambda connection: connection.execute(runs_of.values(planned=100, status="stopped")))
+    assert resume(world.ann) == f"mesocosm run resume {world.public}"
+    world.hosted.service.orders.reopen(world.public)
+    assert resume(world.ann) is None
 
 
 @pytest.mark.parametrize(

@@ -2658,7 +2658,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, by a server that refused every request): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;
@@ -6658,7 +6658,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, by a server that refused every request): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;
@@ -7167,7 +7167,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /**
              * Stopped
-             * @description whether a failed run was stopped before its end (by an outage, at a budget, because its first episodes all failed alike): what it has not played is owed, and resuming it goes on
+             * @description whether a failed run was stopped before its end (by an outage, at a budget, by a server that refused every request): what it has not played is owed, and resuming it goes on
              * @default false
              */
             stopped: boolean;

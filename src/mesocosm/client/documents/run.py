@@ -213,8 +213,8 @@ class Run(BaseModel):
     error: str = Field(default="", description="why it failed or stopped")
     stopped: bool = Field(
         default=False,
-        description="whether a failed run was stopped before its end (by an outage, at a budget, because its first "
-        "episodes all failed alike): what it has not played is owed, and resuming it goes on",
+        description="whether a failed run was stopped before its end (by an outage, at a budget, by a server that "
+        "refused every request): what it has not played is owed, and resuming it goes on",
     )
     warnings: list[str] = Field(default=[], description="what its owner should know")
     redacted: bool = Field(default=False, description="whether parts are hidden from who asks")

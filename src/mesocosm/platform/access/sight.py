@@ -15,13 +15,14 @@ from mesocosm.core.entry import Blob, Chunk
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Page
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Run
 from mesocosm.platform.access.belonging import public as shown_to_all
 from mesocosm.platform.access.ownership import ownership
 from mesocosm.platform.access.principal import Principal
 from mesocosm.platform.access.redaction import Discretion, redact_episode, redact_line, redact_run
 from mesocosm.platform.documents.query import Whose
 from mesocosm.platform.documents.run import Reproduction, RunSummary
+from mesocosm.platform.record.commands import repeat_order
 from mesocosm.platform.record.public import public
 from mesocosm.platform.refusal import Refusal
 from mesocosm.platform.service import Service
@@ -323,29 +324,27 @@ class Sight(SqlStore):
             wanted = wanted.where(run_blobs.c.run_id.in_(visible))
         return self._database.read(lambda connection: connection.scalar(wanted.limit(1))) is not None
 
-    def commands(self, run: Run) -> Reproduction:
-        """Return the commands that repeat and show a run on this platform."""
+    def commands(self, run: Run, *, failed: bool) -> Reproduction:
+        """Return the commands that apply to a run of this platform; those outside are only shown it.
+
+        `failed` tells whether it has failures that are worth another try.
+        """
         order = self.order(run.id)
-        own = order is not None and self.inside(order)
-        repeat = repeat_order(order) if order is not None and own else None
-        open_ = run.status in {RunStatus.STOPPED, RunStatus.PARTIAL}
-        resume = shlex.join(["mesocosm", "run", "resume", run.id]) if own and open_ else None
+        repeat = resume = None
+        if order is not None and self.inside(order):
+            repeat = repeat_order(order, run, self._service.settings) if self._is_present(order) else None
+            if not order.open and (run.counts.owed or failed):
+                again = ["--retry-failed"] if failed else []
+                resume = shlex.join(["mesocosm", "run", "resume", run.id, *again])
         return Reproduction(repeat=repeat, resume=resume, show=shlex.join(["mesocosm", "run", "get", run.id]))
 
-
-def repeat_order(order: Order) -> str:
-    """Return the command that asks for the same run again."""
-    asked, agent = order.config, order.config.get("agent_config", {})
-    words = ["mesocosm", "run", "create", "--domain", order.domain_id, "--vow-version", order.vow_version]
-    words += ["--model", order.model, "--episodes", str(asked.get("num_episodes", 1))]
-    for option, value, usual in (
-        ("--parallel", asked.get("max_parallel"), 1),
-        ("--temperature", agent.get("temperature"), 0.0),
-        ("--max-tokens", agent.get("max_tokens"), 512),
-        ("--system-prompt", agent.get("system_prompt"), None),
-        ("--env-id", asked.get("env_id"), None),
-        ("--team", order.team_id, None),
-    ):
-        if value not in (None, usual):
-            words += [option, str(value)]
-    return shlex.join(words)
+    def _is_present(self, order: Order) -> bool:
+        """Return whether the vow and the version of the environment that were played are those of today."""
+        domain = self._service.domains.get(order.domain_id)
+        vow = (domain.document.get("binding_vow") or {}) if domain is not None else {}
+        if vow.get("version") != order.vow_version:
+            return False
+        if order.environment_id is None:
+            return True
+        environment = self._service.environments.get(order.environment_id)
+        return environment is not None and environment.ready_version == order.environment_version

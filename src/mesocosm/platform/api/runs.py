@@ -93,7 +93,7 @@ def read_run(store: SqlStore, run: Run) -> RunDetail:
     facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id), figures.ungraded)
     failed = any(not group[2].valid for group in figures.failures)
     if isinstance(store, Sight):
-        commands = store.commands(run)
+        commands = store.commands(run, failed=failed)
     else:
         commands = reproduction(run, place=workplace(store).words, failed=failed)
     detail = run_detail(run, facts, commands)

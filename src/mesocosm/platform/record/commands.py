@@ -14,6 +14,8 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.models.catalogue import is_local
 from mesocosm.platform.documents.document import discreet
 from mesocosm.platform.documents.run import Reproduction, state_of
+from mesocosm.platform.settings import Settings
+from mesocosm.store.orders import DECLARED, PRIVATE, Order
 
 _MOST_SEEDS = 200
 """Seeds, or ranges of them, that one command lists."""
@@ -61,6 +63,37 @@ def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
         return None
     line = _line("mesocosm", *words, *place)
     # A line with a password taken out would start something else.
+    return None if "\0" in line or discreet(line) != line else line
+
+
+def repeat_order(order: Order, run: Run, settings: Settings) -> str | None:
+    """Return the command line that asks a platform with these settings for the same run again; None when none can.
+
+    None repeats an official run, for which the server draws other seeds, and a test episode.
+    """
+    asked, spec = order.config, run.spec
+    agent, seeds = asked.get("agent_config", {}), spec.selection.seeds
+    if order.official or order.purpose == "test" or agent.get("techniques"):
+        return None
+    if seeds is not None and len(seeds) > _MOST_SEEDS:
+        return None
+    words = ["run", "create", *_option("--domain", order.domain_id), *_option("--vow-version", order.vow_version)]
+    words += [*_option("--model", order.model), "--solo" if order.team_id is None else f"--team={order.team_id}"]
+    words += ["--episodes", str(spec.selection.count)] if seeds is None else ["--seeds", *map(str, seeds)]
+    for option, value, usual in (
+        ("--trials", spec.selection.trials, 1),
+        ("--parallel", asked.get("max_parallel"), 1),
+        ("--temperature", spec.model.temperature, 0.0),
+        ("--max-tokens", spec.model.max_tokens, 512),
+        ("--system-prompt", agent.get("system_prompt"), None),
+        ("--env-id", asked.get("env_id"), None),
+        ("--visibility", asked.get(DECLARED), PRIVATE),
+        ("--outage-seconds", spec.limits.outage_seconds, settings.outage_s),
+        ("--max-missing", spec.limits.max_missing, settings.max_missing),
+    ):
+        if value not in (None, usual):
+            words += _option(option, str(value))
+    line = _line("mesocosm", *words)
     return None if "\0" in line or discreet(line) != line else line
 
 
