@@ -136,3 +136,62 @@ def test_a_class_of_a_script_has_the_digest_of_the_script(tmp_path: Path) -> Non
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == digest_bytes(script.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("from .late import A", "late.py"),
+        ("from . import late", "late.py"),
+        ("from ..up import A", "../up.py"),
+        ("import kit_late.deep.late", "deep/late.py"),
+        ("from kit_late.deep import late", "deep/__init__.py"),
+    ],
+)
+@pytest.mark.parametrize("indented", [False, True])
+def test_what_a_class_of_a_package_imports_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, file: str, indented: bool
+) -> None:
+    package = tmp_path / "kit_late" / "inner" if file.startswith("..") else tmp_path / "kit_late"
+    for place in {package, package / "deep", tmp_path / "kit_late"}:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "__init__.py").touch()
+    for name in ("late.py", "../up.py", "deep/late.py"):
+        (package / name).write_text("A = 1\n")
+    (package / "env.py").write_text(
+        f"class Env:\n    def step(self):\n        {line}\n" if indented else f"{line}\nclass Env: ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    name = ".".join((package / "env").relative_to(tmp_path).parts)
+    env = importlib.import_module(name).Env
+    before = content_digest(env)
+    for known in [known for known in sys.modules if known.startswith("kit_late") and known != name]:
+        del sys.modules[known]
+    (package / file).write_text("A = 2\n")
+    assert content_digest(env) != before
+
+
+def test_a_module_that_a_file_imports_late_counts(tmp_path: Path) -> None:
+    (tmp_path / "late_beside.py").write_text("A = 1\n")
+    file = tmp_path / "env.py"
+    file.write_text("class Env:\n    def step(self):\n        import late_beside\n")
+    before = content_digest(import_reference(f"{file}:Env"))
+    (tmp_path / "late_beside.py").write_text("A = 2\n")
+    assert content_digest(import_reference(f"{file}:Env")) != before
+
+
+def test_an_imported_module_of_a_package_that_has_changed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kit_changed").mkdir()
+    for name, text in (
+        ("__init__", ""),
+        ("late", "def a(): return 1\n"),
+        ("env", "from .late import a\nclass Env: ..."),
+    ):
+        (tmp_path / f"kit_changed/{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    env = importlib.import_module("kit_changed.env").Env
+    (tmp_path / "kit_changed/late.py").write_text("def a(): return 2\n")
+    with pytest.raises(UsageError, match=r"late\.py has changed since this process imported it"):
+        content_digest(env)

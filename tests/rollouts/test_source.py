@@ -181,3 +181,10 @@ def test_what_differs_from_the_commit_is_told_as_a_patch_that_has_an_end(folder:
     assert told.endswith("new file new.py\n")
     (folder / "main.py").write_text("x" * 2 * MOST_CHANGES)
     assert MOST_CHANGES < len(read_changes(folder)) < MOST_CHANGES + 100
+
+
+def test_a_package_that_is_called_as_tools_call_their_output_counts(tmp_path: Path) -> None:
+    for place in ("build", "agent/build"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "steps.py").touch()
+    assert list(read_source(tmp_path).contents) == ["agent/build/steps.py"]

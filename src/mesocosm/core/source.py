@@ -10,6 +10,7 @@ import inspect
 import linecache
 import os
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,15 +40,20 @@ class Loaded(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The digest of the code: that of the file where nothing beside it is imported."""
-        first, *rest = self.files.values()
-        if not rest:
-            return first
-        folder = next(iter(self.files)).parent
-        return digest(sorted((path.relative_to(folder).as_posix(), content) for path, content in self.files.items()))
+        return _whole(self.files)
 
     def current(self) -> bool:
         """Return whether every file is still what was loaded."""
         return all(_digest_of(path) == content for path, content in self.files.items())
+
+
+def _whole(files: Mapping[Path, str]) -> str:
+    """Return the digest of files, by their places from the first one on; that of the first alone if it is the only."""
+    first, *rest = files.values()
+    if not rest:
+        return first
+    folder = next(iter(files)).parent
+    return digest(sorted((Path(os.path.relpath(path, folder)).as_posix(), content) for path, content in files.items()))
 
 
 def _started() -> float:
@@ -84,9 +90,9 @@ def load_file(path: Path) -> Loaded:
 def content_digest(target: Any) -> str:
     """Return the digest of the code of a class or function, or of the file that a module comes from.
 
-    It covers the file that `target` is in, and where that was loaded by its path also what it imports from beside it.
-    Where there is no file, as in a notebook, it covers the cells that it is made of. Raises UsageError where the source
-    cannot be read, or is not what this process has loaded.
+    It covers the file that `target` is in, and what that imports from beside it or from its package; of installed code
+    the file alone. Where there is no file, as in a notebook, it covers the cells that it is made of. Raises UsageError
+    where the source cannot be read, or is not what this process has loaded.
     """
     module = sys.modules.get(getattr(target, "__module__", ""))
     found = _by_module.get(getattr(target, "__module__", ""))
@@ -106,7 +112,45 @@ def content_digest(target: Any) -> str:
             f"{place} has changed since this process imported {_name(target)}; start a new process, or name the code "
             f"by its path ({place}:{_name(target)}): then it is loaded anew"
         )
-    return digest_bytes(data)
+    files = {Path(place): digest_bytes(data)}
+    for other in _imported_beside(module, Path(place)):
+        _add(other, files, _name(target))
+    return _whole(files)
+
+
+def imported_files(path: Path, root: Path) -> list[Path]:
+    """Return the files below `root` that a Python file imports, also in the midst of functions, and all that these do.
+
+    `root` is the folder that Python looks into. Names that a program puts together are not found.
+    """
+    found: dict[Path, None] = {}
+    pending = [path]
+    while pending:
+        file = pending.pop()
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
+        for parts in _imports(tree, file.parent.relative_to(root).parts):
+            # Importing a module of a package imports the packages around it as well.
+            places = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+            files = [file for place in places for file in (place.parent / f"{place.name}.py", place / "__init__.py")]
+            for place in files:
+                if place != path and place not in found and place.is_file():
+                    found[place] = None
+                    pending.append(place)
+    return list(found)
+
+
+def _imports(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the names that a module of `package` imports, in parts; what is imported from one may be a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level <= len(package) + 1:
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            yield from ((*base, alias.name) for alias in node.names)
 
 
 def reference_digest(reference: str, target: Any) -> str:
@@ -187,6 +231,9 @@ def _load(path: Path) -> Loaded:
     finally:
         sys.path.remove(str(path.parent))
     _add_imported(module, path, before, files)
+    for late in imported_files(path, path.parent):
+        if late not in files:
+            _add(late, files, str(path))
     # The file itself comes first: a module beside it may have been read in the midst of it, never before.
     return Loaded(module, files, {other: sys.modules[other] for other in _beside(files, before)})
 
@@ -231,6 +278,29 @@ def _add_imported(module: ModuleType, path: Path, before: Mapping[str, ModuleTyp
                 f"{place} has changed since this process imported it, and {path} uses it; start a new process"
             )
         files[place] = digest_bytes(data)
+
+
+def _imported_beside(module: ModuleType | None, path: Path) -> list[Path]:
+    """Return the files that a module imports from its own package or folder; none for installed code and our own."""
+    name = getattr(module, "__name__", "")
+    installed = {"site-packages", "dist-packages"} & {*path.parts} or path.is_relative_to(sysconfig.get_path("stdlib"))
+    if installed or name.partition(".")[0] == "mesocosm":
+        return []
+    depth = 0 if name == "__main__" else name.count(".") + (path.name == "__init__.py")
+    return imported_files(path, path.parents[depth]) if depth < len(path.parents) else []
+
+
+def _add(place: Path, files: dict[Path, str], name: str) -> None:
+    """Add a file that code imports. Raises UsageError where this process has imported it and it has changed since."""
+    try:
+        data, known = place.read_bytes(), place.stat()
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read, and {name} imports it: {error}") from error
+    modules = [other for other in sys.modules.copy().values() if getattr(other, "__file__", None) == str(place)]
+    edited = max(known.st_mtime, known.st_ctime) >= _STARTED
+    if edited and not all(_is_of(other, str(place), data) for other in modules):
+        raise UsageError(f"{place} has changed since this process imported it, and {name} uses it; start a new process")
+    files[place] = digest_bytes(data)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -81,8 +81,8 @@ class ClassBenchmark:
     `action_space` and `observation_space` (a core.space.Space or the JSON of one), and `tasks`, a class method that
     yields core.task.Task: then `reset` gets the task as the keyword `task`. Without it tasks are seeds.
 
-    The digest is that of `core.source.content_digest`: the source file of the class, with the modules beside it where
-    it is named by its path, and not the packages that it imports.
+    The digest is that of `core.source.content_digest`: the source file of the class, with the modules that it imports
+    from beside it or from its package, and not the packages that are installed.
     """
 
     def __init__(self, env_class: type[BaseEnv], *, threads: bool = False, reference: str = "") -> None:

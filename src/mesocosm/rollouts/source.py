@@ -11,12 +11,14 @@ from mesocosm.core.failure import UsageError
 
 LEFT_OUT = frozenset(
     {
-        *(".venv", "venv", "__pycache__", "node_modules", "dist", "build"),
+        *(".venv", "venv", "__pycache__", "node_modules"),
         *(".git", ".mesocosm", ".osmosis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
     }
 )
 """Directories that are no part of the source: what tools make and what runs leave."""
 
+_BUILT = frozenset({"dist", "build"})
+"""Directories that tools make at the top of a project; deeper they may be packages."""
 _LEFT_OUT_FILES = frozenset({"uv.lock", ".git", ".DS_Store"})
 _GIT_S = 5.0
 MOST_CHANGES = 65_536
@@ -93,7 +95,7 @@ def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:
         path = Path(entry.path)
         name = prefix + os.fsencode(entry.name)
         if entry.is_dir():
-            if entry.name in LEFT_OUT or entry.name.endswith(".egg-info"):
+            if entry.name in LEFT_OUT or (not prefix and entry.name in _BUILT) or entry.name.endswith(".egg-info"):
                 continue
             if entry.is_symlink():
                 raise UsageError(
