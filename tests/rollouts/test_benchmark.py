@@ -320,8 +320,8 @@ def said_by(monkeypatch: pytest.MonkeyPatch) -> dict[str, Says]:
     """Models `m/m` and `j/j`, by name."""
     monkeypatch.setattr(MODELS, "_own", dict(MODELS._own))
     models = {"m": Says("from the model"), "j": Says("from the judge")}
-    for name, model in models.items():
-        MODELS.register(name)(lambda settings, model=model: model)
+    for name in list(models):
+        MODELS.register(name)(lambda settings, name=name: models[name])
     return models
 
 
@@ -355,6 +355,67 @@ async def test_an_outage_of_the_judge_holds_the_run_up_and_says_nothing_of_its_m
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 8)
     assert any("the judge j/j has not answered since" in notice for notice in notices)
     assert not any("the model" in notice for notice in notices)
+
+
+class Lapsing(Says):
+    """A model that fails at what it is asked about `topic`, as often as `failing` says, and answers all else."""
+
+    def __init__(self, topic: str, cause: Cause, failing: int = 1000) -> None:
+        super().__init__("fine")
+        self.topic, self.cause, self.left = topic, cause, failing
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        if self.topic in request.messages[-1].text and self.left:
+            self.left -= 1
+            raise EpisodeError(self.cause, "no answer")
+        return await super().ask(request)
+
+
+async def scored(work: Work, model: Access, tries: int = 1) -> Ended:
+    """Give half a point for each of two questions that are answered within some tries."""
+    points = 0.0
+    await complete(work.model, "hello")
+    for words in ("first", "second"):
+        for _ in range(tries):
+            if "choices" in await complete(model, words):
+                points += 0.5
+                break
+    return said("a", points)
+
+
+@pytest.mark.parametrize(
+    ("topic", "cause"),
+    [("first", Cause.MODEL_INVALID), ("first", Cause.MODEL_TIMEOUT), ("second", Cause.MODEL_REJECTED)],
+)
+@pytest.mark.parametrize("role", ["model", "judge"])
+async def test_what_a_program_or_its_grader_makes_of_no_answer_is_no_score(
+    bench: Bench, said_by: dict[str, Says], role: str, topic: str, cause: Cause
+) -> None:
+    said_by[role[0]] = Lapsing(topic, cause)
+
+    async def play(work: Work) -> Ended:
+        assert work.judge is not None
+        return await scored(work, work.judge if role == "judge" else work.model)
+
+    run = await bench.run(play, [row(0)], model="m/m", judge="j/j")
+    assert run.status is not RunStatus.FINISHED
+    assert bench.metric(run, "reward").n_scored == 0
+    (episode, *_) = bench.store.episodes(run.id).items
+    assert [score.missing for score in episode.scores] == [cause]
+
+
+@pytest.mark.parametrize("role", ["model", "judge"])
+async def test_a_question_that_a_program_or_its_grader_asks_again_is_answered(
+    bench: Bench, said_by: dict[str, Says], role: str
+) -> None:
+    said_by[role[0]] = Lapsing("first", Cause.MODEL_REJECTED, failing=2)
+
+    async def play(work: Work) -> Ended:
+        assert work.judge is not None
+        return await scored(work, work.judge if role == "judge" else work.model, tries=3)
+
+    run = await bench.run(play, [row(0)], model="m/m", judge="j/j")
+    assert (run.status, bench.metric(run, "reward").value) == (RunStatus.FINISHED, 1.0)
 
 
 async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench, said_by: dict[str, Says]) -> None:

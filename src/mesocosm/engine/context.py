@@ -182,11 +182,11 @@ class EpisodeContext:
             except EpisodeError as error:
                 # A program that was refused its model may well fail of it.
                 open_.settle(error.facts)
-                open_.tap.blame(error)
+                open_.blame(error)
                 raise
         self._callers.world.answered()
         open_.settle(step.info)
-        open_.tap.unanswered(step.info)
+        open_.unanswered(step.info)
         if open_.judging is not None and open_.judging.failing is not None:
             failed = msgspec.to_builtins(open_.judging.failing.failure())
             step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: failed})

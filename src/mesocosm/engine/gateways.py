@@ -1,7 +1,7 @@
 """Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -57,9 +57,22 @@ class Connected:
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program, or those of its graders; see `EpisodeTap.settle`."""
-        self.tap.settle(facts)
-        if self.judging is not None:
-            self.judging.settle(facts)
+        for tap in self._taps:
+            tap.settle(facts)
+
+    def blame(self, error: EpisodeError) -> None:
+        """Raise the failure of a model in place of what the program made of it; see `EpisodeTap.blame`."""
+        for tap in self._taps:
+            tap.blame(error)
+
+    def unanswered(self, facts: Mapping[str, Any]) -> None:
+        """Raise the failure of a call of a program that ended well, or of its graders; see `EpisodeTap.unanswered`."""
+        for tap in self._taps:
+            tap.unanswered(facts)
+
+    @property
+    def _taps(self) -> Iterator["EpisodeTap"]:
+        return (tap for tap in (self.tap, self.judging) if tap is not None)
 
 
 class Gateways:
@@ -318,9 +331,10 @@ class EpisodeTap:
         """
         missed = self._questions.missed
         if missed is not None:
-            who = "the grader" if self.role == JUDGE else "the program"
-            message = f"{missed}; {who} went on without that answer, and its result counts for nothing"
-            raise EpisodeError(missed.cause, message, facts=facts)
+            what = "the program went on without that answer, and its result counts for nothing"
+            if self.role == JUDGE:
+                what = "without that answer of the judge there is no score"
+            raise EpisodeError(missed.cause, f"{missed}; {what}", facts=facts)
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
