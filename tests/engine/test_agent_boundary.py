@@ -10,7 +10,7 @@ from mesocosm.core.failure import Boundary, Cause, EpisodeError, UsageError
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Context
-from mesocosm.core.run import Limits
+from mesocosm.core.run import Limits, RunStatus
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -105,3 +105,72 @@ async def test_a_malformed_action_counts_as_worst(lab: "Lab") -> None:
     assert run.primary is not None
     assert (run.primary.value, run.primary.n_worst, run.primary.missing) == (0.0, 3, {})
     assert all(score.worst for episode in lab.episodes(run) for score in episode.scores)
+
+
+def lapsing(lab: "Lab", failing: int = 1000) -> str:
+    """Return a model that fails `failing` times when it is asked about the plan, and answers all else."""
+    left = [EpisodeError(Cause.MODEL_TIMEOUT, "no answer in 600 s")] * failing
+
+    def answer(request: ModelRequest) -> str:
+        if request.messages[0].content == "plan" and left:
+            raise left.pop()
+        return "end"
+
+    return lab.model(answer)
+
+
+async def say(context: Context, words: str) -> str:
+    """Return what the model says, or nothing where it does not answer, as an agent does that catches everything."""
+    try:
+        return (await context.ask(ModelRequest([Message("user", words)]))).text
+    except Exception:  # noqa: BLE001 - that is what such agents do
+        return ""
+
+
+@pytest.mark.parametrize("words", [("plan", "act"), ("act", "plan")])
+@pytest.mark.parametrize("end", ["ends", "raises"])
+async def test_an_agent_that_goes_on_without_an_answer_leaves_its_episode_owed(
+    lab: "Lab", words: tuple[str, str], end: str
+) -> None:
+    async def play(context: Context) -> None:
+        await context.reset()
+        said = {word: await say(context, word) for word in words}
+        await context.step("end")
+        if end == "raises" and not said["plan"]:
+            raise KeyError("plan")
+
+    spec = lab.spec(lapsing(lab), agent=lab.agent(play), count=1, limits=Limits(retries=0))
+    run = await lab.run(spec)
+    assert run.status is not RunStatus.FINISHED
+    assert {lab.failure(episode).cause for episode in lab.episodes(run)} == {Cause.MODEL_TIMEOUT}
+    assert "KeyError" in lab.failure(lab.episodes(run)[0]).message or end == "ends"
+
+
+async def test_an_agent_that_asks_again_and_is_answered_has_its_result(lab: "Lab") -> None:
+    async def play(context: Context) -> None:
+        await context.reset()
+        while not await say(context, "plan"):
+            pass
+        await say(context, "act")
+        await context.step("end")
+
+    run = await lab.run(lab.spec(lapsing(lab, 3), agent=lab.agent(play), count=1, limits=Limits(retries=0)))
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 1)
+
+
+async def test_equal_questions_that_an_agent_asks_at_once_need_an_answer_each(lab: "Lab") -> None:
+    async def play(context: Context) -> None:
+        await context.reset()
+        await asyncio.gather(*(say(context, "plan") for _ in range(3)))
+        await say(context, "act")
+        await context.step("end")
+
+    together = asyncio.Barrier(3)
+
+    async def answer(request: ModelRequest) -> str:
+        if request.messages[0].content == "plan" and not await together.wait():
+            raise EpisodeError(Cause.MODEL_TIMEOUT, "no answer in 600 s")
+        return "end"
+
+    run = await lab.run(lab.spec(lab.model(answer), agent=lab.agent(play), count=1, limits=Limits(retries=0)))
+    assert lab.failure(lab.episodes(run)[0]).cause is Cause.MODEL_TIMEOUT

@@ -16,6 +16,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits
+from mesocosm.engine.outage import MOST_IN_A_ROW
 from mesocosm.proxy.gateway import APIS
 from mesocosm.testing.dialect import Answer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
@@ -563,3 +564,19 @@ async def test_a_stream_of_several_choices_is_an_answer_when_all_of_them_have_co
 )
 def test_an_answer_that_its_server_did_not_bring_to_an_end_is_none(path: str, answer: Any) -> None:
     assert APIS[path].read_answer(answer) is None
+
+
+@pytest.mark.parametrize("fault", [Fault(status=400, text="odd"), GARBAGE])
+async def test_whatever_comes_of_the_first_call_after_an_outage_lets_others_go_on(
+    lab: Any, post: Any, fault: Fault
+) -> None:
+    body = b'{"model":"m","messages":[{"role":"user","content":"x"}]}'
+    down = Fault(status=503, text="busy")
+    async with ModelServer("ok", faults=[*[down] * MOST_IN_A_ROW, fault]) as server:
+        (episode,) = await lab.play(
+            lambda variables: [post(variables, "/chat/completions", body)[0] for _ in range(2)],
+            f"vllm/m@{server.openai_url}",
+            limits=Limits(retries=MOST_IN_A_ROW),
+        )
+    assert episode.terminal_info["output"] == [fault.status, 200]
+    assert episode.status is EpisodeStatus.COMPLETED

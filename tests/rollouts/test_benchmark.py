@@ -418,6 +418,24 @@ async def test_a_question_that_a_program_or_its_grader_asks_again_is_answered(
     assert (run.status, bench.metric(run, "reward").value) == (RunStatus.FINISHED, 1.0)
 
 
+@pytest.mark.parametrize("asks", [False, True])
+async def test_calls_of_graders_are_no_calls_of_the_runs_model(
+    bench: Bench, said_by: dict[str, Says], asks: bool
+) -> None:
+    async def play(work: Work) -> Ended:
+        assert work.judge is not None
+        if asks and work.row == 1:
+            await complete(work.model, "hello")
+        await complete(work.judge, "how good is it?")
+        return said("from elsewhere", 1.0)
+
+    run = await bench.run(play, [row(0), row(1)], model="m/m", judge="j/j")
+    assert (run.unasked, bool(run.doubt)) == (not asks, not asks)
+    assert any("no call of the model is on record" in warning for warning in run.warnings) is not asks
+    infos = [episode.terminal_info["judge_calls"] for episode in bench.store.episodes(run.id).items]
+    assert infos == [1, 1]
+
+
 async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench, said_by: dict[str, Says]) -> None:
     async def once(work: Work) -> Ended:
         if work.row:

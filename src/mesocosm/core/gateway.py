@@ -24,6 +24,9 @@ GONE = 499
 JUDGE_FAILED = "judge_failed"
 """In the info of the step that a program returned: the failure of the last call that its graders made."""
 
+JUDGE_CALLS = "judge_calls"
+"""In the terminal info of an episode: how many of its calls were those of graders; absent where none was."""
+
 Protocols = Literal["openai", "anthropic"]
 
 

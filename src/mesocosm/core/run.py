@@ -17,6 +17,9 @@ HOSTED = "hosted"
 UNVERIFIED = "unverified"
 """In the provenance of an imported run: nothing says what its metrics are computed by."""
 
+UNASKED = "unasked"
+"""In the provenance of a run: only its graders asked a model."""
+
 RESCORING = "rescoring"
 """In the provenance of a run: it is being rescored, or that was cut off, so its scores are of two kinds."""
 
@@ -247,13 +250,14 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def unasked(self) -> bool:
-        """Whether programs played all of it without a call of the model that is on record.
+        """Whether programs played all of it without a call of the model that is on record; those of graders are none.
 
         They may have scored without a model, or asked another one by themselves: the results are not the model's.
         """
         programs = self.info.get("judged") or self.info.get("growing")
         apart = self.info.get("offline") or self.model.startswith("builtin/")
-        return bool(programs and not apart and self.counts.scoreable and not self.usage.calls)
+        asked = self.usage.calls and not self.provenance.get(UNASKED)
+        return bool(programs and not apart and self.counts.scoreable and not asked)
 
     @property
     def doubt(self) -> str:

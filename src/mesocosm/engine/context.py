@@ -21,13 +21,18 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
+from mesocosm.core.usage import Usage
 from mesocosm.engine.gateways import Gateways, cause_of
+from mesocosm.engine.questions import Questions
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
+_BLAMED = frozenset({Cause.AGENT_ERROR, Cause.MALFORMED_ACTION})
+"""Failures of agents that may follow from a failure of their model."""
+
 MOST_SERVED = 10
 """Names of a server for one model that are kept."""
 
@@ -105,6 +110,7 @@ class EpisodeContext:
         self.capabilities: Capabilities = callers.model.model.capabilities
         self.malformed = 0
         self.over = False
+        self.judge_calls = 0
         self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
@@ -118,6 +124,7 @@ class EpisodeContext:
         self._cap = _least(self.info.max_steps, limits.episode_steps)
         self._noted: set[str] = set()
         self._asked: Counter[bytes] = Counter()
+        self._questions = Questions()
 
     def enter(self, environment: Environment) -> None:
         """Take the world of this episode."""
@@ -195,7 +202,32 @@ class EpisodeContext:
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Call the model; every try, its tokens, its cost and its messages are recorded."""
-        return await self._ask(request, {})
+        with self._questions.call():
+            try:
+                reply = await self._ask(request, {}, self._questions.failed)
+            except EpisodeError as error:
+                self._questions.failed(error)
+                self._questions.lost(request.messages, error)
+                raise
+            self._questions.answered(request.messages)
+        return reply
+
+    def unanswered(self) -> None:
+        """Raise the failure of a call that was not answered, after an agent that went on without it.
+
+        It is the one that `EpisodeTap.unanswered` raises for a program. Raises EpisodeError.
+        """
+        if (missed := self._questions.missed) is not None:
+            message = f"{missed}; the agent went on without that answer, and its result counts for nothing"
+            raise EpisodeError(missed.cause, message) from missed
+
+    def blame(self, error: EpisodeError) -> None:
+        """Raise the failure of the model in place of what an agent made of it. Raises EpisodeError."""
+        failing = self._questions.blamed
+        if failing is not None and error.cause in _BLAMED:
+            raise EpisodeError(
+                failing.cause, f"{failing}; of that the agent failed: {error}", detail=error.detail, facts=error.facts
+            ) from error
 
     async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
         """Call the model for a program, and record what it asked for; `failing` hears of tries that are repeated."""
@@ -233,7 +265,7 @@ class EpisodeContext:
         with boundary(Cause.MODEL_INVALID, f"model {self.settings.name}" if role != JUDGE else "the judge"):
             asked = replace(request, trial=self.trial, view=view, repeat=self._repeat(request, role))
             reply = await caller.ask(asked, repeated, self._untimed)
-            spent = self._episode.usage = self._episode.usage + reply.usage
+            spent = self._use(reply.usage, role)
             self._record_call(request, reply, places, retries, step, told)
             caller.charge(reply)
         budget = self._limits.episode_tokens
@@ -243,6 +275,13 @@ class EpisodeContext:
                 f"the episode used {spent.total} tokens; its budget is {budget} (--episode-tokens raises it)",
             )
         return reply
+
+    def _use(self, usage: Usage, role: str) -> Usage:
+        """Count what a call used; return what the episode has used."""
+        if role == JUDGE:
+            self.judge_calls += usage.calls
+        self._episode.usage = self._episode.usage + usage
+        return self._episode.usage
 
     def _repeat(self, request: ModelRequest, role: str) -> int:
         """Return how many equal calls this episode has made, which only a response cache needs to know."""
@@ -301,7 +340,7 @@ class EpisodeContext:
         places = self._recorder.messages(call.messages, step)
         told, reply, caller = self._told(call.call), call.reply, self._callers.of(call.call.role)
         if reply is not None:
-            self._episode.usage = self._episode.usage + plausible(reply).usage
+            self._use(plausible(reply).usage, call.call.role)
         if call.error:
             self._record_failed(call, places, told, step)
             error = EpisodeError(call.cause or cause_of(call.status), call.error, status=call.status)

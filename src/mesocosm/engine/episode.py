@@ -8,6 +8,7 @@ from typing import Any
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted, writable
+from mesocosm.core.gateway import JUDGE_CALLS
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.redact import Redactor
@@ -108,24 +109,21 @@ class Player:
             environment = await self._environment(task, episode.id)
             context.enter(environment)
             await self._play(context)
+            context.unanswered()
             if not context.over:
                 context.end(EpisodeStatus.COMPLETED)
-        except Over:
-            pass
         except EpisodeError as error:
             if of_the_world(error):
                 self._callers.world.failed(error)
             else:
                 self._callers.world.left()
             self._fail(episode, recorder, error)
-        except BaseException as error:
+        except BaseException:
             self._callers.world.left()
-            # The boundary of the agent: whatever else it raises is its failure.
-            if not is_foreign(error):
-                raise
-            self._fail(episode, recorder, foreign(Cause.AGENT_ERROR, "the agent", error))
+            raise
         finally:
-            episode.terminal_info = _with_malformed(episode.terminal_info, context.malformed)
+            counts = {MALFORMED: context.malformed, JUDGE_CALLS: context.judge_calls}
+            episode.terminal_info = _with_counts(episode.terminal_info, counts)
             if environment is not None:
                 await self._close(environment, context)
 
@@ -143,6 +141,23 @@ class Player:
                 world.failed(error)
 
     async def _play(self, context: EpisodeContext) -> None:
+        """Let the agent play to the end. Raises EpisodeError: the boundary of the agent."""
+        try:
+            await self._timely(context)
+        except Over:
+            return
+        except EpisodeError as error:
+            context.blame(error)
+            raise
+        except BaseException as error:
+            if not is_foreign(error):
+                raise
+            # Whatever else it raises is its failure.
+            failed = foreign(Cause.AGENT_ERROR, "the agent", error)
+            context.blame(failed)
+            raise failed from error
+
+    async def _timely(self, context: EpisodeContext) -> None:
         if not self._timed:
             await self._parts.agent.play(context)
             return
@@ -221,7 +236,7 @@ def _respect_cancellation() -> None:
         raise asyncio.CancelledError
 
 
-def _with_malformed(info: dict[str, Any], count: int) -> dict[str, Any]:
-    """Return an episode's last info with the number of malformed replies that were passed on, absent where none was."""
-    rest = {key: value for key, value in info.items() if key != MALFORMED}
-    return {**rest, MALFORMED: count} if count else rest
+def _with_counts(info: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
+    """Return an episode's last info with what the engine counted itself; a count of 0 is absent."""
+    rest = {key: value for key, value in info.items() if key not in counts}
+    return rest | {name: count for name, count in counts.items() if count}

@@ -17,7 +17,7 @@ import msgspec
 
 import mesocosm
 from mesocosm.core.cancellation import to_the_end
-from mesocosm.core.episode import Episode, EpisodeKey
+from mesocosm.core.episode import SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import (
     Cause,
     EpisodeError,
@@ -28,12 +28,13 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
+from mesocosm.core.gateway import JUDGE_CALLS
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import Journal, Observer, Parts, Store, Warns
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
-from mesocosm.core.run import AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
+from mesocosm.core.run import UNASKED, AgentSettings, Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
@@ -544,8 +545,11 @@ class _Session:
         for part in (self.repeats, self.parts.benchmark, self.parts.model, self.parts.judge):
             for warning in part.warnings() if isinstance(part, Warns) else ():
                 self._kept(warning)
+        record.provenance = {name: value for name, value in record.provenance.items() if name != UNASKED}
+        if info.judged and record.usage.calls and self._only_judged(record.id):
+            record.provenance[UNASKED] = True
         if record.unasked:
-            self._warned(UNASKED)
+            self._warned(NOT_ASKED)
         record.warnings = tuple(self.warnings)
         record.ended_at = time.time()
         worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - self.started
@@ -571,6 +575,18 @@ class _Session:
             self._decide(record)
         self.store.save_run(record, self.holder)
         self.record = record
+
+    def _only_judged(self, run_id: str) -> bool:
+        """Return whether every call of the episodes that have a score was one of their graders."""
+        cursor: str | None = None
+        while True:
+            page = self.store.episodes(run_id, cursor=cursor)
+            for episode in page.items:
+                if episode.status in SCOREABLE and episode.usage.calls > episode.terminal_info.get(JUDGE_CALLS, 0):
+                    return False
+            if page.cursor is None:
+                return True
+            cursor = page.cursor
 
     def _name_server(self, record: Run) -> None:
         """Write down which server answered: its address, a digest of its models, the names that it answered by."""
@@ -636,7 +652,7 @@ class _Session:
         return new
 
 
-UNASKED = (
+NOT_ASKED = (
     "no call of the model is on record, so what was scored did not come from it; a program must ask the address that "
     "it is given, not a server of its own choice"
 )
