@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.engine.conftest import Lab
 
 CANARY = "canary-7f3a9c-canary"
-ESCAPED = 'canary\n"8d2b"\\canary'
+ESCAPED = 'canary\n"wx8d2bzq"\\canary'
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def leaks(place: str) -> list[str]:
     found: list[str] = []
     for file in Path(place).parent.iterdir():
         data = file.read_bytes()
-        if any(piece in data for piece in (b"7f3a9c", b"8d2b")):
+        if any(piece in data for piece in (b"7f3a9c", b"wx8d2bzq")):
             found.append(file.name)
     return found
 
@@ -121,7 +121,7 @@ async def test_nothing_that_foreign_code_tells_of_a_secret_is_kept(lab: "Lab") -
     assert leaks(lab.store.place) == []
     shown = msgspec.json.encode([run, lab.episodes(run), [lab.events(episode) for episode in lab.episodes(run)]])
     assert b"7f3a9c" not in shown
-    assert b"8d2b" not in shown
+    assert b"wx8d2bzq" not in shown
     assert b"[redacted]" in shown
     assert len(run.warnings) >= 2
     assert run.provenance["command"][-1] == "[redacted]"
