@@ -384,10 +384,13 @@ async def scored(work: Work, model: Access, tries: int = 1) -> Ended:
 
 
 @pytest.mark.parametrize(
-    ("topic", "cause"),
-    [("first", Cause.MODEL_INVALID), ("first", Cause.MODEL_TIMEOUT), ("second", Cause.MODEL_REJECTED)],
+    ("role", "topic", "cause"),
+    [
+        *(("model", "first", cause) for cause in (Cause.MODEL_INVALID, Cause.MODEL_TIMEOUT)),
+        *(("judge", "first", cause) for cause in (Cause.MODEL_INVALID, Cause.MODEL_TIMEOUT, Cause.MODEL_REJECTED)),
+        *((role, "second", Cause.MODEL_REJECTED) for role in ("model", "judge")),
+    ],
 )
-@pytest.mark.parametrize("role", ["model", "judge"])
 async def test_what_a_program_or_its_grader_makes_of_no_answer_is_no_score(
     bench: Bench, said_by: dict[str, Says], role: str, topic: str, cause: Cause
 ) -> None:

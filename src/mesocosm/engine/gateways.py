@@ -200,7 +200,8 @@ class EpisodeTap:
 
     def __init__(self, context: Tapped, reserved: Reserved, role: str = AGENT) -> None:
         self.role = role
-        self._questions = Questions()
+        # What a judge did not answer is never the agent's doing, however the grader asked for it.
+        self._questions = Questions(strict=role == JUDGE)
         self._context = context
         self._reserved = reserved
         self._own = 0

@@ -26,9 +26,12 @@ class Questions:
 
     A question is known by its messages. One that stays unanswered is lost until a call with the same messages, which
     began after the loss, is answered: equal calls that are made at once are questions of their own.
+
+    A request that the server refused may be put in another way, so it is not lost, unless this is `strict`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
         self.failing: EpisodeError | None = None
         self._matters = True
         self._clock = 0
@@ -63,10 +66,12 @@ class Questions:
     def lost(self, messages: Sequence[Message], error: EpisodeError, unread: str = "") -> None:
         """Note that a call stays unanswered. It is lost where the model could have answered it at another time.
 
+        Where this is strict, it is lost whatever the model's side failed for.
+
         A call that asks again what was lost before takes the place of that loss.
         """
         call = self._call
-        if not call.lost and error.rule.retried and error.rule.boundary is Boundary.MODEL:
+        if not call.lost and (self._strict or error.rule.retried) and error.rule.boundary is Boundary.MODEL:
             key, call.lost = _key(messages, unread), True
             self._take(key)
             self._lost.setdefault(key, []).append((self._clock, error))
