@@ -134,6 +134,15 @@ async def test_a_run_whose_episodes_all_fail_alike_stops_after_the_first_few(lab
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 200)
 
 
+async def test_a_short_run_whose_server_refuses_every_request_is_stopped_too(lab: "Lab") -> None:
+    refusing = Down(0, float("inf"), Cause.MODEL_REJECTED)
+    run = await lab.run(lab.spec(lab.model(refusing), count=3))
+    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 3)
+    assert run.error.startswith("no episode could be scored: 3 model_rejected")
+    refusing.failing = 0
+    assert (await lab.resume(run.id)).status is RunStatus.FINISHED
+
+
 async def test_environment_errors_alike_are_owed_too(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model("crash"), count=50))
     assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 50)
