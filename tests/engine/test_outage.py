@@ -345,3 +345,21 @@ async def test_a_benchmark_of_a_group_waits_for_its_server_when_its_run_goes_on(
     (found,) = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run([member])
     assert found.outcome.status is (OutcomeStatus.SUCCEEDED if begun else OutcomeStatus.FAILED)
     assert len(lab.store.list_runs().items) == begun
+
+
+@pytest.mark.parametrize(
+    ("looks", "found"), [(3, ["succeeded"] * 3), (float("inf"), ["succeeded", "stopped", "failed"])]
+)
+async def test_a_server_that_goes_away_between_two_benchmarks_is_waited_for_once(
+    lab: "Lab", looks: float, found: list[str]
+) -> None:
+    away = Away(lab, 0)
+
+    def leave() -> None:
+        away.came_back, away.looks = lambda: None, looks
+
+    away.came_back = leave
+    limits = Limits(outage_seconds=300 if looks < 9 else 0.01)
+    members = [Member(str(count), ".", spec=lab.spec(away.name, count=count, limits=limits)) for count in (1, 2, 3)]
+    results = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run(members)
+    assert [result.outcome.status.value for result in results] == found

@@ -124,6 +124,7 @@ class Group:
         self._redactor = Redactor(secrets)
         self._controls: set[session.Control] = set()
         self._stopped = ""
+        self._reached: set[str] = set()
 
     async def run(self, members: Sequence[Member], control: session.Control | None = None) -> list[Result]:
         """Return what came of each member, in their order.
@@ -194,7 +195,11 @@ class Group:
                 if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
-            away = await _check(parts, new=decision.action is not Action.RESUME)
+            # Somebody who has just begun is told that an address may be wrong; one that has answered is waited for.
+            waits = decision.action is Action.RESUME or spec.model.name in self._reached
+            away = await _check(parts, waits=waits)
+            if not away:
+                self._reached.add(spec.model.name)
             record.group_id = self.group.id
             record.provenance = {
                 **record.provenance,
@@ -204,18 +209,22 @@ class Group:
                 record.provenance = {**record.provenance, FORCED: True}
             begun = msgspec.structs.replace(begun, run_id=record.id if decision.run is None else decision.run.id)
             await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
-            run = await self._play(decision, record, parts, member, checked=not away)
+            run = await self._play(decision, record, parts, member, away=away)
+            if run.status is RunStatus.STOPPED:
+                # What did not come back in the time that it had is not waited for by each of the others, too.
+                self._reached.discard(spec.model.name)
         status, reason = _status(run)
         return await self._save(begun, status, reason, run)
 
-    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member, *, checked: bool) -> Run:
+    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member, *, away: bool) -> Run:
         control = session.Control(self._stopped)
         settings = session.Settings(
             retry_failed=self._policy.rerun_failed or _partial(decision.run, self._policy),
             parallel=record.spec.parallel,
             limits=record.spec.limits,
             secrets=self._secrets,
-            checked=checked,
+            checked=not away,
+            waits=away,
             alone=not self._policy.force,
             same_server=self._same_server,
         )
@@ -319,8 +328,8 @@ def _outcome(group: RunGroup, position: int, member: Member) -> Outcome:
     )
 
 
-async def _check(parts: Parts, *, new: bool) -> bool:
-    """Ask the model whether it can answer, and return whether a run that goes on has to wait for its server.
+async def _check(parts: Parts, *, waits: bool) -> bool:
+    """Ask the model whether it can answer, and return whether the run has to wait for its server, if it `waits`.
 
     Raises Incompatible for a missing key, RunAborted when it cannot answer.
     """
@@ -329,7 +338,7 @@ async def _check(parts: Parts, *, new: bool) -> bool:
     except UsageError as error:
         raise Incompatible(parts.benchmark.info.id, [str(error)]) from error
     except EpisodeError as error:
-        if new or not retried(error):
+        if not waits or not retried(error):
             raise RunAborted(str(error)) from error
         return True
     return False

@@ -92,8 +92,9 @@ class Settings:
     """How this session works, none of it part of the experiment.
 
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
-    `checked` says that the model was asked already whether it can answer. With `alone` a new run is not begun while
-    another process works on the same experiment: RunHeld.
+    `checked` says that the model was asked already whether it can answer. With `waits` a new run, too, waits for a
+    server that does not answer as it begins, for the address is known to be right. With `alone` a new run is not begun
+    while another process works on the same experiment: RunHeld.
     `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a score) also what a
     grader left without a value of it. What counts as worst is repeated by neither. A run goes on only with the servers
     that answered it before, unless `same_server` says that they have merely moved.
@@ -105,6 +106,7 @@ class Settings:
     backoff: Backoff = field(default_factory=Backoff)
     secrets: Sequence[str] | None = field(default=None, repr=False)
     checked: bool = False
+    waits: bool = False
     alone: bool = False
     retry_unscored: str = ""
     same_server: bool = False
@@ -369,7 +371,7 @@ class _Session:
             if self.parts.judge is not None:
                 await self.parts.judge.check()
         except EpisodeError as error:
-            if new or not retried(error):
+            if (new and not self.settings.waits) or not retried(error):
                 raise RunAborted(self.redactor.text(str(error))) from error
             self.away = True
 
