@@ -67,7 +67,6 @@ async def test_an_environment_that_keeps_its_word_passes(repository: Repository)
     [
         ({"at": "len(SHARED)"}, ["isolation"]),
         ({"close": "raise RuntimeError('no')"}, ["close"]),
-        ({"close": "os._exit(3)"}, ["close"]),
         ({"close": "SHARED.append(0)", "at": "len(SHARED)"}, ["isolation"]),
         ({"info": "{}"}, ["scoring"]),
         ({"at": "self.dice.random() / (self.left - 1)"}, ["episodes"]),
@@ -77,6 +76,12 @@ async def test_what_is_wrong_is_named(repository: Repository, changes: Any, name
     verdict, _ = await checked(repository, **changes)
     assert names == wrong(verdict)
     assert not verdict.ok
+
+
+async def test_a_server_that_ends_with_an_episode_is_named(repository: Repository) -> None:
+    verdict, _ = await checked(repository, close="os._exit(3)")
+    # Whether it takes others along depends on how far they are.
+    assert set(wrong(verdict)) - {"episodes", "isolation"} == {"close"}
 
 
 async def test_an_environment_without_seeds_is_told_apart(repository: Repository) -> None:
