@@ -172,5 +172,6 @@ async def test_equal_questions_that_an_agent_asks_at_once_need_an_answer_each(la
             raise EpisodeError(Cause.MODEL_TIMEOUT, "no answer in 600 s")
         return "end"
 
-    run = await lab.run(lab.spec(lab.model(answer), agent=lab.agent(play), count=1, limits=Limits(retries=0)))
+    spec = lab.spec(lab.model(answer), agent=lab.agent(play), count=1, parallel=3, limits=Limits(retries=0))
+    run = await asyncio.wait_for(lab.run(spec), 120)
     assert lab.failure(lab.episodes(run)[0]).cause is Cause.MODEL_TIMEOUT

@@ -92,6 +92,22 @@ async def test_a_cancelled_program_is_gone() -> None:
     await gone(source)
 
 
+async def test_what_a_program_started_in_a_session_of_its_own_is_gone(tmp_path: Path) -> None:
+    """As bubblewrap's namespace is, where bubblewrap is ended before the two are bound together."""
+    begun = tmp_path / "begun"
+    inner = ours(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(602)")
+    source = "import subprocess, sys\n"
+    source += f"subprocess.run([sys.executable, '-c', {inner!r}], start_new_session=True)"
+    running = asyncio.ensure_future(Programs(unsafe=True).run(source))
+    async with asyncio.timeout(120):
+        while not begun.exists():  # noqa: ASYNC110 -- another process has no event
+            await asyncio.sleep(0.005)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await gone(inner)
+
+
 @confinable
 async def test_a_program_finds_no_network_no_files_and_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "planted")

@@ -180,7 +180,7 @@ async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) ->
         if start.exception() is None:
             process = start.result()
             _kill(process)
-            await process.wait()
+            await _ended(process)
         raise
 
 
@@ -239,6 +239,14 @@ async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End everything. Bubblewrap takes its namespace along; an unsafe program is a group of its own."""
+    """End everything. Bubblewrap takes its namespace along; an unsafe program is a group of its own.
+
+    Bubblewrap that is killed before the first process of its namespace has bound itself to it would leave that behind,
+    so it is held still, and what is below it ended first.
+    """
     with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGSTOP)
+        for pid in descendants(process.pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         os.killpg(process.pid, signal.SIGKILL)
