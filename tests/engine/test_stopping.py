@@ -249,6 +249,17 @@ class Interrupting:
         return called
 
 
+async def free_and_resumable(lab: "Lab", task: "asyncio.Task[Run]") -> None:
+    """Wait for the cancelled task of the only run; nobody holds the run then, and it can be finished."""
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 120)
+    run = lab.only_run()
+    assert run.holder is None
+    assert run.status in {RunStatus.PENDING, RunStatus.STOPPED, RunStatus.FINISHED}
+    again = await lab.resume(run.id)
+    assert (again.status, again.counts.completed) == (RunStatus.FINISHED, 3)
+
+
 @pytest.mark.parametrize(
     "method", ["hold", "get_run", "save_run", "finished_keys", "journal", "release", "drop_failed"]
 )
@@ -260,13 +271,7 @@ async def test_a_run_cancelled_at_any_call_of_the_store_is_free_and_resumable(la
     settings = session.Settings(retry_failed=True)
     task = asyncio.create_task(session.run(lab.spec(lab.model(gate)), store, settings=settings))
     store.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 120)
-    run = lab.only_run()
-    assert run.holder is None
-    assert run.status in {RunStatus.PENDING, RunStatus.STOPPED, RunStatus.FINISHED}
-    again = await lab.resume(run.id)
-    assert (again.status, again.counts.completed) == (RunStatus.FINISHED, 3)
+    await free_and_resumable(lab, task)
 
 
 @pytest.mark.parametrize("method", ["hold", "save_run", "finished_keys", "release"])
@@ -285,13 +290,7 @@ async def test_a_run_cancelled_twice_during_a_call_of_the_store_is_free_and_resu
 
     # Called from the thread of the store, which does not go on before the task has seen both.
     store.cancel = lambda: asyncio.run_coroutine_threadsafe(twice(), loop).result()
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 120)
-    run = lab.only_run()
-    assert run.holder is None
-    assert run.status in {RunStatus.PENDING, RunStatus.STOPPED, RunStatus.FINISHED}
-    again = await lab.resume(run.id)
-    assert (again.status, again.counts.completed) == (RunStatus.FINISHED, 3)
+    await free_and_resumable(lab, task)
 
 
 async def test_a_cancelled_task_leaves_a_stopped_run_with_everything_that_was_finished(lab: "Lab") -> None:
