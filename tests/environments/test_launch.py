@@ -187,6 +187,9 @@ async def test_giving_up_stops_the_process(repository: Repository, client: Clien
     os.mkfifo(directory / "begun")
     task = asyncio.create_task(launch(directory / "adapter.py", sandbox, client))
     await asyncio.to_thread((directory / "begun").read_bytes)
+    async with asyncio.timeout(120):
+        while not sandbox.started:  # noqa: ASYNC110 -- the process may be further than who started it
+            await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
