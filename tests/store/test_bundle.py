@@ -105,6 +105,13 @@ async def test_a_later_copy_brings_what_was_missing(
     assert contents(store, run.id) == contents(source, run.id)
 
 
+async def went_on(place: SqlStore, samples: "Samples", run: Run, *indexes: int) -> None:
+    """Add finished episodes to a stored run."""
+    place.hold(run.id, place.holder())
+    await samples.write(place, run.id, [samples.entry(run.id, index) for index in indexes])
+    place.release(run.id, place.holder())
+
+
 async def test_a_later_copy_that_was_scored_otherwise_is_refused(
     source: SqlStore, store: SqlStore, samples: "Samples", run: Run
 ) -> None:
@@ -112,9 +119,7 @@ async def test_a_later_copy_that_was_scored_otherwise_is_refused(
     before = contents(store, run.id)
     first, *_ = source.episodes(run.id).items
     source.save_scores(run.id, [(first.id, [Score("accuracy", 0.0)])])
-    source.hold(run.id, source.holder())
-    await samples.write(source, run.id, [samples.entry(run.id, 13)])
-    source.release(run.id, source.holder())
+    await went_on(source, samples, run, 13)
 
     with pytest.raises(UsageError, match=f"episode 0 of run {run.id} is scored here in another way"):
         copy(source, store, run)
@@ -126,9 +131,7 @@ async def test_a_later_copy_brings_the_terms_that_its_numbers_are_measured_by(
     source: SqlStore, store: SqlStore, samples: "Samples", run: Run
 ) -> None:
     copy(source, store, run)
-    source.hold(run.id, source.holder())
-    await samples.write(source, run.id, [samples.entry(run.id, 13)])
-    source.release(run.id, source.holder())
+    await went_on(source, samples, run, 13)
     later = source.get_run(run.id)
     later.info, later.spec = {"id": "words again"}, msgspec.structs.replace(later.spec, name="later")
     source.save_run(later, terms=True)
@@ -144,9 +147,7 @@ async def test_copies_that_each_have_episodes_of_their_own_are_not_put_together(
 ) -> None:
     copy(source, store, run)
     for place, indexes in ((store, range(13, 13 + here)), (source, range(20, 22))):
-        place.hold(run.id, place.holder())
-        await samples.write(place, run.id, [samples.entry(run.id, index) for index in indexes])
-        place.release(run.id, place.holder())
+        await went_on(place, samples, run, *indexes)
     before = contents(store, run.id)
 
     with pytest.raises(UsageError, match="each with episodes that the other lacks"):
